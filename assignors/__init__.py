@@ -1,0 +1,1 @@
+"""Who runs what: the `Assignor` interface and the built-in ones. Pure and deterministic."""

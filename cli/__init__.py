@@ -1,0 +1,1 @@
+"""The `sparkherd` command: thin, one module a noun."""

@@ -1,0 +1,1 @@
+"""The manager daemon: group coordination, task ownership, storage and the HTTP front."""

@@ -1,0 +1,43 @@
+"""What all bodies share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from protocol.errors import ErrorCode
+
+MAX_INT = 2**53 - 1
+"""The largest integer every JSON reader keeps exactly."""
+
+Millis = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
+PositiveMillis = Annotated[int, msgspec.Meta(ge=1, le=MAX_INT)]
+Generation = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT)]
+Token = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
+Revision = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
+
+NO_GENERATION = -1
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A body sent to the manager. Unknown fields are ignored, as the contract asks."""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """A body the manager answers with; `error` is NONE unless a `Failure` takes its place."""
+
+    error: str = ErrorCode.NONE.value
+
+
+def decode_opaque(value: msgspec.Raw) -> Any:
+    """The JSON value inside a field that the manager passes on unread (metadata, assignment, offset)."""
+    return msgspec.json.decode(value)
+
+
+def encode_opaque(value: Any) -> msgspec.Raw:
+    """`value` as a field that is passed on unread."""
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+NULL = msgspec.Raw(b"null")

@@ -1,0 +1,88 @@
+"""Groups as admin clients see them, and where they are coordinated (PROTOCOL.md §3, §5)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from protocol.messages.base import NULL, Request, Response
+
+
+class Coordinator(msgspec.Struct, frozen=True):
+    """A manager: the one that owns a group."""
+
+    id: str
+    url: str
+
+
+class CoordinatorResponse(Response, frozen=True, kw_only=True):
+    """Who coordinates a group."""
+
+    group: str
+    coordinator: Coordinator
+
+
+class GroupSummary(msgspec.Struct, frozen=True):
+    """One line of the list of groups; `members` and `tasks` are counts."""
+
+    group: str
+    state: str
+    protocol_type: str | None
+    generation_id: int
+    members: int
+    tasks: int
+
+
+class GroupListResponse(Response, frozen=True, kw_only=True):
+    """All groups, by name."""
+
+    groups: tuple[GroupSummary, ...]
+
+
+class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A member as an admin sees it; times are milliseconds since 1970."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    metadata: msgspec.Raw = NULL
+    assignment: msgspec.Raw = NULL
+    session_timeout_ms: int
+    last_heartbeat_ms: int
+
+
+class DescribeGroupResponse(Response, frozen=True, kw_only=True):
+    """One group in full."""
+
+    group: str
+    state: str
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str | None
+    members: tuple[DescribedMember, ...]
+    tasks: int
+    tasks_revision: int
+
+
+class RebalanceRequest(Request, frozen=True, kw_only=True):
+    """Ask for a rebalance."""
+
+    reason: str | None = None
+
+
+class Rebalance(msgspec.Struct, frozen=True):
+    """One completed rebalance; `moved` counts tasks that changed hands."""
+
+    generation_id: int
+    reason: str
+    started_at_ms: int
+    duration_ms: int
+    members: int
+    moved: int
+
+
+class RebalanceListResponse(Response, frozen=True, kw_only=True):
+    """The group's history, newest first."""
+
+    rebalances: tuple[Rebalance, ...]

@@ -1,0 +1,135 @@
+"""Join, sync, heartbeat, leave (PROTOCOL.md §3.1-3.4)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from protocol.messages.base import (
+    NO_GENERATION,
+    NULL,
+    Generation,
+    Millis,
+    PositiveMillis,
+    Request,
+    Response,
+    Revision,
+)
+from protocol.messages.tasks import OfferedTask
+from protocol.names import Name
+
+
+class Protocol(msgspec.Struct, frozen=True):
+    """One assignor a member can work with, and what it tells the leader under it."""
+
+    name: str
+    metadata: msgspec.Raw
+
+
+class JoinRequest(Request, frozen=True, kw_only=True):
+    """Enter the group, or rejoin it; the answer waits for the join phase to complete."""
+
+    member_id: str
+    session_timeout_ms: Millis
+    rebalance_timeout_ms: PositiveMillis
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    instance_id: Name | None = None
+    client_id: str | None = None
+    reason: str | None = None
+    require_member_id: bool = True
+
+
+class JoinedMember(msgspec.Struct, frozen=True):
+    """A member as the leader sees it."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: msgspec.Raw
+
+
+class JoinResponse(Response, frozen=True, kw_only=True):
+    """The outcome of a join phase; `members` is for the leader only, `tasks` for a sparkherd leader only."""
+
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str
+    member_id: str
+    skip_assignment: bool = False
+    members: tuple[JoinedMember, ...] = ()
+    tasks: tuple[OfferedTask, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class MemberAssignment(msgspec.Struct, frozen=True):
+    """What the leader gives one member."""
+
+    member_id: str
+    assignment: msgspec.Raw
+
+
+class SyncRequest(Request, frozen=True, kw_only=True):
+    """Ask for the own assignment; the leader brings everybody's along."""
+
+    member_id: str
+    generation_id: Generation
+    instance_id: Name | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: tuple[MemberAssignment, ...] = ()
+
+
+class SyncResponse(Response, frozen=True, kw_only=True):
+    """The caller's assignment; null when the leader named none for it."""
+
+    protocol_type: str | None
+    protocol_name: str | None
+    assignment: msgspec.Raw = NULL
+
+
+class HeartbeatRequest(Request, frozen=True, kw_only=True):
+    """Keep the session; with `wait_ms` the answer may be held until something concerns the member."""
+
+    member_id: str
+    generation_id: Generation
+    instance_id: Name | None = None
+    wait_ms: Millis = 0
+    tasks_revision: Revision | None = None
+
+
+class HeartbeatResponse(Response, frozen=True, kw_only=True):
+    """All is well; `tasks_revision` tells whether a definition or target has changed since."""
+
+    tasks_revision: int
+
+
+class Leaver(msgspec.Struct, frozen=True):
+    """One entry of a leave: a member, or with `member_id` empty a static member by its instance id."""
+
+    member_id: str
+    instance_id: Name | None = None
+    reason: str | None = None
+
+
+class LeaveRequest(Request, frozen=True, kw_only=True):
+    """Members go at once, without waiting for their sessions to end."""
+
+    members: tuple[Leaver, ...]
+
+
+class LeftMember(msgspec.Struct, frozen=True):
+    """How one entry of a leave went."""
+
+    member_id: str
+    instance_id: str | None
+    error: str
+
+
+class LeaveResponse(Response, frozen=True, kw_only=True):
+    """One outcome an entry, in request order."""
+
+    members: tuple[LeftMember, ...]
+
+
+def join_failure_fields(member_id: str) -> dict[str, object]:
+    """What an error of a join carries beside its code."""
+    return {"generation_id": NO_GENERATION, "member_id": member_id}

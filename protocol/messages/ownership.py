@@ -1,0 +1,87 @@
+"""Claim, release, report: who runs a task, under which fencing token (PROTOCOL.md §5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from protocol.messages.base import Generation, Millis, Request, Response, Token
+from protocol.names import Name
+from protocol.states import TaskState
+
+
+class ClaimRequest(Request, frozen=True, kw_only=True):
+    """Take over tasks that the present assignment gives to the caller."""
+
+    member_id: str
+    generation_id: Generation
+    tasks: tuple[str, ...]
+    instance_id: Name | None = None
+    wait_ms: Millis = 0
+
+
+class GrantedTask(msgspec.Struct, frozen=True):
+    """A task the caller owns now, with all it needs to run it."""
+
+    task: str
+    token: int
+    target: str
+    definition: msgspec.Raw
+    definition_version: int
+    restart_count: int
+
+
+class PendingTask(msgspec.Struct, frozen=True):
+    """A task its present owner has not let go of yet."""
+
+    task: str
+    owner: str
+
+
+class RefusedTask(msgspec.Struct, frozen=True):
+    """A task the caller cannot have."""
+
+    task: str
+    error: str
+
+
+class ClaimResponse(Response, frozen=True, kw_only=True):
+    """What became of each claimed task."""
+
+    granted: tuple[GrantedTask, ...] = ()
+    pending: tuple[PendingTask, ...] = ()
+    refused: tuple[RefusedTask, ...] = ()
+
+
+class ReleaseRequest(Request, frozen=True, kw_only=True):
+    """Let go of tasks; each with the token it was owned under."""
+
+    member_id: str
+    tasks: dict[str, Token]
+    instance_id: Name | None = None
+
+
+class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker has to say of one task it owns."""
+
+    task: str
+    token: Token
+    state: TaskState
+    batch_id: int | None = None
+    metrics: dict[str, Any] | None = None
+    cause: str | None = None
+
+
+class ReportRequest(Request, frozen=True, kw_only=True):
+    """News of several tasks at once."""
+
+    member_id: str
+    tasks: tuple[TaskReport, ...]
+    instance_id: Name | None = None
+
+
+class TaskErrorsResponse(Response, frozen=True, kw_only=True):
+    """One error code a task."""
+
+    tasks: dict[str, str]

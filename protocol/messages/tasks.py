@@ -1,0 +1,98 @@
+"""Tasks as leaders and admin clients see them (PROTOCOL.md §5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from protocol.messages.base import Request, Response
+from protocol.names import Name
+from protocol.states import Target
+
+
+class OfferedTask(msgspec.Struct, frozen=True):
+    """A task to be assigned, as the leader is told of it."""
+
+    task: str
+    weight: float
+    worker: str | None
+    labels: dict[str, str]
+    load: float | None
+
+
+class CreateTaskRequest(Request, frozen=True, kw_only=True):
+    """A new task. The definition is checked as a whole by `protocol.definition`, so it arrives unread."""
+
+    task: Name
+    definition: msgspec.Raw
+    target: Target = Target.RUNNING
+
+
+class PutTaskRequest(Request, frozen=True, kw_only=True):
+    """Create or replace; without `target` an existing task keeps its own."""
+
+    definition: msgspec.Raw
+    target: Target | None = None
+
+
+class ValidateTaskRequest(Request, frozen=True, kw_only=True):
+    """Look at a definition without creating anything."""
+
+    definition: msgspec.Raw
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """One fault of a definition; `path` names the place in the document, as `sink.options.table`."""
+
+    path: str
+    message: str
+
+
+class ValidateTaskResponse(Response, frozen=True, kw_only=True):
+    """Every fault at once; none means the definition can be created."""
+
+    problems: tuple[Problem, ...]
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a task is doing."""
+
+    task: str
+    state: str
+    target: str
+    owner: str | None
+    token: int
+    generation_id: int
+    batch_id: int | None
+    metrics: dict[str, Any] | None
+    cause: str | None
+    since_ms: int
+    restart_count: int
+    assigned_to: str | None
+
+
+class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):
+    """`TaskStatus` as a response of its own."""
+
+    error: str = "NONE"
+
+
+class TaskView(TaskStatus, frozen=True, kw_only=True):
+    """A task with its definition."""
+
+    definition: msgspec.Raw
+    definition_version: int
+
+
+class TaskResponse(TaskView, frozen=True, kw_only=True):
+    """`TaskView` as a response of its own."""
+
+    error: str = "NONE"
+
+
+class TaskListResponse(Response, frozen=True, kw_only=True):
+    """All tasks of a group, by name."""
+
+    tasks: tuple[TaskView, ...]
+    tasks_revision: int

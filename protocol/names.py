@@ -1,0 +1,27 @@
+"""What may be called what: group ids, instance ids and task names (PROTOCOL.md §2, §3.1)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import msgspec
+
+MAX_NAME_LENGTH = 249
+_LEGAL = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
+
+Name = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]+$",
+        min_length=1,
+        max_length=MAX_NAME_LENGTH,
+        description="1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`",
+    ),
+]
+"""An instance id or a task name inside a message."""
+
+
+def is_legal_name(name: str) -> bool:
+    """Whether `name` may name a group, an instance or a task."""
+    return _LEGAL.match(name) is not None

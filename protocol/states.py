@@ -1,0 +1,36 @@
+"""The states of groups, tasks and targets; their spelling is part of the contract (PROTOCOL.md §4, §5)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class GroupState(Enum):
+    """Where a group stands in its rebalance (PROTOCOL.md §4)."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    AWAITING_SYNC = "AwaitingSync"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class TaskState(Enum):
+    """What a task is doing, as last reported or as follows from losing its owner (PROTOCOL.md §5)."""
+
+    UNASSIGNED = "UNASSIGNED"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    RESTARTING = "RESTARTING"
+    FAILED = "FAILED"
+    COMPLETED = "COMPLETED"
+
+
+class Target(Enum):
+    """What is wanted of a task."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"

@@ -1,0 +1,23 @@
+"""What a sparkherd worker tells under each assignor it supports, and what it is given (PROTOCOL.md §5)."""
+
+from __future__ import annotations
+
+import msgspec
+
+PROTOCOL_TYPE = "sparkherd"
+
+
+class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """Join metadata of a worker; `owned` maps task names to the tokens they are held under."""
+
+    owned: dict[str, int] = {}
+    capacity: float = 1.0
+    labels: dict[str, str] = {}
+    url: str | None = None
+    tasks_revision: int = 0
+
+
+class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks one worker is given."""
+
+    tasks: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""The worker daemon: joins a group, holds one Spark session, runs the streaming queries it is given."""

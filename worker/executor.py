@@ -1,0 +1,88 @@
+"""What runs queries, seen from the keeper: the interface that Spark and the tests' fake both keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from protocol.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySpec:
+    """One streaming query to run: the task, and the fencing token it is run under."""
+
+    group: str
+    task: str
+    token: int
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The last finished batch of a query; `metrics` is JSON-able and small."""
+
+    batch_id: int | None
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a query came to its end; `cause` is None for an orderly one.
+
+    `fenced` says that a sink refused the token: the task belongs to somebody else by now.
+    """
+
+    cause: str | None = None
+    fenced: bool = False
+
+
+class Query(Protocol):
+    """One running streaming query."""
+
+    spec: QuerySpec
+
+    def progress(self) -> Progress | None:
+        """The last finished batch, None before the first. Never blocks."""
+        ...
+
+    async def ended(self) -> Ended:
+        """Wait until the query is no longer running, whoever ended it; may be awaited by several."""
+        ...
+
+    async def stop(self, timeout_s: float) -> None:
+        """End the query in order: the batch in flight may finish within `timeout_s` seconds, then it is cut.
+
+        Returns once nothing of the query runs any more. Stopping an ended query does nothing.
+        """
+        ...
+
+
+class StartError(Exception):
+    """A query could not be started; the text is the cause, one line first, details after it."""
+
+
+class Executor(Protocol):
+    """The engine of one worker."""
+
+    async def open(self) -> None:
+        """Bring the engine up; raises `StartError` with what to change when that is impossible."""
+        ...
+
+    async def start(self, spec: QuerySpec) -> Query:
+        """Start a query; raises `StartError` when it cannot run. Several may start at once."""
+        ...
+
+    async def died(self) -> str:
+        """Wait until the engine is lost for good (the JVM died) and say how."""
+        ...
+
+    @property
+    def url(self) -> str | None:
+        """Where a person can look into the engine (the Spark UI)."""
+        ...
+
+    async def close(self) -> None:
+        """Take the engine down; every query is gone after it."""
+        ...
