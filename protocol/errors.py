@@ -89,3 +89,7 @@ class RefusedError(Exception):
     def __init__(self, code: ErrorCode, message: str, **fields: Any) -> None:
         super().__init__(message)
         self.failure = Failure(code, message, fields)
+
+
+class StartupError(Exception):
+    """A daemon cannot start; the text is one line that names what to change."""
