@@ -1,0 +1,69 @@
+# Everything a checkout needs. `make help` lists the targets; each makes .venv itself when that is missing or outdated.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
+
+.PHONY: demo
+demo: $(INSTALLED) java ## the whole story on real data: tasks, a killed worker, nothing lost (ARGS="--keep")
+	@$(BIN)/sparkherd demo $(ARGS)
+
+.PHONY: test
+test: $(INSTALLED) java ## all tests, with branch coverage
+	@$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+.PHONY: test-fast
+test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
+	@$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
+
+.PHONY: lint
+lint: $(INSTALLED) ## style, formatting and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+.PHONY: bench
+bench: $(INSTALLED) java ## all benchmarks, some minutes
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+.PHONY: bench-quick
+bench-quick: $(INSTALLED) ## the benchmarks without Spark, small sizes
+	@$(BIN)/python benchmarks/run.py --quick $(ARGS)
+
+.PHONY: clean
+clean: ## remove what make and the tests have made, .venv included
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist *.egg-info \
+		spark-warehouse derby.log metastore_db
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@if [ -z '$(PYTHON)' ]; then \
+		echo 'sparkherd needs Python 3.11 or newer, and none is on the PATH; name one with: make PYTHON=/path/to/python3' >&2; exit 1; fi
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
+		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo 'installing into $(VENV)'
+	@$(BIN)/pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	@touch $@
+
+# Spark's own launcher looks at JAVA_HOME first, then at the PATH; so does this.
+.PHONY: java
+java:
+	@major=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -nE 's/.* version "([0-9]+).*/\1/p' || true); \
+	[ "$${major:-0}" -ge 17 ] && exit 0; \
+	if [ "$$(id -u)" = 0 ] && [ -z "$${JAVA_HOME:-}" ] && grep -qE '^ID(_LIKE)?=.*(debian|ubuntu)' /etc/os-release 2>/dev/null; then \
+		echo 'installing openjdk-17-jre-headless'; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; \
+	else \
+		echo 'Spark needs Java 17 or newer (found: '"$${major:-none}"'). Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless;' \
+			'macOS: brew install openjdk@17; or point JAVA_HOME to one' >&2; exit 1; \
+	fi

@@ -1,0 +1,117 @@
+"""The directions of DESIGN.md §1: imports point down, and nobody pays for what they do not use."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_IMPORT = {
+    "protocol": set[str](),
+    "assignors": {"protocol"},
+    "manager": {"protocol"},
+    "worker": {"protocol", "assignors"},
+    "cli": {"protocol", "assignors", "manager", "worker"},
+}
+HEAVY = ("aiohttp", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
+
+
+def modules(package: str) -> list[Path]:
+    """All modules of a top-level package."""
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """The dotted names that import statements anywhere in `tree` mention."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+def tops(tree: ast.AST) -> set[str]:
+    """The top-level packages imported anywhere in `tree`, functions included."""
+    return {name.split(".")[0] for name in imported_names(tree)}
+
+
+def module_level(tree: ast.Module) -> ast.Module:
+    """What runs when the module is imported: function bodies and `if TYPE_CHECKING:` left out."""
+
+    class Pruned(ast.NodeTransformer):
+        def visit_FunctionDef(self, _node: ast.FunctionDef) -> None:
+            return None
+
+        def visit_AsyncFunctionDef(self, _node: ast.AsyncFunctionDef) -> None:
+            return None
+
+        def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+            return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+    pruned: ast.Module = Pruned().visit(tree)
+    return pruned
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The top-level modules a fresh interpreter has loaded after `statement`."""
+    script = f"import sys\n{statement}\nprint(*{{m.split('.')[0] for m in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_point_down(package: str) -> None:
+    """No module, nor any function in it, imports a package above or beside its own."""
+    forbidden = MAY_IMPORT.keys() - MAY_IMPORT[package] - {package}
+    wrong = {
+        str(path.relative_to(ROOT)): sorted(found)
+        for path in modules(package)
+        if (found := tops(ast.parse(path.read_text())) & forbidden)
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_are_absolute(package: str) -> None:
+    """Relative imports would escape the check above."""
+    relative = {
+        str(path.relative_to(ROOT)): name
+        for path in modules(package)
+        for name in imported_names(ast.parse(path.read_text()))
+        if name.startswith(".")
+    }
+    assert relative == {}
+
+
+def test_only_worker_spark_imports_pyspark_when_loaded() -> None:
+    """A worker's other modules can be imported, and tested, where no Spark is installed."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for package in MAY_IMPORT
+        for path in modules(package)
+        if path.relative_to(ROOT).parts[:2] != ("worker", "spark")
+        and {"pyspark", "py4j"} & tops(module_level(ast.parse(path.read_text())))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ["protocol", "assignors", "manager"])
+def test_packages_load_without_spark(package: str) -> None:
+    """`pip install sparkherd` without extras is a working manager: none of its modules needs pyspark."""
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules(package)]
+    statements = "\n".join(f"import {name.removesuffix('.__init__')}" for name in names)
+    assert "pyspark" not in loaded_after(statements)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """`sparkherd --help` answers at once: no server, database, Spark or terminal library is loaded for it."""
+    statement = "import cli.main\ntry: cli.main.main(['--help'])\nexcept SystemExit: pass"
+    assert not loaded_after(statement) & set(HEAVY)
