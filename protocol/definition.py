@@ -1,0 +1,199 @@
+"""The definition of a task: what it reads, what it does, where it writes (PROTOCOL.md §6).
+
+The Structs are the one place where the names and types are written down. What needs an SQL parser is
+checked by `protocol.definition_check`; what needs Spark (a format, a path, a module) only the worker knows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from protocol.intervals import trigger_interval_fault
+from protocol.messages.base import MAX_INT
+from protocol.messages.tasks import Problem
+from protocol.reading import Check, Section, read, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SQL_SINK = "sql"
+FENCE_TABLE = "sparkherd_fence"
+"""Where the SQL sink keeps its fence rows; no task may write its rows there."""
+
+_ENTRYPOINT = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*\Z")
+_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
+_DATABASES = ("sqlite", "postgresql")
+
+
+def _blank(text: str) -> str | None:
+    return None if text.strip() else "must not be empty"
+
+
+def _entrypoint_fault(text: str) -> str | None:
+    return None if _ENTRYPOINT.match(text) else "is not of the form package.module:function"
+
+
+def _weight_fault(weight: float) -> str | None:
+    return None if 0 < weight < float("inf") else "must be a finite number above 0"
+
+
+def _table_fault(table: str) -> str | None:
+    if not _TABLE.match(table):
+        return "must be a letter or _ and then letters, digits or _, at most 63 characters in all"
+    if table.lower() == FENCE_TABLE or table.lower().startswith("sqlite_"):
+        return "is a reserved name"
+    return None
+
+
+def _url_fault(url: str) -> str | None:
+    """What is wrong with a database URL. Never quotes it: it may hold a password."""
+    from sqlalchemy import make_url  # noqa: PLC0415 - too heavy for whoever only imports the Structs
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - likewise
+
+    try:
+        database = make_url(url).get_backend_name()
+    except (ArgumentError, ValueError):
+        return "is not a SQLAlchemy URL, such as sqlite:///out.db or postgresql://user:password@host/database"
+    return None if database in _DATABASES else f"must be of {' or '.join(_DATABASES)}, not {database}"
+
+
+Text = Annotated[str, Check(_blank)]
+Scalar = str | int | float | bool
+"""What Spark takes as the value of an option."""
+
+
+class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where rows come from: a streaming source of Spark's; its rows are the view `source`."""
+
+    format: Text
+    schema: Text | None = None
+    options: dict[str, Scalar] = msgspec.field(default_factory=dict)
+
+
+class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of the fenced SQL sink."""
+
+    url: Annotated[str, Check(_url_fault)]
+    table: Annotated[str, Check(_table_fault)]
+    mode: Literal["append", "upsert"] = "append"
+    key: tuple[Text, ...] = ()
+
+    def faults(self) -> Iterator[Problem]:
+        """An upsert needs to know which row is the same row."""
+        if self.mode == "upsert" and self.key == ():
+            yield Problem("key", "is required with mode upsert: the columns that identify a row")
+        if self.mode == "append" and self.key:
+            yield Problem("key", "goes with mode upsert only")
+        if self.key and len({column.lower() for column in self.key}) < len(self.key):
+            yield Problem("key", "names a column twice")
+
+
+class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where rows go: `sql` is the fenced exactly-once sink, every other format is Spark's own."""
+
+    format: Text
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def faults(self) -> Iterable[Problem]:
+        """The options are checked by what the format allows."""
+        if not readable(self.format, self.options):
+            return ()
+        kind = SqlOptions if self.format == SQL_SINK else dict[str, Scalar]
+        return read(self.options, kind, "options")[1]
+
+    def sql_options(self) -> SqlOptions:
+        """The options of a sink of format `sql`, defaults filled in."""
+        return msgspec.convert(self.options, SqlOptions)
+
+
+class Trigger(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a batch starts; without a trigger, as soon as the one before is done."""
+
+    processing_time: Annotated[str, Check(trigger_interval_fault)] | None = None
+    available_now: bool = False
+
+    def faults(self) -> Iterator[Problem]:
+        """Exactly one of the two."""
+        if self.processing_time is None and self.available_now is False:
+            yield Problem("", "must have processing_time or available_now: true")
+        if self.processing_time is not None and self.available_now is True:
+            yield Problem("available_now", "cannot stand beside processing_time")
+
+
+class Restart(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often a failing query is started again before it is FAILED: `max_restarts` in any `window_ms`."""
+
+    max_restarts: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)] = 5
+    window_ms: Annotated[int, msgspec.Meta(ge=1, le=MAX_INT)] = 300_000
+
+
+class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One task, declarative (`source`, `sql`, `sink`) or an `entrypoint` with its `options`.
+
+    `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
+    """
+
+    source: Source | None = None
+    entrypoint: Annotated[str, Check(_entrypoint_fault)] | None = None
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    sql: Text | None = None
+    sink: Sink | None = None
+    output_mode: Literal["append", "update", "complete"] = "append"
+    trigger: Trigger | None = None
+    weight: Annotated[float, Check(_weight_fault)] = 1.0
+    worker: Text | None = None
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
+    restart: Restart = Restart()
+
+    def faults(self) -> Iterator[Problem]:
+        """A task is either declarative or an entry point, and has what belongs to that."""
+        if self.source is not None and self.entrypoint is not None:
+            yield Problem("entrypoint", "cannot stand beside source: a task has one or the other")
+        if self.source is None and self.entrypoint is None:
+            yield Problem("source", "is required, unless there is an entrypoint")
+        if self.source is not None and self.sink is None:
+            yield Problem("sink", "is required with source")
+        if self.entrypoint is None and self.options:
+            yield Problem("options", "goes with entrypoint; those of a source are source.options")
+        if self.source is None and self.entrypoint is not None and self.sql is not None:
+            yield Problem("sql", "goes with source: it reads the view of that name")
+
+    def runs_like(self, other: Definition) -> bool:
+        """Whether a query of `other` may run on unchanged under this definition.
+
+        True if they differ in nothing but weight, pin, labels and restart policy.
+        """
+        return self._effect() == other._effect()
+
+    def _effect(self) -> bytes:
+        """All that the query itself depends on; as JSON, because 1 and true are not the same to Spark."""
+        inert = msgspec.structs.replace(self, weight=1.0, worker=None, labels={}, restart=Restart())
+        return msgspec.json.encode(inert, order="deterministic")
+
+
+class DefinitionError(Exception):
+    """A document is no definition; `problems` lists every fault with its place."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(f"{each.path}: {each.message}".lstrip(": ") for each in problems))
+        self.problems = problems
+
+
+def parse_definition(document: bytes | msgspec.Raw) -> Definition:
+    """The definition that `document`, JSON, holds.
+
+    Raises:
+        DefinitionError: with all problems at once.
+    """
+    try:
+        value = msgspec.json.decode(document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DefinitionError((Problem("", f"is not JSON: {error}"),)) from None
+    definition, problems = read(value, Definition)
+    if problems:
+        raise DefinitionError(problems)
+    return definition

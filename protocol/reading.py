@@ -1,0 +1,152 @@
+"""Reads a JSON document into Structs and lists everything that is wrong with it.
+
+msgspec stops at the first fault. A person who writes a definition wants them all at once, so this
+walks the document along the Structs and leaves only the leaves to msgspec.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET
+
+from protocol.messages.tasks import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+T = TypeVar("T")
+
+_UNIONS = (Union, UnionType)
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule on one value, put into its annotation: `Annotated[str, Check(fault)]`.
+
+    `fault` gets the value, of the right type already, and returns what is wrong with it, or None.
+    """
+
+    fault: Callable[[Any], str | None]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A JSON object of a document."""
+
+    def faults(self) -> Iterable[Problem]:
+        """What is wrong between the fields; paths start at this section.
+
+        Called even if single fields are wrong: what could not be read is UNSET, neither None nor true.
+        """
+        return ()
+
+
+def read(value: object, kind: type[T], path: str = "") -> tuple[T, tuple[Problem, ...]]:
+    """`value`, decoded JSON at `path`, as a `kind`; of use only if there is no problem."""
+    reader = _Reader()
+    result = reader.read(value, kind, path)
+    return result, tuple(reader.problems)
+
+
+def readable(*values: object) -> bool:
+    """Whether all `values` of a section could be read."""
+    return all(value is not UNSET for value in values)
+
+
+def path_to(parent: str, key: str) -> str:
+    """The place of `key` in `parent`; a key that is no plain word is quoted, as in `labels["a b"]`."""
+    if not _PLAIN_KEY.match(key):
+        return f"{parent}[{json.dumps(key)}]"
+    return f"{parent}.{key}" if parent else key
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One walk through one document."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def read(self, value: object, kind: Any, path: str) -> Any:
+        """`value` as `kind`, or UNSET and a problem."""
+        for option in _options(kind):
+            match value, get_origin(option) or option:
+                case dict(), type() as section if issubclass(section, Section):
+                    return self._section(value, section, path)
+                case dict(), type() as origin if origin is dict:
+                    of = get_args(option)[1]
+                    return {key: self.read(item, of, path_to(path, key)) for key, item in value.items()}
+                case list(), type() as origin if origin is tuple:
+                    of = get_args(option)[0]
+                    return tuple(self.read(item, of, f"{path}[{at}]") for at, item in enumerate(value))
+        return self._leaf(value, kind, path)
+
+    def _section(self, value: dict[str, object], kind: type[Section], path: str) -> Section:
+        fields = msgspec.structs.fields(kind)
+        self._refuse_unknown(value.keys(), [each.name for each in fields], path)
+        content: dict[str, Any] = {}
+        for each in fields:
+            place = path_to(path, each.name)
+            if each.name in value:
+                content[each.name] = self.read(value[each.name], each.type, place)
+            elif each.required:
+                content[each.name] = UNSET
+                self._problem(place, "is required")
+        section = kind(**content)
+        for fault in section.faults():
+            self._problem(".".join(filter(None, (path, fault.path))), fault.message)
+        return section
+
+    def _refuse_unknown(self, names: Iterable[str], known: list[str], path: str) -> None:
+        for name in names:
+            if name not in known:
+                alike = get_close_matches(name, known, n=1)
+                hint = f"did you mean {alike[0]}?" if alike else f"known are {', '.join(known)}"
+                self._problem(path_to(path, name), f"unknown key; {hint}")
+
+    def _leaf(self, value: object, kind: Any, path: str) -> Any:
+        for option in _options(kind):
+            if get_origin(option) is Literal and value not in get_args(option):
+                self._problem(path, f"expected one of {', '.join(map(str, get_args(option)))}")
+                return UNSET
+        try:
+            leaf = msgspec.convert(value, kind)
+        except msgspec.ValidationError as fault:
+            message = str(fault).replace("`", "")
+            self._problem(path, message[:1].lower() + message[1:])
+            return UNSET
+        return leaf if leaf is None else self._checked(leaf, kind, path)
+
+    def _checked(self, leaf: object, kind: Any, path: str) -> object:
+        for check in _checks(kind):
+            if fault := check.fault(leaf):
+                self._problem(path, fault)
+                return UNSET
+        return leaf
+
+    def _problem(self, path: str, message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+
+def _options(kind: Any) -> tuple[Any, ...]:
+    """What `kind` may be: the parts of a union without their annotations, or `kind` itself."""
+    if get_origin(kind) is Annotated:
+        return _options(get_args(kind)[0])
+    if get_origin(kind) in _UNIONS:
+        return tuple(option for part in get_args(kind) for option in _options(part))
+    return (kind,)
+
+
+def _checks(kind: Any) -> list[Check]:
+    """The checks in `kind`, those of a union's parts included."""
+    if get_origin(kind) is Annotated:
+        return [note for note in kind.__metadata__ if isinstance(note, Check)]
+    if get_origin(kind) in _UNIONS:
+        return [check for part in get_args(kind) for check in _checks(part)]
+    return []
