@@ -1,0 +1,91 @@
+"""The worker's settings: one schema for flags, environment and file (PROTOCOL.md §1)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from protocol.names import MAX_NAME_LENGTH
+
+_LEGAL = r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])"
+
+Address = Annotated[
+    str, Meta(pattern=r"^https?://[^/\s]+/?$", description="a manager's URL, http://HOST:PORT")
+]
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything `sparkherd worker` can be told."""
+
+    group: Annotated[
+        str,
+        Meta(
+            pattern=_LEGAL,
+            max_length=MAX_NAME_LENGTH,
+            description=f"The group to join, 1 to {MAX_NAME_LENGTH} characters of [A-Za-z0-9._-].",
+        ),
+    ]
+    manager: Annotated[
+        tuple[Address, ...],
+        Meta(min_length=1, description="URL of a manager, http://HOST:PORT; any one of a cluster will do."),
+    ] = ("http://127.0.0.1:8470",)
+    client_id: Annotated[
+        str,
+        Meta(min_length=1, max_length=MAX_NAME_LENGTH, description="What member ids begin with."),
+    ] = "worker"
+    instance_id: Annotated[
+        str | None,
+        Meta(
+            pattern=_LEGAL,
+            max_length=MAX_NAME_LENGTH,
+            description="Makes it a static member: restarted within its session, it keeps its tasks.",
+        ),
+    ] = None
+    assignor: Annotated[
+        tuple[str, ...],
+        Meta(
+            min_length=1,
+            description="An assignor to work with, NAME or module:Class, the preferred one first.",
+        ),
+    ] = ("sticky",)
+    session_timeout_ms: Annotated[
+        int,
+        Meta(ge=1, description="Silence after which the worker counts as lost and stops its queries, in ms."),
+    ] = 10_000
+    rebalance_timeout_ms: Annotated[
+        int, Meta(ge=1, description="How long a rebalance waits for this worker to rejoin or let go, in ms.")
+    ] = 60_000
+    heartbeat_wait_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long the manager may hold a heartbeat, in ms; 0 sends three a session instead.",
+        ),
+    ] = 3000
+    stop_timeout_ms: Annotated[
+        int, Meta(ge=0, description="How long the batch in flight may go on when a query is stopped, in ms.")
+    ] = 30_000
+    checkpoint_root: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="Folder or URL for checkpoints; all workers of the group must see the same one.",
+        ),
+    ] = "checkpoints"
+    spark_master: Annotated[str, Meta(min_length=1, description="Spark's master URL.")] = "local[2]"
+    spark_conf: Annotated[dict[str, str], Meta(description="A setting of the Spark session.")] = {}
+    allow_entrypoint: Annotated[
+        tuple[str, ...],
+        Meta(description="Module prefix from which tasks may run entry points; none may without it."),
+    ] = ()
+    capacity: Annotated[
+        float, Meta(gt=0, description="Share of the load, relative to the other workers.")
+    ] = 1.0
+    label: Annotated[dict[str, str], Meta(description="A label that tasks may ask for.")] = {}
+
+    @property
+    def wait_ms(self) -> int:
+        """How long a heartbeat or a claim is held: the manager caps it at a third of the session (§3.3)."""
+        return min(self.heartbeat_wait_ms, self.session_timeout_ms // 3)
