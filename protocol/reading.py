@@ -76,16 +76,21 @@ class _Reader:
     def read(self, value: object, kind: Any, path: str) -> Any:
         """`value` as `kind`, or UNSET and a problem."""
         for option in _options(kind):
-            match value, get_origin(option) or option:
-                case dict(), type() as section if issubclass(section, Section):
-                    return self._section(value, section, path)
-                case dict(), type() as origin if origin is dict:
-                    of = get_args(option)[1]
-                    return {key: self.read(item, of, path_to(path, key)) for key, item in value.items()}
-                case list(), type() as origin if origin is tuple:
-                    of = get_args(option)[0]
-                    return tuple(self.read(item, of, f"{path}[{at}]") for at, item in enumerate(value))
+            if isinstance(value, dict) and isinstance(option, type) and issubclass(option, Section):
+                return self._section(value, option, path)
+            if isinstance(value, dict) and get_origin(option) is dict:
+                return self._map(value, get_args(option)[1], path)
+            if isinstance(value, list) and get_origin(option) is tuple:
+                return self._row(value, get_args(option)[0], path)
         return self._leaf(value, kind, path)
+
+    def _map(self, value: dict[str, object], of: Any, path: str) -> object:
+        items = {key: self.read(item, of, path_to(path, key)) for key, item in value.items()}
+        return items if readable(*items.values()) else UNSET
+
+    def _row(self, value: list[object], of: Any, path: str) -> object:
+        items = tuple(self.read(item, of, f"{path}[{at}]") for at, item in enumerate(value))
+        return items if readable(*items) else UNSET
 
     def _section(self, value: dict[str, object], kind: type[Section], path: str) -> Section:
         fields = msgspec.structs.fields(kind)
