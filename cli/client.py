@@ -1,0 +1,125 @@
+"""A small admin client of the manager: one request, one answer, errors with their codes."""
+
+from __future__ import annotations
+
+import http.client
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import Response
+from protocol.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TIMEOUT_S: Final = 30.0
+NOT_A_MANAGER: Final = "what answers there is not a sparkherd manager"
+
+R = TypeVar("R", bound=Response | msgspec.Struct)
+
+
+class UnreachableError(Exception):
+    """No manager answered; the text is one line that says what to change."""
+
+
+class _ErrorBody(msgspec.Struct):
+    """What every refusal has in it (PROTOCOL.md, conventions)."""
+
+    error: str
+    message: str = ""
+    coordinator: dict[str, str] | None = None
+
+
+class Client:
+    """Talks to the first manager of `urls` that answers, and to the group's coordinator when told so.
+
+    Raises `RefusedError` for an answer that carries an error code and `UnreachableError` when nobody answers.
+    """
+
+    def __init__(self, urls: Sequence[str], *, timeout_s: float = TIMEOUT_S) -> None:
+        self.urls = [_checked(url) for url in urls]
+        self._timeout_s = timeout_s
+
+    def get(self, path: str, into: type[R]) -> R:
+        """Read `path`."""
+        return self.call("GET", path, into=into)
+
+    def call(self, method: str, path: str, body: Any = None, *, into: type[R]) -> R:
+        """Send one request; `path` comes from `path_of`."""
+        status, document = self._send(method, path, b"" if body is None else msgspec.json.encode(body))
+        if status >= http.client.BAD_REQUEST:
+            raise _refusal(status, document)
+        try:
+            return msgspec.json.decode(document, type=into)
+        except msgspec.MsgspecError as error:
+            raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{NOT_A_MANAGER} ({error})") from None
+
+    def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        last: OSError | http.client.HTTPException | None = None
+        for url in self.urls:
+            try:
+                return self._follow(url, method, path, body)
+            except (OSError, http.client.HTTPException) as error:
+                last = error
+        raise UnreachableError(
+            f"no manager answers at {', '.join(self.urls)} ({_reason(last)}); "
+            "start one with `sparkherd manager`, or name it with --manager URL"
+        )
+
+    def _follow(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        """Ask `url`; when another manager has the group, ask that one, once."""
+        status, document = _exchange(url, method, path, body, self._timeout_s)
+        if status == ErrorCode.NOT_COORDINATOR.status and (owner := _error_body(document).coordinator):
+            return _exchange(owner["url"], method, path, body, self._timeout_s)
+        return status, document
+
+
+def path_of(*parts: str) -> str:
+    """The path of a resource, as `/v1/groups/flights`; each part is quoted."""
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _exchange(url: str, method: str, path: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
+    try:
+        connection.request(method, parts.path.rstrip("/") + path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    try:
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise SettingsError(f"--manager: expected a URL as http://HOST:PORT, got {url!r}")
+    return url.rstrip("/")
+
+
+def _refusal(status: int, document: bytes) -> RefusedError:
+    body = _error_body(document)
+    return RefusedError(ErrorCode.of(body.error), body.message or f"the manager answered HTTP {status}")
+
+
+def _error_body(document: bytes) -> _ErrorBody:
+    try:
+        return msgspec.json.decode(document, type=_ErrorBody)
+    except msgspec.MsgspecError:
+        return _ErrorBody(
+            ErrorCode.UNKNOWN_SERVER_ERROR.value, "what answers there is not a sparkherd manager"
+        )
+
+
+def _reason(error: BaseException | None) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()

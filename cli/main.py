@@ -1,0 +1,98 @@
+"""The `sparkherd` command. Exit codes: 0 done, 1 failed, 2 used wrongly or misconfigured."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cli.exits import DONE, FAILED, INTERRUPTED, USAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COMMANDS: Final = {
+    "manager": ("cli.manager", "Run a manager: groups, their tasks, and who runs what."),
+    "worker": ("cli.worker", "Run a worker: one Spark session, and the queries it is given."),
+    "groups": ("cli.groups", "See and steer groups."),
+    "tasks": ("cli.tasks", "Create, see and steer tasks."),
+    "workers": ("cli.workers", "See the workers of a group."),
+    "demo": ("cli.demo", "Watch a herd lose a worker and no row, on 336,776 real flights."),
+}
+
+_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+class _LazyGroup(click.Group):
+    """Imports a command only when it is used, so that `--help` answers at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(_COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(package_name="sparkherd", prog_name="sparkherd")
+def sparkherd() -> None:
+    """A herd of Spark streaming queries, kept running by a group of workers.
+
+    Exit codes: 0 done, 1 failed, 2 used wrongly or misconfigured.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code; errors are one line on stderr."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None) -> int:
+    """Run the command line; returns its exit code."""
+    from cli.client import UnreachableError  # noqa: PLC0415 - imported here to be caught here
+    from protocol.errors import RefusedError, StartupError  # noqa: PLC0415 - the same
+
+    try:
+        return _exit_code(sparkherd.main(args=args, prog_name="sparkherd", standalone_mode=False))
+    except click.ClickException as error:
+        return _click_error(error)
+    except StartupError as error:
+        return _complain(str(error), USAGE)
+    except RefusedError as error:
+        return _complain(f"{error.failure.code.name}: {error}", FAILED)
+    except UnreachableError as error:
+        return _complain(str(error), FAILED)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+
+
+def _click_error(error: click.ClickException) -> int:
+    """One line, unless the error is the help that a group without a command shows."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    help_hint = f" (see `{context.command_path} --help`)" if context else ""
+    return _complain(error.format_message() + help_hint, error.exit_code)
+
+
+def _exit_code(result: Any) -> int:
+    """What a command returned, if it was an exit code; commands that return nothing are done."""
+    return result if isinstance(result, int) else DONE
+
+
+def _complain(message: str, code: int) -> int:
+    one_line = " ".join(message.split())
+    click.echo(f"sparkherd: {one_line}", err=True)
+    return code

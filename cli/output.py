@@ -1,0 +1,45 @@
+"""What commands print: tables for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+WIDE: Final = 10_000
+"""Columns of a table that nobody looks at on a terminal: nothing is wrapped or cut for `grep`."""
+
+
+def print_json(value: Any) -> None:
+    """`value` as one indented JSON document."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """`rows` under `columns`; None is shown as `-`."""
+    from rich.console import Console  # noqa: PLC0415 - only who prints a table pays for it
+    from rich.table import Table  # noqa: PLC0415 - the same
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*("-" if cell is None else str(cell) for cell in row))
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = WIDE
+    console.print(table)
+
+
+def ago(then_ms: int) -> str:
+    """How long ago `then_ms` (since 1970) was, as `4s`, `3m`, `2h` or `5d`."""
+    seconds = max(int(time.time() - then_ms / 1000), 0)
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

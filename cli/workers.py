@@ -1,0 +1,77 @@
+"""`sparkherd workers`: the members of a group, as workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import click
+import msgspec
+
+from cli.admin import admin_options, group_option
+from cli.client import Client, path_of
+from cli.output import ago, print_json, print_table
+from protocol.messages.groups import DescribedMember, DescribeGroupResponse
+from protocol.messages.tasks import TaskListResponse
+from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
+
+
+@click.group("workers")
+def command() -> None:
+    """See the workers of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A member of a sparkherd group, and how many tasks it owns."""
+
+    worker: str
+    instance_id: str | None
+    host: str
+    capacity: float
+    labels: dict[str, str]
+    url: str | None
+    owned: int
+    last_heartbeat_ms: int
+
+
+@command.command("list")
+@group_option
+@admin_options
+def list_workers(client: Client, group: str, *, as_json: bool) -> None:
+    """List the workers of a group, and how many tasks each owns."""
+    workers = _workers(client, group)
+    if as_json:
+        print_json(workers)
+        return
+    print_table(
+        ("WORKER", "INSTANCE", "HOST", "CAPACITY", "LABELS", "OWNED", "LAST HEARD"), map(_row, workers)
+    )
+
+
+def _workers(client: Client, group: str) -> list[Worker]:
+    described = client.get(path_of("groups", group), DescribeGroupResponse)
+    if described.protocol_type not in (PROTOCOL_TYPE, None):
+        raise click.UsageError(f"{group} has members of type {described.protocol_type!r}, not workers")
+    tasks = client.get(path_of("groups", group, "tasks"), TaskListResponse).tasks
+    owned = Counter(task.owner for task in tasks)
+    return [_worker(member, owned[member.member_id]) for member in described.members]
+
+
+def _worker(member: DescribedMember, owned: int) -> Worker:
+    metadata = msgspec.json.decode(member.metadata, type=WorkerMetadata)
+    return Worker(
+        worker=member.member_id,
+        instance_id=member.instance_id,
+        host=member.host,
+        capacity=metadata.capacity,
+        labels=metadata.labels,
+        url=metadata.url,
+        owned=owned,
+        last_heartbeat_ms=member.last_heartbeat_ms,
+    )
+
+
+def _row(w: Worker) -> tuple[object, ...]:
+    labels = " ".join(f"{key}={value}" for key, value in sorted(w.labels.items())) or None
+    return w.worker, w.instance_id, w.host, w.capacity, labels, w.owned, ago(w.last_heartbeat_ms)
