@@ -35,14 +35,17 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(min_length=1, max_length=MAX_NAME_LENGTH, description="What member ids begin with."),
     ] = "worker"
-    instance_id: Annotated[
-        str | None,
-        Meta(
-            pattern=_LEGAL,
-            max_length=MAX_NAME_LENGTH,
-            description="Makes it a static member: restarted within its session, it keeps its tasks.",
-        ),
-    ] = None
+    instance_id: (
+        Annotated[
+            str,
+            Meta(
+                pattern=_LEGAL,
+                max_length=MAX_NAME_LENGTH,
+                description="Makes it a static member: restarted within its session, it keeps its tasks.",
+            ),
+        ]
+        | None
+    ) = None
     assignor: Annotated[
         tuple[str, ...],
         Meta(

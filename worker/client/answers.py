@@ -1,0 +1,49 @@
+"""Reading a manager's answer: the expected body, or why there is none."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import msgspec
+
+from protocol.errors import ErrorCode, Failure
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+def read_answer(origin: str, status: int, body: bytes, expected: type[Body]) -> Body | Failure:
+    """What came back from `origin`: a body of type `expected`, or a `Failure`.
+
+    An answer that is no manager's is a failure too: a gateway's 5xx means that no manager was reached.
+    """
+    if status >= HTTPStatus.BAD_REQUEST:
+        return _read_refusal(origin, status, body)
+    try:
+        return msgspec.json.decode(body, type=expected)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{origin} does not answer as a manager: {error}")
+
+
+def unreachable(message: str) -> Failure:
+    """Nobody answered."""
+    return Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+
+
+def _read_refusal(origin: str, status: int, body: bytes) -> Failure:
+    fields = _fields(body)
+    code = fields.pop("error", None)
+    message = fields.pop("message", "")
+    fields.pop("retriable", None)
+    if isinstance(code, str) and isinstance(message, str):
+        return Failure(ErrorCode.of(code), message, fields)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return unreachable(f"{origin} answered HTTP {status}")
+    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{origin} answered HTTP {status}, not as a manager does")
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}

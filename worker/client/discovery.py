@@ -1,0 +1,84 @@
+"""Which manager coordinates the group: asked of any, remembered until there is trouble (PROTOCOL.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.groups import Coordinator, CoordinatorResponse
+from worker.client.answers import unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TIMEOUT_S = 5.0
+_LOST = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+
+
+class Getter(Protocol):
+    """The part of a transport that this needs."""
+
+    async def get(
+        self, url: str, expected: type[CoordinatorResponse], timeout_s: float
+    ) -> CoordinatorResponse | Failure:
+        """The answer to a GET."""
+        ...
+
+
+class Discovery:
+    """The present coordinator of one group."""
+
+    def __init__(self, transport: Getter, managers: Sequence[str], group: str) -> None:
+        self._transport = transport
+        self._managers = [manager.rstrip("/") for manager in managers]
+        self._path = f"/v1/coordinator?group={quote(group, safe='')}"
+        self._known: str | None = None
+        self._searching = asyncio.Lock()
+
+    async def coordinator(self) -> str | Failure:
+        """Its URL, no slash at the end; looked up if it is not known, once for all who ask meanwhile."""
+        async with self._searching:
+            if self._known is None:
+                found = await self._search()
+                if isinstance(found, Failure):
+                    return found
+                self._known = found
+            return self._known
+
+    def learn(self, asked: str, failure: Failure) -> None:
+        """Take in how a request to `asked` failed; a manager that is not the coordinator may name who is."""
+        if failure.code not in _LOST or asked != self._known:
+            return
+        self._known = _named(failure)
+
+    async def _search(self) -> str | Failure:
+        """Ask each manager in turn, the one that answered last first."""
+        failures: list[Failure] = []
+        for manager in tuple(self._managers):
+            answer = await self._transport.get(manager + self._path, CoordinatorResponse, TIMEOUT_S)
+            if isinstance(answer, CoordinatorResponse):
+                self._managers.remove(manager)
+                self._managers.insert(0, manager)
+                return answer.coordinator.url.rstrip("/")
+            failures.append(answer)
+        return _summary(failures)
+
+
+def _named(failure: Failure) -> str | None:
+    """The URL in the field `coordinator` of NOT_COORDINATOR, if it has one."""
+    try:
+        return msgspec.convert(failure.fields.get("coordinator"), Coordinator).url.rstrip("/")
+    except msgspec.ValidationError:
+        return None
+
+
+def _summary(failures: Sequence[Failure]) -> Failure:
+    """One failure for all: a refusal that a person must act on, else that nobody could be reached."""
+    for failure in failures:
+        if not failure.code.retriable and failure.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
+            return failure
+    return unreachable("no manager answers: " + "; ".join(failure.message for failure in failures))

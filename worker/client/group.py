@@ -1,0 +1,116 @@
+"""The requests of one member of one group, each sent to the group's coordinator (PROTOCOL.md §3, §5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinRequest,
+    JoinResponse,
+    LeaveRequest,
+    LeaveResponse,
+    SyncRequest,
+    SyncResponse,
+)
+from protocol.messages.ownership import (
+    ClaimRequest,
+    ClaimResponse,
+    ReleaseRequest,
+    ReportRequest,
+    TaskErrorsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.client.discovery import Discovery
+    from worker.client.timeouts import Timeouts
+    from worker.client.transport import Transport
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class GroupClient:
+    """Asks the coordinator, whichever manager that is at the moment.
+
+    `accepted` is called with the time, by `now`, at which a request was *sent* that the manager accepted:
+    each one renews the member's session (PROTOCOL.md §3.3), and with it the worker's lease on itself.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        discovery: Discovery,
+        *,
+        group: str,
+        timeouts: Timeouts,
+        now: Callable[[], float],
+        accepted: Callable[[float], None],
+    ) -> None:
+        self._transport = transport
+        self._discovery = discovery
+        self._path = f"/v1/groups/{group}/"
+        self._timeouts = timeouts
+        self._now = now
+        self._accepted = accepted
+
+    async def join(self, request: JoinRequest) -> JoinResponse | Failure:
+        """Enter or re-enter the group; answered when the join phase is complete."""
+        return await self._as_member("join", request, JoinResponse, self._timeouts.parked_s)
+
+    async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
+        """Hear the own assignment; answered when the leader's is durable."""
+        return await self._as_member("sync", request, SyncResponse, self._timeouts.parked_s)
+
+    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | Failure:
+        """Keep the session; a rebalance in progress renews it too (PROTOCOL.md §4, Heartbeat)."""
+        sent = self._now()
+        timeout_s = self._timeouts.heartbeat_s(request.wait_ms)
+        answer = await self._as_member("heartbeat", request, HeartbeatResponse, timeout_s)
+        if isinstance(answer, Failure) and answer.code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._accepted(sent)
+        return answer
+
+    async def claim(self, request: ClaimRequest) -> ClaimResponse | Failure:
+        """Take tasks over."""
+        timeout_s = self._timeouts.claim_s(request.wait_ms)
+        return await self._as_member("claim", request, ClaimResponse, timeout_s)
+
+    async def release(self, request: ReleaseRequest) -> TaskErrorsResponse | Failure:
+        """Let go of tasks."""
+        return await self._as_member("release", request, TaskErrorsResponse, self._timeouts.batch_s)
+
+    async def report(self, request: ReportRequest) -> TaskErrorsResponse | Failure:
+        """Tell how tasks are doing."""
+        return await self._as_member("report", request, TaskErrorsResponse, self._timeouts.batch_s)
+
+    async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
+        """Go."""
+        return await self._ask("leave", request, LeaveResponse, self._timeouts.leave_s)
+
+    async def _as_member(
+        self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float
+    ) -> Body | Failure:
+        sent = self._now()
+        answer = await self._ask(operation, request, expected, timeout_s)
+        if not isinstance(answer, Failure):
+            self._accepted(sent)
+        return answer
+
+    async def _ask(
+        self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float
+    ) -> Body | Failure:
+        coordinator = await self._discovery.coordinator()
+        if isinstance(coordinator, Failure):
+            return coordinator
+        answer = await self._transport.post(
+            coordinator + self._path + operation, request, expected, timeout_s
+        )
+        if isinstance(answer, Failure):
+            self._discovery.learn(coordinator, answer)
+        return answer

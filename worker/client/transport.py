@@ -1,0 +1,79 @@
+"""One HTTP request and its answer, with every trouble as a value."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import aiohttp
+import msgspec
+
+from worker.client.answers import read_answer, unreachable
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from protocol.errors import Failure
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+CONNECT_TIMEOUT_S = 2.0
+_HEADERS = {"Content-Type": "application/json"}
+
+
+class Transport:
+    """A pool of connections; used as an asynchronous context manager."""
+
+    _session: aiohttp.ClientSession
+
+    async def __aenter__(self) -> Self:
+        """Open the pool; no connection is made yet."""
+        # Held requests of one worker are few, but none may ever wait for a free connection.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    async def get(self, url: str, expected: type[Body], timeout_s: float) -> Body | Failure:
+        """The answer to a GET within `timeout_s` seconds."""
+        return await self._ask("GET", url, None, expected, timeout_s)
+
+    async def post(
+        self, url: str, body: msgspec.Struct, expected: type[Body], timeout_s: float
+    ) -> Body | Failure:
+        """The answer to a POST of `body` within `timeout_s` seconds."""
+        return await self._ask("POST", url, msgspec.json.encode(body), expected, timeout_s)
+
+    async def _ask(
+        self, method: str, url: str, data: bytes | None, expected: type[Body], timeout_s: float
+    ) -> Body | Failure:
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._session.request(method, url, data=data, headers=_HEADERS) as response,
+            ):
+                return read_answer(_origin(url), response.status, await response.read(), expected)
+        except TimeoutError:
+            return unreachable(f"{_origin(url)} gave no answer within {timeout_s:g} s")
+        except (aiohttp.ClientError, OSError) as error:
+            return unreachable(f"{_origin(url)}: {_reason(error)}")
+
+
+def _origin(url: str) -> str:
+    """`http://HOST:PORT` of a URL, which is all that a reader of an error needs."""
+    return "/".join(url.split("/")[:3])
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.strerror:
+        return error.os_error.strerror.lower()
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the connection was closed before an answer came"
+    return str(error) or type(error).__name__
