@@ -19,7 +19,7 @@ _COMMANDS: Final = {
     "groups": ("cli.groups", "See and steer groups."),
     "tasks": ("cli.tasks", "Create, see and steer tasks."),
     "workers": ("cli.workers", "See the workers of a group."),
-    "demo": ("cli.demo", "Watch a herd lose a worker and no row, on 336,776 real flights."),
+    "demo": ("cli.demo.command", "Watch a herd lose a worker and no row, on 336,776 real flights."),
 }
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

@@ -1,0 +1,1 @@
+"""`sparkherd demo`: a herd on real data loses a worker and no row."""

@@ -1,0 +1,65 @@
+"""The sink against the truth: what is missing, what is there too often, which sums are wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from cli.demo.truth import Row, Truth
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the comparison found; `wrong_delays` counts the carrier-hours that differ from the truth."""
+
+    rows_in: int
+    rows_out: int
+    lost: int
+    duplicated: int
+    delays: int
+    wrong_delays: int
+
+    @property
+    def good(self) -> bool:
+        """Whether the sink holds exactly the truth."""
+        return not (self.lost or self.duplicated or self.wrong_delays) and self.rows_in == self.rows_out
+
+    def __str__(self) -> str:
+        """The demo's last line."""
+        rows = f"rows in {self.rows_in}, rows out {self.rows_out}"
+        return f"{rows}, lost {self.lost}, duplicated {self.duplicated}"
+
+
+def compare(database: Path, truth: Truth) -> Verdict:
+    """Count what a correct run would not have: each flight is compared as often as it occurs."""
+    out = Counter(_rows(database, "flights", FLIGHT_COLUMNS))
+    delays = Counter(_rows(database, "delays", DELAY_COLUMNS))
+    return Verdict(
+        rows_in=truth.rows,
+        rows_out=out.total(),
+        lost=(truth.flights - out).total(),
+        duplicated=(out - truth.flights).total(),
+        delays=len(truth.delays),
+        wrong_delays=len(_wrong_keys(delays, truth.delays)),
+    )
+
+
+def _wrong_keys(found: Counter[Row], wanted: Mapping[tuple[str, int], Row]) -> set[object]:
+    right = Counter(wanted.values())
+    return {row[:2] for row in ((right - found) + (found - right))}
+
+
+def _rows(database: Path, table: str, columns: Sequence[str]) -> Iterator[Row]:
+    """The rows of a table; none when it was never created."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+            yield from connection.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608 - our own names

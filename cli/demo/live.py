@@ -1,0 +1,161 @@
+"""What the demo shows while it runs: a live view on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import IO, TYPE_CHECKING, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from protocol.states import TaskState
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from cli.demo.watch import Snapshot, TaskLine
+
+STYLES = {
+    TaskState.RUNNING: "green",
+    TaskState.COMPLETED: "bright_black",
+    TaskState.FAILED: "bold red",
+    TaskState.UNASSIGNED: "yellow",
+}
+TENTHS = 10
+
+
+class View(Protocol):
+    """Where the story is told."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def say(self, sentence: str) -> None:
+        """A step of the story; it stays."""
+        ...
+
+    def show(self, snapshot: Snapshot) -> None:
+        """How the group is doing now."""
+        ...
+
+
+def view(stream: IO[str]) -> View:
+    """A live view when `stream` is a terminal, plain lines otherwise."""
+    return LiveView(Console(file=stream)) if stream.isatty() else PlainView(stream)
+
+
+class PlainView:
+    """One line a step, a change of generation, and a tenth of the way."""
+
+    def __init__(self, stream: IO[str] = sys.stdout) -> None:
+        self._stream = stream
+        self._start = time.monotonic()
+        self._shown: tuple[str, int] | None = None
+        self._tenth = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to put back."""
+
+    def say(self, sentence: str) -> None:
+        """Print it behind the time since the start."""
+        print(f"{time.monotonic() - self._start:6.1f} s  {sentence}", file=self._stream, flush=True)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Print what is new."""
+        if (now := (snapshot.state, snapshot.generation)) != self._shown:
+            self._shown = now
+            self.say(
+                f"group {snapshot.state}, generation {snapshot.generation}, {len(snapshot.workers)} workers"
+            )
+        if (tenth := int(TENTHS * share_done(snapshot))) > self._tenth:
+            self._tenth = tenth
+            self.say(f"{tenth * 100 // TENTHS} % of the rows")
+
+
+class LiveView:
+    """Tables of workers and tasks that change in place, under the steps of the story."""
+
+    def __init__(self, console: Console) -> None:
+        self._start = time.monotonic()
+        self._live = Live(console=console, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def say(self, sentence: str) -> None:
+        """Print it above the tables."""
+        self._live.console.print(f"{time.monotonic() - self._start:6.1f} s  {sentence}", highlight=False)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw the tables anew."""
+        self._live.update(_picture(snapshot), refresh=True)
+
+
+def share_done(snapshot: Snapshot) -> float:
+    """The share of all rows that were dealt with, 0 to 1."""
+    total = sum(task.rows_in_all for task in snapshot.tasks.values())
+    return snapshot.rows / total if total else 0.0
+
+
+def _picture(snapshot: Snapshot) -> Group:
+    head = Text.assemble(
+        "\ngroup ", (snapshot.state, "bold"), "   generation ", (str(snapshot.generation), "bold")
+    )
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(
+        ProgressBar(total=1.0, completed=share_done(snapshot), width=60), f"{share_done(snapshot):.0%}"
+    )
+    return Group(head, _workers_table(snapshot), _tasks_table(snapshot), bar)
+
+
+def _workers_table(snapshot: Snapshot) -> Table:
+    table = Table(box=None, header_style="bold")
+    for column in ("worker", "tasks"):
+        table.add_column(column)
+    for worker in snapshot.workers:
+        name = f"{worker} (leader)" if worker == snapshot.leader else worker
+        table.add_row(name, ", ".join(snapshot.owned_by(worker)) or "-")
+    return table
+
+
+def _tasks_table(snapshot: Snapshot) -> Table:
+    table = Table(box=None, header_style="bold")
+    for column in ("task", "state", "owner"):
+        table.add_column(column)
+    for column in ("token", "batch", "rows"):
+        table.add_column(column, justify="right")
+    for _, task in sorted(snapshot.tasks.items()):
+        table.add_row(*_task_row(task))
+    return table
+
+
+def _task_row(task: TaskLine) -> tuple[str | Text, ...]:
+    state = Text(task.state.value, style=STYLES.get(task.state, ""))
+    batch = "-" if task.batch_id is None else str(task.batch_id)
+    return (
+        task.name,
+        state,
+        task.owner or "-",
+        str(task.token),
+        batch,
+        f"{task.rows:,} / {task.rows_in_all:,}",
+    )

@@ -1,0 +1,163 @@
+"""The demo's story, step by step; every wait watches the herd and gives up when nothing moves any more."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cli.client import path_of
+from cli.demo.herd import GROUP, Herd, HerdError
+from cli.demo.live import share_done
+from cli.demo.watch import Snapshot, snapshot
+from protocol.messages.tasks import CreateTaskRequest, TaskResponse
+from protocol.states import TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cli.client import Client
+    from cli.demo.live import View
+    from cli.demo.tasks import DemoTask
+
+POLL_S: Final = 0.2
+STALLED_S: Final = 120.0
+FIRST_WORKERS: Final = ("worker-1", "worker-2", "worker-3")
+NEW_WORKER: Final = "worker-4"
+KILL_AT: Final = 0.4
+"""The share of rows after which a worker is killed: what is left must outlast the start of another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """What the killing of a worker led to; seconds are counted from the kill."""
+
+    killed: str
+    orphans: list[str]
+    seconds: float
+    untouched: list[str]
+    disturbed: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """What the arrival of a worker led to."""
+
+    moved: list[str]
+    untouched: list[str]
+    disturbed: list[str]
+
+
+class Story:
+    """Carries the steps out on a herd, telling them to a view."""
+
+    def __init__(self, herd: Herd, client: Client, plan: Sequence[DemoTask], view: View) -> None:
+        self._herd = herd
+        self._client = client
+        self._plan = plan
+        self._view = view
+
+    def gather(self) -> None:
+        """Wait until all workers are members."""
+        self._view.say(f"{len(FIRST_WORKERS)} workers start, each with a Spark session of its own")
+        try:
+            self._until(lambda now: now.stable and len(now.workers) == len(FIRST_WORKERS))
+        except HerdError as error:
+            raise HerdError(f"the workers did not form a group: {error}") from None
+
+    def create_tasks(self) -> None:
+        """Create all tasks, and wait until each runs."""
+        for task in self._plan:
+            body = CreateTaskRequest(
+                task=task.name, definition=msgspec.Raw(msgspec.json.encode(task.definition))
+            )
+            self._client.call("POST", path_of("groups", GROUP, "tasks"), body, into=TaskResponse)
+        self._view.say(f"{len(self._plan)} tasks created")
+        self._until(lambda now: now.stable and all(task.running for task in now.tasks.values()))
+        self._view.say("all of them run")
+
+    def kill_one(self) -> Failover:
+        """Half-way, kill the worker with the most tasks; wait until they run elsewhere."""
+        before = self._until(lambda now: share_done(now) >= KILL_AT)
+        victim = max(FIRST_WORKERS, key=lambda worker: (len(before.owned_by(worker)), worker))
+        orphans = before.owned_by(victim)
+        self._herd.kill_worker(victim)
+        start = time.monotonic()
+        self._view.say(f"{victim} is killed (SIGKILL); it ran {', '.join(orphans)}")
+        after = self._until(lambda now: all(_runs_elsewhere(now, before, task) for task in orphans))
+        seconds = time.monotonic() - start
+        self._view.say(f"its tasks run elsewhere, {seconds:.1f} s after the kill")
+        untouched, disturbed = _compare(before, after, set(before.tasks) - set(orphans))
+        self._tell_of_the_others(untouched, disturbed)
+        return Failover(victim, orphans, round(seconds, 2), untouched, disturbed)
+
+    def add_one(self) -> Scaling:
+        """Start another worker; wait until it runs what it was given."""
+        self._herd.start_worker(NEW_WORKER)
+        self._view.say(f"{NEW_WORKER} starts")
+        before = self._until(lambda now: NEW_WORKER in now.workers or now.completed)
+        after = self._until(lambda now: _arrived(now) or now.completed)
+        moved = [name for name in after.tasks if _moved_to_new(before, after, name)]
+        untouched, disturbed = _compare(before, after, set(after.tasks) - set(moved))
+        self._view.say(
+            f"{len(moved)} tasks moved to {NEW_WORKER}: {', '.join(moved) or 'none were left to move'}"
+        )
+        self._tell_of_the_others(untouched, disturbed)
+        return Scaling(moved, untouched, disturbed)
+
+    def finish(self) -> None:
+        """Wait until every task has come to its end."""
+        self._until(lambda now: now.completed)
+        self._view.say("every task is COMPLETED")
+
+    def _tell_of_the_others(self, untouched: list[str], disturbed: list[str]) -> None:
+        self._view.say(f"the other {len(untouched) + len(disturbed)}: {len(untouched)} never stopped")
+        if disturbed:
+            self._view.say(f"moved without need: {', '.join(disturbed)}")
+
+    def _until(self, condition: Callable[[Snapshot], bool]) -> Snapshot:
+        """Watch until `condition` holds; raises `HerdError` on a failure or when nothing moves any more."""
+        last: Snapshot | None = None
+        moved_at = time.monotonic()
+        while True:
+            self._herd.require_alive()
+            now = snapshot(self._client, GROUP, self._plan)
+            self._view.show(now)
+            _require_no_failure(now)
+            if condition(now):
+                return now
+            if now != last:
+                last, moved_at = now, time.monotonic()
+            elif time.monotonic() - moved_at > STALLED_S:
+                raise HerdError(f"nothing has changed for {STALLED_S:.0f} s")
+            time.sleep(POLL_S)
+
+
+def _require_no_failure(now: Snapshot) -> None:
+    for task in now.tasks.values():
+        if task.state is TaskState.FAILED:
+            raise HerdError(f"{task.name} is FAILED: {task.cause}")
+
+
+def _runs_elsewhere(now: Snapshot, before: Snapshot, name: str) -> bool:
+    """Whether a task has a new owner that runs it, or was done just before the old one died."""
+    task = now.tasks[name]
+    return task.completed or (task.running and task.token > before.tasks[name].token)
+
+
+def _arrived(now: Snapshot) -> bool:
+    """Whether the new worker has its share and all of it runs."""
+    mine = now.owned_by(NEW_WORKER)
+    return now.stable and bool(mine) and all(task.running for task in now.tasks.values())
+
+
+def _moved_to_new(before: Snapshot, after: Snapshot, name: str) -> bool:
+    return after.tasks[name].owner == NEW_WORKER and before.tasks[name].token != after.tasks[name].token
+
+
+def _compare(before: Snapshot, after: Snapshot, names: set[str]) -> tuple[list[str], list[str]]:
+    """The tasks of `names` that kept their token, and the ones that changed hands."""
+    kept = {name for name in names if before.tasks[name].token == after.tasks[name].token}
+    return sorted(kept), sorted(names - kept)
