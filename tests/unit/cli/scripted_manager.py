@@ -1,0 +1,63 @@
+"""A manager that answers what a test tells it to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass
+class ScriptedManager:
+    """Answers by method and path, and keeps what it was asked."""
+
+    url: str = ""
+    answers: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
+    requests: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
+        """Answer this request with that."""
+        self.answers[method, path] = status, body
+
+    def asked(self, method: str) -> list[tuple[str, Any]]:
+        """The paths and bodies of all requests of a method."""
+        return [(path, body) for m, path, body in self.requests if m == method]
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        """What goes back; text is sent as it is."""
+        self.requests.append((method, path, json.loads(body) if body else None))
+        not_found = 404, {"error": "NOT_FOUND", "message": f"no {path}", "retriable": False}
+        status, document = self.answers.get((method, path), not_found)
+        return status, document.encode() if isinstance(document, str) else json.dumps(document).encode()
+
+
+@contextmanager
+def scripted_manager() -> Iterator[ScriptedManager]:
+    """Serve one on a port of its own."""
+    scripted = ScriptedManager()
+
+    class Handler(BaseHTTPRequestHandler):
+        def respond(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, document = scripted.answer(self.command, self.path, body)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(document)
+
+        do_GET = do_PUT = do_POST = do_DELETE = respond  # noqa: N815 - http.server's spelling
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        scripted.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield scripted
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,81 @@
+"""The admin client: one answer or one clear error."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.client import Client, UnreachableError, path_of
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.groups import GroupListResponse
+from protocol.settings import SettingsError
+
+if TYPE_CHECKING:
+    from tests.unit.cli.scripted_manager import ScriptedManager
+
+GROUPS = {"error": "NONE", "groups": []}
+
+
+def nobody() -> str:
+    """A URL where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_reads_an_answer(manager: ScriptedManager) -> None:
+    """An answer is decoded into its type."""
+    manager.on("GET", "/v1/groups", GROUPS)
+    assert Client([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+
+
+def test_refusal_keeps_its_code(manager: ScriptedManager) -> None:
+    """An error answer is raised with its code and message."""
+    manager.on("GET", "/v1/groups", {"error": "UNKNOWN_TASK", "message": "no such task"}, 404)
+    with pytest.raises(RefusedError, match="no such task") as caught:
+        Client([manager.url]).get("/v1/groups", GroupListResponse)
+    assert caught.value.failure.code is ErrorCode.UNKNOWN_TASK
+
+
+def test_next_manager_is_tried(manager: ScriptedManager) -> None:
+    """A manager that is not there is passed over."""
+    manager.on("GET", "/v1/groups", GROUPS)
+    assert Client([nobody(), manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+
+
+def test_nobody_answers() -> None:
+    """When no manager is there, the error names them all and says what to do."""
+    urls = [nobody(), nobody()]
+    with pytest.raises(UnreachableError) as caught:
+        Client(urls).get("/v1/groups", GroupListResponse)
+    assert all(url in str(caught.value) for url in urls)
+    assert "connection refused" in str(caught.value)
+
+
+def test_follows_to_the_coordinator(manager: ScriptedManager, other_manager: ScriptedManager) -> None:
+    """NOT_COORDINATOR leads to the manager that it names."""
+    coordinator = {"id": "b", "url": other_manager.url}
+    manager.on("GET", "/v1/groups", {"error": "NOT_COORDINATOR", "coordinator": coordinator}, 421)
+    other_manager.on("GET", "/v1/groups", GROUPS)
+    assert Client([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_something_else_answers(manager: ScriptedManager, status: int) -> None:
+    """A web server that is no manager is called just that."""
+    manager.on("GET", "/v1/groups", "<html>", status)
+    with pytest.raises(RefusedError, match="not a sparkherd manager"):
+        Client([manager.url]).get("/v1/groups", GroupListResponse)
+
+
+@pytest.mark.parametrize("url", ["foo", "ftp://host", "http://", "http://host:99999"])
+def test_malformed_urls(url: str) -> None:
+    """What is no URL is refused before anything is sent."""
+    with pytest.raises(SettingsError, match="--manager: expected a URL"):
+        Client([url])
+
+
+def test_parts_of_paths_are_quoted() -> None:
+    """A name with a slash stays one part of the path."""
+    assert path_of("groups", "a/b c") == "/v1/groups/a%2Fb%20c"
