@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -84,10 +84,10 @@ class Story:
         victim = max(FIRST_WORKERS, key=lambda worker: (len(before.owned_by(worker)), worker))
         orphans = before.owned_by(victim)
         self._herd.kill_worker(victim)
-        start = time.monotonic()
+        start = monotonic()
         self._view.say(f"{victim} is killed (SIGKILL); it ran {', '.join(orphans)}")
         after = self._until(lambda now: all(_runs_elsewhere(now, before, task) for task in orphans))
-        seconds = time.monotonic() - start
+        seconds = monotonic() - start
         self._view.say(f"its tasks run elsewhere, {seconds:.1f} s after the kill")
         untouched, disturbed = _compare(before, after, set(before.tasks) - set(orphans))
         self._tell_of_the_others(untouched, disturbed)
@@ -120,7 +120,7 @@ class Story:
     def _until(self, condition: Callable[[Snapshot], bool]) -> Snapshot:
         """Watch until `condition` holds; raises `HerdError` on a failure or when nothing moves any more."""
         last: Snapshot | None = None
-        moved_at = time.monotonic()
+        moved_at = monotonic()
         while True:
             self._herd.require_alive()
             now = snapshot(self._client, GROUP, self._plan)
@@ -129,10 +129,10 @@ class Story:
             if condition(now):
                 return now
             if now != last:
-                last, moved_at = now, time.monotonic()
-            elif time.monotonic() - moved_at > STALLED_S:
+                last, moved_at = now, monotonic()
+            elif monotonic() - moved_at > STALLED_S:
                 raise HerdError(f"nothing has changed for {STALLED_S:.0f} s")
-            time.sleep(POLL_S)
+            sleep(POLL_S)
 
 
 def _require_no_failure(now: Snapshot) -> None:
