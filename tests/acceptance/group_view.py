@@ -1,0 +1,66 @@
+"""A group as its admin sees it, and what tests ask of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cli.client import path_of
+from protocol.messages.groups import DescribeGroupResponse
+from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
+from protocol.states import GroupState, TaskState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.acceptance.processes import Herd
+
+GROUP = "herd"
+
+
+class GroupView:
+    """Reads the group through the manager's API."""
+
+    def __init__(self, herd: Herd) -> None:
+        self._client = herd.manager.client()
+
+    def describe(self) -> DescribeGroupResponse:
+        """The group."""
+        return self._client.get(path_of("groups", GROUP), DescribeGroupResponse)
+
+    def tasks(self) -> dict[str, TaskView]:
+        """Its tasks, by name."""
+        found = self._client.get(path_of("groups", GROUP, "tasks"), TaskListResponse).tasks
+        return {task.task: task for task in found}
+
+    def workers(self) -> dict[str, str]:
+        """Member ids by the workers' names."""
+        return {member.client_id: member.member_id for member in self.describe().members}
+
+    def create(self, name: str, definition: dict[str, Any]) -> None:
+        """Create a task."""
+        body = CreateTaskRequest(task=name, definition=msgspec.Raw(msgspec.json.encode(definition)))
+        self._client.call("POST", path_of("groups", GROUP, "tasks"), body, into=TaskResponse)
+
+    def settled(self, members: int) -> bool:
+        """Whether so many members share all tasks, every one of which has done a batch."""
+        described = self.describe()
+        return (
+            described.state == GroupState.STABLE.value
+            and len(described.members) == members
+            and all(
+                task.state == TaskState.RUNNING.value and task.batch_id is not None
+                for task in self.tasks().values()
+            )
+        )
+
+
+def ticking(folder: Path, table: str) -> dict[str, Any]:
+    """A query that never ends: numbers, a few a second, into a table."""
+    return {
+        "source": {"format": "rate", "options": {"rowsPerSecond": 5}},
+        "sql": "SELECT value FROM source",
+        "sink": {"format": "sql", "options": {"url": f"sqlite:///{folder / 'sink.db'}", "table": table}},
+        "trigger": {"processing_time": "500 milliseconds"},
+    }

@@ -1,0 +1,137 @@
+"""The daemons as processes, started through the command line as a user would."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING
+
+from cli.client import Client
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STOP_TIMEOUT_S = 60.0
+
+
+def sparkherd(*args: str, cwd: Path, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *args],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+class Daemon:
+    """One process, its log in a file of its own."""
+
+    def __init__(self, name: str, args: list[str], folder: Path) -> None:
+        self.name = name
+        self._args = args
+        self._folder = folder
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start it, anew too: the log goes on."""
+        with (self._folder / f"{self.name}.log").open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "cli", *self._args],
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        return self.process
+
+    def log(self) -> str:
+        """All it has logged."""
+        return (self._folder / f"{self.name}.log").read_text()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self._gone()
+
+    def terminate(self) -> int:
+        """SIGTERM; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self._gone()
+
+    def stop(self) -> None:
+        """However it can be done."""
+        try:
+            if self.process.poll() is None:
+                self.terminate()
+        except subprocess.TimeoutExpired:
+            self.kill()
+        finally:
+            self._close(self.process.stdout)
+
+    def _gone(self) -> int:
+        code = self.process.wait(STOP_TIMEOUT_S)
+        self._close(self.process.stdout)
+        return code
+
+    @staticmethod
+    def _close(stream: IO[str] | None) -> None:
+        if stream is not None:
+            stream.close()
+
+
+class Manager(Daemon):
+    """A manager on a database file; started again, it takes the port it had."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.url = ""
+        self.database = folder / "manager.db"
+        args = ["manager", "--database", f"sqlite+aiosqlite:///{self.database}", *flags]
+        super().__init__("manager", args, folder)
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start it and wait until it serves."""
+        listen = self.url.removeprefix("http://") or "127.0.0.1:0"
+        self._args = [*self._args, "--listen", listen]
+        process = super().start()
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("listening on http://"), self.log()
+        self.url = line.removeprefix("listening on ").strip()
+        return process
+
+    def client(self) -> Client:
+        """An admin's client of it."""
+        return Client([self.url])
+
+
+@dataclass
+class Herd:
+    """A manager and its workers, each stopped at the end."""
+
+    folder: Path
+    manager: Manager
+    workers: dict[str, Daemon] = field(default_factory=dict)
+
+    def start_worker(self, name: str, *flags: str, group: str = "herd") -> Daemon:
+        """A worker with a small Spark session."""
+        args = ["worker", "--manager", self.manager.url, "--group", group, "--client-id", name]
+        args += ["--checkpoint-root", str(self.folder / "checkpoints"), "--spark-master", "local[2]"]
+        args += ["--spark-conf", "spark.driver.memory=512m", *flags]
+        self.workers[name] = Daemon(name, args, self.folder)
+        return self.workers[name]
+
+    @property
+    def daemons(self) -> list[Daemon]:
+        """Everything that runs."""
+        return [self.manager, *self.workers.values()]
+
+    def stop(self) -> None:
+        """Workers first, so that they can leave."""
+        for daemon in [*self.workers.values(), self.manager]:
+            daemon.stop()

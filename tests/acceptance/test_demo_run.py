@@ -1,0 +1,33 @@
+"""The demo itself, on a part of the flights: three real workers, one of them killed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.processes import sparkherd
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(420)]
+
+FLIGHTS = 60_000
+
+
+def test_the_demo_loses_nothing(tmp_path: Path) -> None:
+    """A worker is killed, its tasks run elsewhere; every flight is in the sink once, none moved needlessly."""
+    args = ("demo", "--workdir", "work", "--flights", str(FLIGHTS), "--json")
+    done = sparkherd(*args, cwd=tmp_path, timeout_s=400)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["rows_in"], result["rows_out"]) == (FLIGHTS, FLIGHTS)
+    assert (result["lost"], result["duplicated"], result["wrong_delays"]) == (0, 0, 0)
+    assert result["failover"]["orphans"]
+    assert result["failover"]["disturbed"] == result["scaling"]["disturbed"] == []
+    with closing(sqlite3.connect(tmp_path / "work" / "flights.db")) as db:
+        assert db.execute("SELECT COUNT(*) FROM flights").fetchone() == (FLIGHTS,)
