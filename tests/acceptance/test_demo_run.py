@@ -20,7 +20,7 @@ FLIGHTS = 60_000
 
 
 def test_the_demo_loses_nothing(tmp_path: Path) -> None:
-    """A worker is killed, its tasks run elsewhere; every flight is in the sink once, none moved needlessly."""
+    """A worker is killed, its tasks run elsewhere; every flight is in the sink once."""
     args = ("demo", "--workdir", "work", "--flights", str(FLIGHTS), "--json")
     done = sparkherd(*args, cwd=tmp_path, timeout_s=400)
     assert done.returncode == 0, done.stderr
