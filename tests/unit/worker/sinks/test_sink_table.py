@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from worker.sinks.base import Field
+from worker.sinks.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.sinks.sql import SqlSink
+
+
+def execute(url: str, *statements: str) -> None:
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def refusal(make_sink: Callable[..., SqlSink], **options: Any) -> str:
+    with pytest.raises(SchemaError) as refused:
+        make_sink(1, **options)
+    return str(refused.value)
+
+
+def test_an_existing_table_is_used_as_it_is(url: str, make_sink: Callable[..., SqlSink], batch: Any) -> None:
+    """Its columns may be in any order and case, and more of them, if those can be left out."""
+    execute(url, "CREATE TABLE delays (id INTEGER PRIMARY KEY, DELAY REAL, note TEXT, Carrier TEXT)")
+    sink = make_sink(1)
+    sink.write(batch(0, [("UA", 2.0)]))
+    with sink._engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT carrier, delay FROM delays").all() == [("UA", 2.0)]
+
+
+def test_a_missing_column_is_named(url: str, make_sink: Callable[..., SqlSink]) -> None:
+    """A table that lacks a column of the query is refused before anything runs."""
+    execute(url, "CREATE TABLE delays (carrier TEXT)")
+    assert refusal(make_sink) == "the table delays has no column delay, which the query yields"
+
+
+def test_a_required_column_is_named(url: str, make_sink: Callable[..., SqlSink]) -> None:
+    """A table that demands a column the query has not got is refused before anything runs."""
+    execute(
+        url, "CREATE TABLE delays (carrier TEXT, delay REAL, day TEXT NOT NULL, n INT NOT NULL DEFAULT 1)"
+    )
+    assert refusal(make_sink) == "the table delays requires day, which the query does not yield"
+
+
+def test_columns_of_one_name_are_refused(make_sink: Callable[..., SqlSink]) -> None:
+    """Spark allows `SELECT a, A`; a table cannot have both."""
+    said = refusal(make_sink, fields=(Field("a", "long"), Field("A", "long")))
+    assert said == "the query has several columns of the name a: give each its own with AS"
+
+
+def test_a_key_must_be_a_column(make_sink: Callable[..., SqlSink]) -> None:
+    """An upsert by a column that is not there says which ones are."""
+    said = refusal(make_sink, mode="upsert", key=("hour",))
+    assert said == "sink.options.key names hour, but the query's columns are carrier, delay"
+
+
+def test_a_key_of_an_existing_table_must_be_unique(url: str, make_sink: Callable[..., SqlSink]) -> None:
+    """Without a unique index nothing could be found again; the text names the key."""
+    execute(url, "CREATE TABLE delays (carrier TEXT, delay REAL)")
+    said = refusal(make_sink, mode="upsert", key=("carrier",))
+    assert said == "the table delays has no unique index on carrier, the key of this upsert"
+
+
+@pytest.mark.parametrize(
+    "unique",
+    ["CREATE UNIQUE INDEX k ON delays (delay, carrier)", "SELECT 1"],
+    ids=["unique index", "primary key"],
+)
+def test_any_unique_index_will_do(
+    url: str, unique: str, make_sink: Callable[..., SqlSink], batch: Any
+) -> None:
+    """The order of its columns does not matter, nor whether it is the primary key."""
+    key = "" if "INDEX" in unique else ", PRIMARY KEY (delay, carrier)"
+    execute(url, f"CREATE TABLE delays (carrier TEXT, delay REAL, n INT{key})", unique)
+    sink = make_sink(
+        1,
+        fields=(Field("carrier", "string"), Field("delay", "double"), Field("n", "long")),
+        mode="upsert",
+        key=("carrier", "delay"),
+    )
+    sink.write(batch(0, [("UA", 2.0, 1), ("UA", 2.0, 2)]))
+    with sink._engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT n FROM delays").scalars().all() == [2]

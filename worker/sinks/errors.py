@@ -1,0 +1,19 @@
+"""Why a sink refuses; the text of each is the task's cause, made for the user to read."""
+
+from __future__ import annotations
+
+
+class SinkError(Exception):
+    """A sink cannot do what it is asked to; nothing of the batch was written."""
+
+
+class FencedError(SinkError):
+    """A newer owner of the task has raised the fence: this one must not write any more."""
+
+
+class OutOfOrderError(SinkError):
+    """A batch does not follow the last one written; going on would lose or repeat rows."""
+
+
+class SchemaError(SinkError):
+    """The query's columns do not fit the sink."""

@@ -1,0 +1,23 @@
+"""Which formats of a definition's sink are sparkherd's own, fenced ones; all others are Spark's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.definition import SQL_SINK
+from worker.sinks.sql import SqlSink
+
+if TYPE_CHECKING:
+    from protocol.definition import Sink as SinkDefinition
+    from worker.sinks.base import Owner, Sink
+
+
+def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:
+    """The fenced sink of the definition, None if its format is one of Spark's.
+
+    Raises:
+        SinkError: its options are of no use on this worker.
+    """
+    if definition.format == SQL_SINK:
+        return SqlSink(definition.sql_options(), owner)
+    return None

@@ -1,0 +1,133 @@
+"""The table that a task's rows go to: made from the query's columns, or checked against them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateTable
+
+from worker.sinks.database import lock_tables
+from worker.sinks.errors import SchemaError
+from worker.sinks.types import column_types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sqlalchemy import Connection, Dialect, Inspector, Table
+    from sqlalchemy.engine.interfaces import ReflectedColumn
+
+    from worker.sinks.base import Field
+
+
+def describe_table(name: str, fields: Sequence[Field], key: Sequence[str]) -> Table:
+    """The table `name` with the query's columns; `key` becomes its primary key.
+
+    Raises:
+        SchemaError: a column has a type or a name that no table can have, or the key is not among them.
+    """
+    names = [field.name for field in fields]
+    _refuse_twins(names)
+    keys = {_find(column, names) for column in key}
+    columns = [
+        sa.Column(field.name, kind, primary_key=field.name in keys, autoincrement=False)
+        for field, kind in zip(fields, column_types(fields), strict=True)
+    ]
+    return sa.Table(name, sa.MetaData(), *columns)
+
+
+def ensure_table(connection: Connection, table: Table) -> None:
+    """Create `table` if there is none of its name, else see whether its rows fit in.
+
+    Raises:
+        SchemaError: the existing table lacks a column, wants one more, or lets a key occur twice.
+    """
+    lock_tables(connection)
+    inspector = sa.inspect(connection)
+    if not inspector.has_table(table.name):
+        connection.execute(CreateTable(table))
+        return
+    _check_columns(table, inspector.get_columns(table.name), connection.dialect)
+    if table.primary_key.columns:
+        _check_key(table, _unique_sets(inspector, table.name))
+
+
+def insert_statement(table: Table, dialect: Dialect) -> str:
+    """The INSERT of one row by position; with a key, the newest row takes the place of an earlier one."""
+    insert = (sqlite if dialect.name == "sqlite" else postgresql).insert(table)
+    keys = [column.name for column in table.primary_key.columns]
+    if not keys:
+        return str(insert.compile(dialect=dialect))
+    newest = {
+        column.name: insert.excluded[column.name] for column in table.columns if column.name not in keys
+    }
+    upsert = (
+        insert.on_conflict_do_update(index_elements=keys, set_=newest)
+        if newest
+        else insert.on_conflict_do_nothing(index_elements=keys)
+    )
+    return str(upsert.compile(dialect=dialect))
+
+
+def converters(table: Table, dialect: Dialect) -> list[Callable[[Any], Any] | None]:
+    """What turns each column's values into what the driver takes; None where they already are."""
+    return [column.type.dialect_impl(dialect).bind_processor(dialect) for column in table.columns]
+
+
+def _refuse_twins(names: Sequence[str]) -> None:
+    """Spark lets two columns have one name, and SQLite tells none apart by case."""
+    counts = Counter(name.lower() for name in names)
+    if twins := [name for name in names if counts[name.lower()] > 1]:
+        raise SchemaError(f"the query has several columns of the name {twins[0]}: give each its own with AS")
+
+
+def _find(key: str, names: Sequence[str]) -> str:
+    """The column that `key` means; like Spark, whatever its case."""
+    for name in names:
+        if name.lower() == key.lower():
+            return name
+    raise SchemaError(f"sink.options.key names {key}, but the query's columns are {', '.join(names)}")
+
+
+def _check_columns(table: Table, existing: Iterable[ReflectedColumn], dialect: Dialect) -> None:
+    def fold(name: str) -> str:
+        return name.lower() if dialect.name == "sqlite" else name
+
+    ours = {fold(column.name) for column in table.columns}
+    theirs = {fold(column["name"]): column for column in existing}
+    if missing := [column.name for column in table.columns if fold(column.name) not in theirs]:
+        raise SchemaError(
+            f"the table {table.name} has no column {', '.join(missing)}, which the query yields"
+        )
+    wanted = [column["name"] for name, column in theirs.items() if name not in ours and _is_required(column)]
+    if wanted:
+        raise SchemaError(
+            f"the table {table.name} requires {', '.join(wanted)}, which the query does not yield"
+        )
+
+
+def _is_required(column: ReflectedColumn) -> bool:
+    filled = column.get("default") is not None or column.get("autoincrement") is True
+    return not (column["nullable"] or filled or column.get("computed") or column.get("identity"))
+
+
+def _unique_sets(inspector: Inspector, table: str) -> list[set[str]]:
+    """Each set of columns of which the database lets no combination occur twice."""
+    sets = [inspector.get_pk_constraint(table)["constrained_columns"]]
+    sets += [constraint["column_names"] for constraint in inspector.get_unique_constraints(table)]
+    sets += [
+        [name for name in index["column_names"] if name is not None]
+        for index in inspector.get_indexes(table)
+        if index["unique"]
+    ]
+    return [{name.lower() for name in columns} for columns in sets]
+
+
+def _check_key(table: Table, unique: Sequence[set[str]]) -> None:
+    key = [column.name for column in table.primary_key.columns]
+    if {name.lower() for name in key} not in unique:
+        raise SchemaError(
+            f"the table {table.name} has no unique index on {', '.join(key)}, the key of this upsert"
+        )
