@@ -41,7 +41,8 @@ def raise_fence(connection: Connection, owner: Owner) -> None:
     Raises:
         FencedError: a newer owner has done so before.
     """
-    stored = _first_claim(connection, owner) or read_fence(connection, owner)
+    _insert_unless_there(connection, owner)
+    stored = read_fence(connection, owner)
     if stored is None or stored.token == owner.token:
         return
     if stored.token > owner.token:
@@ -85,12 +86,10 @@ def move_fence(connection: Connection, owner: Owner, batch: Batch, row_count: in
     )
 
 
-def _first_claim(connection: Connection, owner: Owner) -> FenceRow | None:
-    """A new row for a task that has none; None if it has one."""
+def _insert_unless_there(connection: Connection, owner: Owner) -> None:
     insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(fence_table)
     row = {"group_id": owner.group, "task": owner.task, "token": owner.token, "row_count": 0}
-    done = connection.execute(insert.values(row).on_conflict_do_nothing())
-    return FenceRow(owner.token) if done.rowcount else None
+    connection.execute(insert.values(row).on_conflict_do_nothing())
 
 
 def _row_of(owner: Owner) -> ColumnElement[bool]:
