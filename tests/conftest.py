@@ -1,0 +1,14 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have a herd of their own; none of its settings reach the tests."""
+    for name in [name for name in os.environ if name.startswith("SPARKHERD_")]:
+        monkeypatch.delenv(name)
