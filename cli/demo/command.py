@@ -27,7 +27,7 @@ from cli.output import print_json
 from protocol.errors import StartupError
 
 TERMINATED: Final = 128 + signal.SIGTERM
-FILES_A_PART: Final = 40
+FILES_A_PART: Final = 24
 
 
 @click.command("demo")
