@@ -1,0 +1,217 @@
+"""The keeper: carries out what the membership says about tasks, and touches nothing else (DESIGN.md §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from protocol.errors import ErrorCode
+from worker.keeper.claims import Claims
+from worker.keeper.grants import read_grant
+from worker.keeper.manager import Line, Manager, is_loss
+from worker.keeper.plan import plan_round
+from worker.keeper.releases import Releases
+from worker.keeper.reports import Reports
+from worker.keeper.roster import Roster
+from worker.keeper.task import Outcome, TaskLife, Tools
+from worker.membership.effects import Identity
+from worker.membership.events import Refused
+from worker.membership.reactions import Asked
+from worker.waiting import News, first
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Coroutine
+
+    from protocol.errors import Failure
+    from protocol.messages.ownership import ClaimResponse, GrantedTask, TaskReport
+    from worker.clock import Clock
+    from worker.executor import Executor
+    from worker.settings import WorkerSettings
+
+log = structlog.get_logger(__name__)
+
+
+class Keeper:
+    """Runs the tasks a worker owns.
+
+    Args:
+        settings: the worker's.
+        manager: who grants tasks.
+        executor: what runs queries.
+        clock: for reports and restarts.
+        chance: random numbers in [0, 1), for jitter.
+        spawn: runs a coroutine in the background; what it raises ends the worker.
+        trouble: is told what concerns the membership.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        *,
+        manager: Manager,
+        executor: Executor,
+        clock: Clock,
+        chance: Callable[[], float],
+        spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
+        trouble: Callable[[Refused], None],
+    ) -> None:
+        self._clock = clock
+        self._trouble = trouble
+        self._identity = Identity()
+        self._assigned: frozenset[str] = frozenset()
+        self._given_back: dict[str, int] = {}
+        self._news = News()
+        line = Line(manager, clock, chance, settings.instance_id, lambda: self._identity, self._on_refused)
+        self._claims = Claims(line, wait_ms=settings.wait_ms, taken=self._on_claimed, spawn=spawn)
+        self._releases = Releases(line, released=self._on_released)
+        self._reports = Reports(
+            line,
+            lives=lambda: (life for life in self._roster if not life.is_over),
+            refresh_s=settings.session_timeout_ms / 3000,
+            taken=self._on_reported,
+        )
+        tools = Tools(
+            group=settings.group,
+            executor=executor,
+            clock=clock,
+            chance=chance,
+            stop_timeout_s=_stop_timeout_s(settings),
+            changed=self._reports.changed,
+        )
+        self._roster = Roster(tools, spawn, self._on_ended, self._news)
+        spawn(self._releases.run())
+        spawn(self._reports.run())
+
+    # What the membership says.
+
+    def owned(self) -> dict[str, int]:
+        """The owned tasks, each with its token; what is being stopped is owned until it is released."""
+        return {life.task: life.token for life in self._roster}
+
+    def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
+        """A new assignment: let go of what moved away, claim what is assigned, touch nothing else."""
+        self._identity = identity
+        self._assigned = tasks
+        self._claim(plan_round(tasks, self._roster.held, self._roster.leaving).leave)
+
+    def refresh(self) -> None:
+        """A definition or a target has changed: claims tell the present ones."""
+        self._claim(frozenset())
+
+    def lose(self, reason: str) -> None:
+        """Every task is lost: stop all queries at once, release nothing."""
+        if self._roster.held:
+            log.warning("tasks lost, their queries are stopped", reason=reason, tasks=len(self._roster.held))
+        self._assigned = frozenset()
+        self._given_back.clear()
+        self._claims.abandon()
+        self._releases.forget()
+        for life in self._roster:
+            self._roster.cut(life)
+
+    async def let_go(self, within_s: float) -> None:
+        """Stop everything in order and release it; what takes longer than `within_s` seconds is cut."""
+        self._assigned = frozenset()
+        self._claims.stop()
+        self._reports.everything()
+        for life in self._roster:
+            life.leave()
+        if not await first(self._news.until(lambda: not self._roster.held), self._clock.sleep(within_s)):
+            self.lose("stopping in order took too long")
+
+    async def come_to_rest(self, within_s: float) -> None:
+        """Wait until nothing runs any more, `within_s` seconds at most."""
+        await first(self._news.until(lambda: self._roster.is_at_rest), self._clock.sleep(within_s))
+
+    # What the manager answers.
+
+    def _claim(self, leave: frozenset[str]) -> None:
+        for life in self._roster:
+            if life.task in leave:
+                life.leave()
+        self._claims.claim(plan_round(self._assigned, self._roster.held, self._roster.leaving).claim)
+
+    def _on_claimed(self, answer: ClaimResponse) -> None:
+        for granted in answer.granted:
+            self._on_granted(granted)
+        for pending in answer.pending:
+            self._on_pending(pending.task)
+        for refused in answer.refused:
+            self._on_not_ours(refused.task)
+
+    def _on_granted(self, granted: GrantedTask) -> None:
+        """A token that was given back is no longer ours, however late the answer is that grants it."""
+        if granted.token <= self._given_back.get(granted.task, -1):
+            return
+        life = self._roster.get(granted.task)
+        if life is not None:
+            life.follow(read_grant(granted, life.wanted))
+        elif granted.task in self._assigned:
+            self._roster.begin(read_grant(granted))
+        else:
+            self._releases.add(granted.task, granted.token)
+
+    def _on_pending(self, task: str) -> None:
+        """Somebody else owns it; if it runs here, it does so under a stale token."""
+        if (life := self._roster.get(task)) is not None and not life.is_leaving:
+            self._roster.cut(life)
+
+    def _on_not_ours(self, task: str) -> None:
+        """The task is gone, or given to somebody else."""
+        self._assigned -= {task}
+        if (life := self._roster.get(task)) is not None:
+            life.leave()
+
+    def _on_reported(self, report: TaskReport, error: ErrorCode) -> None:
+        life = self._roster.get(report.task)
+        if life is None or life.token != report.token:
+            return
+        if error is ErrorCode.NONE:
+            life.acknowledge(report)
+        elif error is ErrorCode.STALE_TOKEN:
+            self._on_stale(life)
+        elif error is ErrorCode.UNKNOWN_TASK:
+            self._on_not_ours(report.task)
+
+    def _on_stale(self, life: TaskLife) -> None:
+        """It belongs to somebody else; should it be ours by right, a claim will tell."""
+        if not life.is_leaving:
+            log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
+        self._roster.cut(life)
+        if life.task in self._assigned:
+            self.refresh()
+
+    def _on_refused(self, asked: Asked, identity: Identity, failure: Failure) -> None:
+        if asked is Asked.CLAIM or is_loss(failure, asked):
+            self._trouble(Refused(asked, identity, failure))
+        else:
+            log.error(
+                "the manager refused a request", asked=asked.value, code=failure.code, why=failure.message
+            )
+
+    # What the tasks do.
+
+    def _on_ended(self, life: TaskLife, outcome: Outcome) -> None:
+        if outcome is Outcome.CUT:
+            self._roster.forget(life)
+            return
+        if outcome is not Outcome.LEFT:
+            self._assigned -= {life.task}
+        if outcome is Outcome.COMPLETED:
+            self._roster.forget(life)
+        else:
+            self._releases.add(life.task, life.token)
+
+    def _on_released(self, task: str, token: int) -> None:
+        self._given_back[task] = token
+        if (life := self._roster.get(task)) is not None and life.token == token:
+            self._roster.forget(life)
+        if task in self._assigned:
+            self.refresh()
+
+
+def _stop_timeout_s(settings: WorkerSettings) -> float:
+    """What is asked for, but early enough that the release comes before the patience with the owner ends."""
+    return min(settings.stop_timeout_ms, 0.8 * settings.rebalance_timeout_ms) / 1000

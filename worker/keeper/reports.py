@@ -1,0 +1,99 @@
+"""Telling the manager how tasks are doing: changes of state at once, progress once a second, in one batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.ownership import ReportRequest, TaskReport
+from worker.keeper.manager import is_passing
+from worker.membership.reactions import Asked
+from worker.waiting import News, first
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from worker.keeper.manager import Line
+    from worker.keeper.task import TaskLife
+    from worker.membership.effects import Identity
+
+PROGRESS_EVERY_S = 1.0
+MOST_AT_ONCE = 200
+"""Reports in one request; with causes of full length it stays below what a manager accepts by default."""
+
+
+class Reports:
+    """Sends what has changed since the manager last heard of it.
+
+    Every `refresh_s` seconds it sends all there is. That keeps the session, and with it the worker's lease,
+    while a join is parked for long: heartbeats run in Stable only, but every accepted request renews it.
+
+    Args:
+        line: to the manager.
+        lives: the tasks it has something to say about.
+        refresh_s: seconds between reports of everything.
+        taken: is told each report that was sent and the code it was answered with.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        *,
+        lives: Callable[[], Iterable[TaskLife]],
+        refresh_s: float,
+        taken: Callable[[TaskReport, ErrorCode], None],
+    ) -> None:
+        self._line = line
+        self._lives = lives
+        self._refresh_s = refresh_s
+        self._taken = taken
+        self._news = News()
+        self._is_urgent = False
+        self._all_sent_at = line.clock.now()
+        self._tries = 0
+
+    def changed(self) -> None:
+        """Some task has changed its state: report it now."""
+        self._is_urgent = True
+        self._news.tell()
+
+    def everything(self) -> None:
+        """Report all there is now, changed or not."""
+        self._all_sent_at = self._line.clock.now() - self._refresh_s
+        self.changed()
+
+    async def run(self) -> None:
+        """Report, for ever."""
+        while True:
+            await first(self._news.until(lambda: self._is_urgent), self._line.clock.sleep(PROGRESS_EVERY_S))
+            self._is_urgent = False
+            due = self._due()
+            for start in range(0, len(due), MOST_AT_ONCE):
+                await self._send(due[start : start + MOST_AT_ONCE])
+
+    def _due(self) -> tuple[TaskReport, ...]:
+        now = self._line.clock.now()
+        if now >= self._all_sent_at + self._refresh_s:
+            self._all_sent_at = now
+            return tuple(life.report() for life in self._lives())
+        return tuple(report for life in self._lives() if (report := life.report()) != life.acknowledged)
+
+    async def _send(self, reports: Sequence[TaskReport]) -> None:
+        line, identity = self._line, self._line.identity()
+        answer = await line.manager.report(
+            ReportRequest(member_id=identity.member_id, instance_id=line.instance_id, tasks=tuple(reports))
+        )
+        if isinstance(answer, Failure):
+            await self._on_failure(identity, answer)
+            return
+        self._tries = 0
+        for report in reports:
+            self._taken(report, ErrorCode.of(answer.tasks.get(report.task, ErrorCode.NONE)))
+
+    async def _on_failure(self, identity: Identity, failure: Failure) -> None:
+        """Whatever it was, the next report tells the same news, fresher."""
+        if not is_passing(failure, Asked.REPORT):
+            self._line.refused(Asked.REPORT, identity, failure)
+        await self._line.pause(self._tries)
+        self._tries += 1
+        self._is_urgent = True

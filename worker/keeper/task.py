@@ -1,0 +1,239 @@
+"""One task's life on this worker, from its grant until it moves away, comes to its end or is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import structlog
+
+from protocol.messages.ownership import TaskReport
+from protocol.states import Target, TaskState
+from worker.executor import Ended, Progress, QuerySpec, StartError
+from worker.keeper.plan import is_outdated
+from worker.keeper.restarts import Failures
+from worker.waiting import News, first
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from protocol.definition import Definition
+    from worker.clock import Clock
+    from worker.executor import Executor, Query
+    from worker.keeper.grants import Grant
+
+log = structlog.get_logger(__name__)
+
+MAX_CAUSE_LENGTH = 20_000
+"""Characters of a cause that are reported; a trace may be of any length, a request may not."""
+
+
+class Outcome(Enum):
+    """How a life ended."""
+
+    LEFT = auto()
+    """Stopped in order because the task moves away: its token is to be released."""
+    STOPPED = auto()
+    """Its target is STOPPED, and the manager knows that it is."""
+    COMPLETED = auto()
+    """A bounded query came to its end, and the manager knows."""
+    CUT = auto()
+    """The token is lost: nothing of it runs any more, and nothing is to be said about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every life works with; `changed` is called when there is something new to report."""
+
+    group: str
+    executor: Executor
+    clock: Clock
+    chance: Callable[[], float]
+    stop_timeout_s: float
+    changed: Callable[[], None]
+
+
+class TaskLife:
+    """Runs what its latest grant asks for; `run` is its whole life, everything else steers it."""
+
+    def __init__(self, grant: Grant, tools: Tools) -> None:
+        self.task = grant.task
+        self.wanted = grant
+        self.acknowledged: TaskReport | None = None
+        self._tools = tools
+        self._acted_on: Grant | None = None
+        self._failures = Failures()
+        self._ending: Outcome | None = None
+        self.is_over = False
+        self._news = News()
+        self._query: Query | None = None
+        self._progress = Progress(None)
+        self._state = TaskState.STARTING
+        self._cause: str | None = None
+        self._log = log.bind(group=tools.group, task=grant.task)
+
+    # What others say to it.
+
+    @property
+    def token(self) -> int:
+        """The token the task is owned under."""
+        return self.wanted.token
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it is on its way out."""
+        return self._ending is not None
+
+    def follow(self, grant: Grant) -> None:
+        """Do what `grant` asks for, if that is anything new."""
+        if grant.token >= self.token:
+            self.wanted = grant
+            self._news.tell()
+
+    def leave(self) -> None:
+        """End in order: the batch in flight may finish."""
+        self._ending = self._ending or Outcome.LEFT
+        self._news.tell()
+
+    def cut(self) -> None:
+        """End at once."""
+        self._ending = Outcome.CUT
+        self._news.tell()
+
+    def acknowledge(self, report: TaskReport) -> None:
+        """The manager has taken `report` in."""
+        self.acknowledged = report
+        self._news.tell()
+
+    def report(self) -> TaskReport:
+        """How the task is doing now."""
+        if self._query is not None:
+            self._progress = self._query.progress() or self._progress
+        return TaskReport(
+            task=self.task,
+            token=self.token,
+            state=self._state,
+            batch_id=self._progress.batch_id,
+            metrics=self._progress.metrics or None,
+            cause=self._cause,
+        )
+
+    # What it does.
+
+    async def run(self, after: asyncio.Task[Outcome] | None = None) -> Outcome:
+        """Live; `after` is an earlier life of the same task here, whose query must be gone first."""
+        if after is not None:
+            await asyncio.wait({after})
+        while self._ending is None:
+            await self._do_what_is_wanted()
+        self.is_over = True
+        return self._ending
+
+    async def _do_what_is_wanted(self) -> None:
+        grant, before = self.wanted, self._acted_on
+        if before is not None and is_outdated(before, grant):
+            self._failures = Failures()
+        self._acted_on = grant
+        if grant.target is Target.STOPPED:
+            await self._finish(TaskState.STOPPED, Outcome.STOPPED)
+        elif grant.target is Target.PAUSED:
+            await self._rest(TaskState.PAUSED)
+        elif grant.definition is None:
+            await self._rest(TaskState.FAILED, grant.fault)
+        else:
+            await self._run_query(grant.definition)
+
+    async def _run_query(self, definition: Definition) -> None:
+        self._tell(TaskState.STARTING)
+        spec = QuerySpec(self._tools.group, self.task, self.token, definition)
+        query = await self._start(spec)
+        if isinstance(query, Ended):
+            await self._on_failure(query, definition)
+            return
+        self._query = query
+        self._tell(TaskState.RUNNING)
+        ended = await self._watch(query)
+        self._progress = query.progress() or self._progress
+        self._query = None
+        if ended is not None:
+            await self._on_end(ended, definition)
+
+    async def _start(self, spec: QuerySpec) -> Query | Ended:
+        try:
+            return await self._tools.executor.start(spec)
+        except StartError as error:
+            return Ended(str(error))
+        except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
+            self._log.exception("unexpected trouble at the start of a query")
+            return Ended(f"{type(error).__name__}: {error}")
+
+    async def _watch(self, query: Query) -> Ended | None:
+        """Until the query ends by itself, or has been stopped because something else is wanted (None)."""
+        if await first(query.ended(), self._news.until(self._is_outdated)):
+            return await query.ended()
+        await self._stop(query)
+        return None
+
+    async def _stop(self, query: Query) -> None:
+        """Stop in order; a cut that comes meanwhile makes short work of it."""
+        stopping = asyncio.ensure_future(query.stop(0.0 if self._is_cut() else self._tools.stop_timeout_s))
+        try:
+            if not await first(asyncio.shield(stopping), self._news.until(self._is_cut)):
+                await asyncio.gather(stopping, query.stop(0.0))
+        except Exception:  # noqa: BLE001 - likewise; what may be left of it is fenced
+            self._log.exception("unexpected trouble at the stop of a query")
+
+    async def _on_end(self, ended: Ended, definition: Definition) -> None:
+        bounded = definition.trigger is not None and definition.trigger.available_now
+        if ended.cause is None and not ended.fenced and bounded:
+            await self._finish(TaskState.COMPLETED, Outcome.COMPLETED)
+        else:
+            await self._on_failure(ended, definition)
+
+    async def _on_failure(self, ended: Ended, definition: Definition) -> None:
+        cause = ended.cause or "the query ended by itself, and nobody had asked it to"
+        if ended.fenced:
+            # Whoever owns the task now has made this token stale, and the report of it will be refused. If it
+            # is accepted all the same, the sink has seen a higher token than the manager: a person must look.
+            await self._rest(TaskState.FAILED, cause)
+            return
+        policy = (self.wanted.definition or definition).restart  # it may have changed while the query ran on
+        self._failures = self._failures.and_one(self._tools.clock.now(), policy)
+        delay_s = self._failures.restart_delay_s(policy, self._tools.chance())
+        if delay_s is None:
+            await self._rest(TaskState.FAILED, cause)
+        else:
+            self._tell(TaskState.RESTARTING, cause)
+            await first(self._tools.clock.sleep(delay_s), self._news.until(self._is_outdated))
+
+    async def _rest(self, state: TaskState, cause: str | None = None) -> None:
+        """Do nothing until something else is wanted."""
+        self._tell(state, cause)
+        await self._news.until(self._is_outdated)
+
+    async def _finish(self, state: TaskState, outcome: Outcome) -> None:
+        """The last word: the life ends when the manager has heard it, unless something else is wanted now."""
+        self._tell(state)
+        await self._news.until(lambda: self._is_outdated() or self._is_known(state))
+        if not self._is_outdated():
+            self._ending = outcome
+
+    def _tell(self, state: TaskState, cause: str | None = None) -> None:
+        self._state = state
+        self._cause = cause[:MAX_CAUSE_LENGTH] if cause else None
+        brief = {"cause": cause.partition("\n")[0]} if cause else {}
+        self._log.info("task changed state", state=state.value, token=self.token, **brief)
+        self._tools.changed()
+
+    # When to go on.
+
+    def _is_outdated(self) -> bool:
+        return self.is_leaving or (self._acted_on is not None and is_outdated(self._acted_on, self.wanted))
+
+    def _is_cut(self) -> bool:
+        return self._ending is Outcome.CUT
+
+    def _is_known(self, state: TaskState) -> bool:
+        return self.acknowledged is not None and self.acknowledged.state is state

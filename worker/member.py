@@ -1,0 +1,233 @@
+"""A member at work: feeds events to its membership and carries the effects out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+
+from protocol.errors import Failure
+from protocol.messages.membership import HeartbeatRequest, JoinRequest, LeaveRequest, SyncRequest
+from worker.membership.effects import (
+    Adopt,
+    Assign,
+    Drain,
+    Lose,
+    Quit,
+    Refresh,
+    Revoke,
+    Send,
+    Wait,
+)
+from worker.membership.events import Answered, Assigned, Revoked, Waited
+from worker.membership.states import MemberState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from protocol.messages.membership import (
+        HeartbeatResponse,
+        JoinResponse,
+        LeaveResponse,
+        MemberAssignment,
+        SyncResponse,
+    )
+    from worker.clock import Clock
+    from worker.membership.core import Membership
+    from worker.membership.effects import Effect, Identity, MembershipRequest
+    from worker.membership.events import Answer, Completion, Event
+
+log = structlog.get_logger(__name__)
+
+
+class Coordinator(Protocol):
+    """Whoever answers the requests of a membership; `worker.client.group.GroupClient` does."""
+
+    async def join(self, request: JoinRequest) -> JoinResponse | Failure:
+        """Enter or re-enter the group."""
+        ...
+
+    async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
+        """Hear the own assignment."""
+        ...
+
+    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | Failure:
+        """Keep the session."""
+        ...
+
+    async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
+        """Go."""
+        ...
+
+
+class Tasks(Protocol):
+    """Whoever runs the tasks; `worker.keeper.keeper.Keeper` does."""
+
+    def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
+        """A new assignment."""
+        ...
+
+    def refresh(self) -> None:
+        """A definition or a target has changed."""
+        ...
+
+    def lose(self, reason: str) -> None:
+        """Every task is lost."""
+        ...
+
+    async def let_go(self, within_s: float) -> None:
+        """Stop and release everything."""
+        ...
+
+
+class Leads(Protocol):
+    """Whoever decides who runs what; `worker.leader.Leader` does."""
+
+    async def assign(self, joined: JoinResponse, faults: str | None) -> tuple[MemberAssignment, ...]:
+        """An assignment for every member; `faults` is what was wrong with the one before."""
+        ...
+
+
+class Member:
+    """Runs one membership from its start to its `Quit`.
+
+    Args:
+        membership: the rules.
+        coordinator: who answers its requests.
+        tasks: who runs what it is assigned.
+        leader: who assigns, when it leads.
+        clock: the time of events, and the waits.
+        spawn: runs a coroutine in the background; what it raises ends the worker.
+        surrender: is called when the tasks are lost, before anything else is done about it.
+        revoke_s: how long letting go before an eager join may take.
+        drain_s: how long letting go before leaving may take.
+        joined: is told the member id when the member is Stable for the first time.
+    """
+
+    def __init__(
+        self,
+        membership: Membership,
+        *,
+        coordinator: Coordinator,
+        tasks: Tasks,
+        leader: Leads,
+        clock: Clock,
+        spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
+        surrender: Callable[[], None],
+        revoke_s: float,
+        drain_s: float,
+        joined: Callable[[str], None],
+    ) -> None:
+        self._membership = membership
+        self._coordinator = coordinator
+        self._tasks = tasks
+        self._leader = leader
+        self._clock = clock
+        self._spawn = spawn
+        self._surrender = surrender
+        self._revoke_s = revoke_s
+        self._drain_s = drain_s
+        self._joined = joined
+        self._events: deque[Event] = deque()
+        self._is_handling = False
+        self._under_way: asyncio.Task[Completion] | None = None
+        self._has_joined = False
+        self.quit: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
+
+    @property
+    def state(self) -> MemberState:
+        """Where the member stands."""
+        return self._membership.state
+
+    def post(self, event: Event) -> None:
+        """Take `event` in; from within the handling of another it waits for its turn."""
+        self._events.append(event)
+        if self._is_handling:
+            return
+        self._is_handling = True
+        try:
+            while self._events and not self.quit.done():
+                self._handle(self._events.popleft())
+        finally:
+            self._is_handling = False
+
+    def _handle(self, event: Event) -> None:
+        before = self._membership.state
+        effects = self._membership.handle(event, self._clock.now())
+        self._tell(event, before)
+        for effect in effects:
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Send() | Wait() | Assign() | Revoke() | Drain():
+                self._begin(effect)
+            case Adopt(identity, tasks):
+                self._tasks.adopt(identity, tasks)
+                self._on_adopted(identity, tasks)
+            case Refresh():
+                self._tasks.refresh()
+            case Lose(reason):
+                self._surrender()
+                self._tasks.lose(reason)
+            case Quit():
+                self._give_up_what_is_under_way()
+                self.quit.set_result(effect)
+
+    def _on_adopted(self, identity: Identity, tasks: frozenset[str]) -> None:
+        log.info("assignment", member=identity.member_id, generation=identity.generation, tasks=len(tasks))
+        if not self._has_joined:
+            self._has_joined = True
+            self._joined(identity.member_id)
+
+    def _begin(self, effect: Send | Wait | Assign | Revoke | Drain) -> None:
+        """One thing at a time: the one before is given up, and its end, should it come, is ignored."""
+        self._give_up_what_is_under_way()
+        self._under_way = self._spawn(self._carry_through(effect))
+        self._under_way.add_done_callback(self._on_end)
+
+    def _give_up_what_is_under_way(self) -> None:
+        if self._under_way is not None:
+            self._under_way.cancel()
+            self._under_way = None
+
+    def _on_end(self, done: asyncio.Task[Completion]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self.post(done.result())
+
+    async def _carry_through(self, effect: Send | Wait | Assign | Revoke | Drain) -> Completion:
+        match effect:
+            case Send(request):
+                return Answered(effect, await self._ask(request))
+            case Wait(delay_s):
+                await self._clock.sleep(delay_s)
+                return Waited(effect)
+            case Assign(joined, faults):
+                return Assigned(effect, await self._leader.assign(joined, faults))
+            case Revoke():
+                await self._tasks.let_go(self._revoke_s)
+                return Revoked(effect)
+            case Drain():
+                await self._tasks.let_go(self._drain_s)
+                return Revoked(effect)
+
+    async def _ask(self, request: MembershipRequest) -> Answer:
+        match request:
+            case JoinRequest():
+                return await self._coordinator.join(request)
+            case SyncRequest():
+                return await self._coordinator.sync(request)
+            case HeartbeatRequest():
+                return await self._coordinator.heartbeat(request)
+            case LeaveRequest():
+                return await self._coordinator.leave(request)
+
+    def _tell(self, event: Event, before: MemberState) -> None:
+        """What an event has come to, for whoever reads the log."""
+        after, identity = self._membership.state, self._membership.identity
+        if isinstance(event, Answered) and isinstance(event.answer, Failure):
+            log.info("request refused", code=event.answer.code.name, why=event.answer.message)
+        if after is not before:
+            log.debug("state", before=before.value, after=after.value, member=identity.member_id)

@@ -1,0 +1,101 @@
+"""PROTOCOL.md §7 in code: what a worker does with each answer that is not the one it hoped for."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+from protocol.errors import ErrorCode
+
+
+class Asked(Enum):
+    """The kinds of requests a member makes."""
+
+    JOIN = "join"
+    SYNC = "sync"
+    HEARTBEAT = "heartbeat"
+    CLAIM = "claim"
+    RELEASE = "release"
+    REPORT = "report"
+    LEAVE = "leave"
+
+
+class Reaction(Enum):
+    """What is done about a code."""
+
+    ADOPT_ID = auto()
+    """Keep the member id that came with it and join again at once."""
+    REJOIN = auto()
+    """Join again at once, id and generation kept; already joining: nothing."""
+    FORGET_GENERATION = auto()
+    """Tasks are lost: stop, do not release; join again with the same id, owning none."""
+    FORGET_MEMBERSHIP = auto()
+    """Tasks are lost: stop, do not release; join as a new member."""
+    YIELD = auto()
+    """Another process carries this instance id: stop all and exit, never retry."""
+    GIVE_UP = auto()
+    """Fatal: say what to change, exit."""
+    RETRY = auto()
+    """Back off and ask the same again, id and generation kept."""
+    STOP_QUERY = auto()
+    """The task belongs to somebody else: stop its query at once."""
+    CORRECT = auto()
+    """Fall back to the last good assignment made valid, sync again."""
+    START_OVER = auto()
+    """Nothing is said of it in PROTOCOL.md §7: back off and join again, id kept."""
+
+
+LOSSES = frozenset({Reaction.FORGET_GENERATION, Reaction.FORGET_MEMBERSHIP, Reaction.YIELD})
+"""What costs a member its tasks, whatever it is doing at the moment."""
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    codes: frozenset[ErrorCode]
+    to: frozenset[Asked]
+    reaction: Reaction
+
+
+ANY = frozenset(Asked)
+FATAL = frozenset(
+    {
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.UNAUTHENTICATED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.INVALID_REQUEST,  # the next try would say the same
+    }
+)
+_REBALANCED = frozenset({Asked.HEARTBEAT, Asked.JOIN, Asked.SYNC, Asked.CLAIM})
+# Where to ask next after the first two is found out by the client; a time-out or a broken connection is the
+# second one. A retry of the *same* request is meant: a Stable leader that joined again instead would start a
+# rebalance, and a manager that comes back is to be noticed by nobody (PROTOCOL.md §4, Failover).
+_TROUBLE = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+
+TABLE = (
+    Row(frozenset({ErrorCode.MEMBER_ID_REQUIRED}), frozenset({Asked.JOIN}), Reaction.ADOPT_ID),
+    Row(frozenset({ErrorCode.REBALANCE_IN_PROGRESS}), _REBALANCED, Reaction.REJOIN),
+    Row(frozenset({ErrorCode.ILLEGAL_GENERATION}), ANY, Reaction.FORGET_GENERATION),
+    Row(frozenset({ErrorCode.UNKNOWN_MEMBER_ID}), ANY, Reaction.FORGET_MEMBERSHIP),
+    Row(frozenset({ErrorCode.FENCED_INSTANCE_ID}), ANY, Reaction.YIELD),
+    Row(FATAL, frozenset({Asked.JOIN}), Reaction.GIVE_UP),
+    Row(_TROUBLE, ANY, Reaction.RETRY),
+    Row(frozenset({ErrorCode.STALE_TOKEN}), frozenset({Asked.REPORT, Asked.RELEASE}), Reaction.STOP_QUERY),
+    Row(frozenset({ErrorCode.INVALID_ASSIGNMENT}), frozenset({Asked.SYNC}), Reaction.CORRECT),
+)
+
+_BY_CODE = {(code, to): row.reaction for row in TABLE for code in row.codes for to in row.to}
+
+
+def reaction_to(code: ErrorCode, asked: Asked) -> Reaction:
+    """What to do when a request of the kind `asked` was answered with `code`."""
+    return _BY_CODE.get((code, asked), Reaction.START_OVER)

@@ -1,0 +1,89 @@
+"""The requests of a membership, from who the member is and on which terms it takes part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from protocol.messages.base import decode_opaque
+from protocol.messages.membership import (
+    HeartbeatRequest,
+    JoinRequest,
+    Leaver,
+    LeaveRequest,
+    SyncRequest,
+)
+from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
+
+if TYPE_CHECKING:
+    from protocol.messages.membership import JoinResponse, MemberAssignment, Protocol, SyncResponse
+    from worker.membership.effects import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What stays the same from one join to the next; `eager` members let go of everything before a join."""
+
+    client_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    wait_ms: int
+    instance_id: str | None = None
+    eager: bool = False
+
+
+def join_request(
+    terms: Terms, identity: Identity, protocols: tuple[Protocol, ...], reason: str
+) -> JoinRequest:
+    """A join; `protocols` are the assignors in order of preference, each with the worker's metadata."""
+    return JoinRequest(
+        member_id=identity.member_id,
+        instance_id=terms.instance_id,
+        client_id=terms.client_id,
+        session_timeout_ms=terms.session_timeout_ms,
+        rebalance_timeout_ms=terms.rebalance_timeout_ms,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=protocols,
+        reason=reason,
+    )
+
+
+def sync_request(
+    terms: Terms, joined: JoinResponse, assignments: tuple[MemberAssignment, ...]
+) -> SyncRequest:
+    """The sync that follows a join; only a leader has `assignments`."""
+    return SyncRequest(
+        member_id=joined.member_id,
+        instance_id=terms.instance_id,
+        generation_id=joined.generation_id,
+        protocol_type=joined.protocol_type,
+        protocol_name=joined.protocol_name,
+        assignments=assignments,
+    )
+
+
+def heartbeat_request(terms: Terms, identity: Identity, tasks_revision: int) -> HeartbeatRequest:
+    """A heartbeat that may be held; `tasks_revision` is the last one seen."""
+    return HeartbeatRequest(
+        member_id=identity.member_id,
+        instance_id=terms.instance_id,
+        generation_id=identity.generation,
+        wait_ms=terms.wait_ms,
+        tasks_revision=tasks_revision,
+    )
+
+
+def leave_request(identity: Identity, reason: str) -> LeaveRequest:
+    """The leave of a dynamic member."""
+    return LeaveRequest(members=(Leaver(identity.member_id, reason=reason),))
+
+
+def assigned_tasks(synced: SyncResponse) -> frozenset[str]:
+    """The tasks in an assignment; none in one that is null or of another form."""
+    value = decode_opaque(synced.assignment)
+    try:
+        return frozenset(msgspec.convert(value, TaskAssignment).tasks)
+    except msgspec.ValidationError:
+        return frozenset()
