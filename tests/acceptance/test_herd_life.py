@@ -48,7 +48,7 @@ def _has(view: GroupView, members: int) -> Callable[[], bool]:
 
 def _starts(workers: Iterable[Daemon]) -> dict[str, int]:
     """How often each task was started, as the workers tell it."""
-    lines = [line for worker in workers for line in worker.log().splitlines() if "task started" in line]
+    lines = [line for worker in workers for line in worker.log().splitlines() if "state=STARTING" in line]
     return {task: sum(f"task={task} " in f"{line} " for line in lines) for task in TASKS}
 
 
