@@ -60,7 +60,14 @@ class Query(Protocol):
 
 
 class StartError(Exception):
-    """A query could not be started; the text is the cause, one line first, details after it."""
+    """A query could not be started; the text is the cause, one line first, details after it.
+
+    `fenced` says that a sink refused the token: the task belongs to somebody else by now.
+    """
+
+    def __init__(self, cause: str, *, fenced: bool = False) -> None:
+        super().__init__(cause)
+        self.fenced = fenced
 
 
 class Executor(Protocol):

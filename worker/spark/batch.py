@@ -1,0 +1,98 @@
+"""The gate between Spark's stream thread and what is done with a batch.
+
+Why there is one (tried with PySpark 4.3): `query.stop()` cancels the jobs of a batch while its Python
+function runs; the function dies with a long traceback, which goes back to the JVM, where one of Spark's own
+regular expressions overflows the stack over it. So the batch in flight is let through, the next one is
+refused at the entry, and what leaves here is short. A batch that was not done leaves by raising: returning
+would commit it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from worker.sinks.errors import FencedError
+from worker.spark.causes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+
+class BatchRefusedError(Exception):
+    """The batch was not done, and Spark must not take it for done; the text is short on purpose."""
+
+
+class Gate:
+    """Lets the batches of one query through until it is closed; remembers why one failed."""
+
+    def __init__(self, may_write: Callable[[], bool]) -> None:
+        self.cause: str | None = None
+        self.fenced = False
+        self._may_write = may_write
+        self._lock = threading.Condition()
+        self._inside = False
+        self._closed = False
+        self._cut = False
+
+    def enter(self) -> None:
+        """A batch begins.
+
+        Raises:
+            BatchRefusedError: a stop was asked for, or the worker may not write any more.
+        """
+        with self._lock:
+            if self._closed:
+                raise BatchRefusedError("the query is being stopped")
+            if not self._may_write():
+                self.cause = "the worker has lost its lease, so it may not write"
+                raise BatchRefusedError(self.cause)
+            self._inside = True
+
+    def leave(self) -> None:
+        """The batch is done or has failed."""
+        with self._lock:
+            self._inside = False
+            self._lock.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """Remember why a batch failed; what is left of it after its way through Java is no use to anybody."""
+        self.cause = describe(error)
+        self.fenced = isinstance(error, FencedError)
+
+    def check(self) -> None:
+        """To be called between the steps of a batch.
+
+        Raises:
+            BatchRefusedError: the batch is being cut short.
+        """
+        if self._cut:
+            raise BatchRefusedError("the batch was cut short: the query is being stopped")
+
+    def close(self, timeout_s: float) -> bool:
+        """Let no batch in any more; wait up to `timeout_s` seconds for the one inside; whether it left."""
+        with self._lock:
+            self._closed = True
+            return self._lock.wait_for(lambda: not self._inside, timeout_s)
+
+    def cut(self) -> None:
+        """Make the batch inside fail at its next step."""
+        self._cut = True
+
+
+def guard(gate: Gate, function: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, int], None]:
+    """`function` as Spark's `foreachBatch` is to call it: through the gate, and with short errors only."""
+
+    def guarded(frame: DataFrame, batch_id: int) -> None:
+        gate.enter()
+        try:
+            function(frame, batch_id)
+        except BaseException as error:  # noqa: BLE001 - nothing may slip through to Spark's regular expression
+            gate.fail(error)
+            raise BatchRefusedError(f"batch {batch_id} failed: {type(error).__name__}") from None
+        finally:
+            gate.leave()
+
+    return guarded

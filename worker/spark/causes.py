@@ -1,0 +1,91 @@
+"""Errors of Spark as causes of a task: the line a person needs first, the details after it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark import SparkContext
+
+from worker.sinks.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_LINE = 500
+MAX_DETAILS = 6000
+_MAX_DEPTH = 12
+_NOISE = re.compile(r"\s*SQLSTATE: \w+")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
+_WRAPPERS = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "TASK_WRITE_FAILED"}
+"""Conditions that say only that something else went wrong."""
+
+
+class JavaError(NamedTuple):
+    """One link in the chain of causes of a Java exception."""
+
+    kind: str
+    message: str
+
+
+def describe(error: BaseException) -> str:
+    """The cause in one line; an empty line and what it was made of follow, if there is more to say."""
+    if isinstance(error, SinkError):
+        return str(error)
+    throwable = java_throwable(error)
+    if throwable is not None:
+        try:
+            return describe_java(throwable)
+        except Exception:  # noqa: BLE001 - the JVM that could tell is gone
+            return _first_line(str(error))
+    trace = "".join(traceback.format_exception(error))
+    return _join(_first_line(f"{type(error).__name__}: {error}"), trace)
+
+
+def describe_java(throwable: Any) -> str:
+    """The cause that a Java exception (by Py4J) has at the bottom of it, and its stack trace."""
+    return _join(headline(list(_chain(throwable))), _stack_trace(throwable))
+
+
+def headline(chain: list[JavaError]) -> str:
+    """The line of a chain, outermost first, that says most.
+
+    That is the innermost message with one of Spark's error conditions, else the innermost message.
+    """
+    told = [link for link in chain if link.message]
+    for link in reversed(told):
+        condition = _CONDITION.match(link.message.strip())
+        if condition and condition[1] not in _WRAPPERS:
+            return _first_line(link.message)
+    if not told:
+        return chain[-1].kind if chain else "an error without a message"
+    return _first_line(f"{told[-1].kind.rpartition('.')[2]}: {told[-1].message.strip()}")
+
+
+def java_throwable(error: BaseException) -> Any | None:
+    """The Java exception under a Python one, None if there is none."""
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+def _chain(throwable: Any) -> Iterator[JavaError]:
+    for _ in range(_MAX_DEPTH):
+        if throwable is None:
+            return
+        yield JavaError(throwable.getClass().getName(), throwable.getMessage() or "")
+        throwable = throwable.getCause()
+
+
+def _stack_trace(throwable: Any) -> str:
+    """The whole chain with its frames, as Java prints it."""
+    jvm: Any = SparkContext._jvm  # noqa: SLF001 - where PySpark keeps it
+    return str(jvm.org.apache.spark.util.Utils.exceptionString(throwable))
+
+
+def _first_line(text: str) -> str:
+    line = _NOISE.sub("", text.strip().partition("\n")[0]).rstrip(" ;")
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+
+
+def _join(line: str, details: str) -> str:
+    return f"{line}\n\n{details.strip()[:MAX_DETAILS]}"

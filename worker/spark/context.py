@@ -1,0 +1,85 @@
+"""What an entry point is given: everything of its task, and sinks that keep the task's promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from protocol.definition import SQL_SINK
+from protocol.definition import Sink as SinkDefinition
+from worker.executor import StartError
+from worker.spark.writer import Outlet, spark_sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from protocol.definition import Definition
+    from worker.sinks.base import Owner
+
+
+@dataclass(frozen=True)
+class TaskContext:
+    """The argument of an entry point.
+
+    `spark` is the task's own session: views and SQL settings are not shared with other tasks. `checkpoint`
+    is where Spark keeps the query's progress, `fence` the identity the task writes under.
+    """
+
+    spark: SparkSession
+    definition: Definition
+    checkpoint: str
+    fence: Owner
+    _outlet: Outlet
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The definition's `options`."""
+        return self.definition.options
+
+    @property
+    def group(self) -> str:
+        """The group the task belongs to."""
+        return self.fence.group
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.fence.task
+
+    @property
+    def token(self) -> int:
+        """The fencing token; it has grown since whoever ran the task before."""
+        return self.fence.token
+
+    def sink(self, frame: DataFrame, **options: Any) -> DataStreamWriter:
+        """A writer of `frame` into the fenced SQL sink with these `options`, or into the definition's `sink`.
+
+        Raises:
+            StartError: there are neither options nor a definition's sink, or they are wrong.
+            SinkError: the sink cannot take the frame's columns, or a newer owner has the task.
+        """
+        definition = self._sink_definition(options)
+        claimed = self._outlet.claim(definition)
+        writer = spark_sink(frame, definition) if claimed is None else self._outlet.write(frame, claimed)
+        return writer.outputMode(self.definition.output_mode)
+
+    def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
+        """A writer that hands every batch to `function(batch, batch_id)`, as `foreachBatch` of Spark's does.
+
+        Unlike that, it ends cleanly when the task is stopped. It does not fence: a function that is
+        called again for a batch id must not count that batch twice.
+        """
+        return self._outlet.each_batch(frame, function).outputMode(self.definition.output_mode)
+
+    def _sink_definition(self, options: dict[str, Any]) -> SinkDefinition:
+        if not options:
+            if self.definition.sink is None:
+                raise StartError("context.sink: needs url and table, or a sink in the definition")
+            return self.definition.sink
+        definition = SinkDefinition(format=SQL_SINK, options=options)
+        if problems := list(definition.faults()):
+            raise StartError("; ".join(f"context.sink: {each.path}: {each.message}" for each in problems))
+        return definition

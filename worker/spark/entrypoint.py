@@ -1,0 +1,73 @@
+"""Entry points: PySpark code of the user's, named in a definition as `package.module:function`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from worker.executor import StartError
+from worker.sinks.errors import SinkError
+from worker.spark.causes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from worker.spark.context import TaskContext
+
+
+def is_allowed(entrypoint: str, prefixes: Sequence[str]) -> bool:
+    """Whether a prefix covers the entry point: its whole name, its module, or a package around that."""
+    module = entrypoint.partition(":")[0]
+    return any(entrypoint == each or f"{module}.".startswith(f"{each}.") for each in prefixes)
+
+
+def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext) -> DataStreamWriter:
+    """The writer that an entry point makes of its context.
+
+    Raises:
+        StartError: it is not allowed, cannot be imported, fails, or returns something else.
+    """
+    if not is_allowed(entrypoint, prefixes):
+        raise StartError(
+            f"entrypoint: {entrypoint} is not allowed on this worker;"
+            f" start it with --allow-entrypoint {entrypoint.partition(':')[0]}"
+        )
+    function = find(entrypoint)
+    try:
+        made = function(context)
+    except (StartError, SinkError):
+        raise
+    except Exception as error:
+        raise StartError(f"entrypoint: {entrypoint} failed: {describe(error)}") from error
+    return _as_writer(entrypoint, made)
+
+
+def find(entrypoint: str) -> Callable[[TaskContext], Any]:
+    """The function of that name; importing its module runs it, once in a worker's life.
+
+    Raises:
+        StartError: there is no such module or function, or the module fails.
+    """
+    module_name, _, function_name = entrypoint.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise StartError(f"entrypoint: cannot import {module_name}: no module named {error.name}") from error
+    except Exception as error:
+        raise StartError(f"entrypoint: importing {module_name} failed: {describe(error)}") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise StartError(f"entrypoint: {module_name} has no function {function_name}")
+    return function  # type: ignore[no-any-return]  # what it is made of shows when it is called
+
+
+def _as_writer(entrypoint: str, made: object) -> DataStreamWriter:
+    if isinstance(made, DataStreamWriter):
+        return made
+    if isinstance(made, StreamingQuery):
+        made.stop()
+        raise StartError(f"entrypoint: {entrypoint} started its query; return the writer without start()")
+    raise StartError(f"entrypoint: {entrypoint} returned {type(made).__name__}, not a DataStreamWriter")

@@ -1,0 +1,118 @@
+"""The engine of a real worker: `worker.executor.Executor` over one JVM."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import structlog
+
+from worker.executor import StartError
+from worker.sinks.errors import FencedError, SinkError
+from worker.spark.causes import describe
+from worker.spark.launch import launch
+from worker.spark.monitor import Monitor
+from worker.spark.query import SparkQuery
+from worker.spark.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.executor import QuerySpec
+    from worker.spark.settings import SparkSettings
+
+log = structlog.get_logger(__name__)
+
+THREADS = 8
+"""Queries that start or stop at the same time; measured, more gain nothing."""
+CLOSE_TIMEOUT_S = 10
+
+
+class SparkExecutor:
+    """Runs queries in one Spark session, every call to it in a thread."""
+
+    def __init__(self, settings: SparkSettings, may_write: Callable[[], bool]) -> None:
+        """`may_write` is the worker's lease on itself, asked at the entry of every batch."""
+        self._settings = settings
+        self._may_write = may_write
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="spark")
+        self._monitor = Monitor()
+        self._session: Session | None = None
+        self._abandoned: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Start the JVM and its session; takes some seconds."""
+        self._loop = asyncio.get_running_loop()
+        self._died: asyncio.Future[str] = self._loop.create_future()
+        self._session = await self._loop.run_in_executor(self._pool, Session.open, self._settings)
+        self._session.jvm.watch(self._on_death)
+        self._monitor.start()
+        log.info("spark is up", master=self._settings.master, url=self.url)
+
+    async def start(self, spec: QuerySpec) -> SparkQuery:
+        """Start a query. If the caller gives up meanwhile, the query is ended once it is there."""
+        launching = self._loop.run_in_executor(self._pool, self._launch, spec)
+        try:
+            query = await asyncio.shield(launching)
+        except asyncio.CancelledError:
+            launching.add_done_callback(self._abandon)
+            raise
+        return query
+
+    async def died(self) -> str:
+        """Wait for the JVM's death."""
+        return await asyncio.shield(self._died)
+
+    @property
+    def url(self) -> str | None:
+        """The Spark UI, if it is switched on."""
+        return None if self._session is None else self._session.url
+
+    async def close(self) -> None:
+        """End every query at once, then Spark and its JVM."""
+        session, self._session = self._session, None
+        if session is not None:
+            await self._stop_all()
+            await asyncio.to_thread(session.close)
+            self._monitor.lose_all("Spark was closed")
+        await asyncio.to_thread(self._monitor.close)
+        self._pool.shutdown(wait=False)
+
+    async def _stop_all(self) -> None:
+        """A batch that waits for its database may take longer than anybody has; its transaction is undone."""
+        queries = [query for query in self._monitor.watched() if isinstance(query, SparkQuery)]
+        stops = [asyncio.ensure_future(query.stop(0)) for query in queries]
+        if stops:
+            await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
+
+    def _launch(self, spec: QuerySpec) -> SparkQuery:
+        if self._session is None:
+            raise StartError("Spark is not running")
+        try:
+            launched = launch(self._session.spark, spec, self._settings, self._may_write)
+        except StartError:
+            raise
+        except SinkError as error:
+            raise StartError(str(error), fenced=isinstance(error, FencedError)) from error
+        except Exception as error:
+            raise StartError(describe(error)) from error
+        query = SparkQuery(spec, launched, self._loop, self._pool)
+        self._monitor.add(query)
+        return query
+
+    def _abandon(self, launching: asyncio.Future[SparkQuery]) -> None:
+        if not launching.cancelled() and launching.exception() is None:
+            task = self._loop.create_task(launching.result().stop(0))
+            self._abandoned.add(task)
+            task.add_done_callback(self._abandoned.discard)
+
+    def _on_death(self, how: str) -> None:
+        """Called from the thread that watches the JVM."""
+        self._monitor.lose_all(how)
+        self._loop.call_soon_threadsafe(self._tell_death, how)
+
+    def _tell_death(self, how: str) -> None:
+        if not self._died.done():
+            log.error("spark is lost", how=how)
+            self._died.set_result(how)

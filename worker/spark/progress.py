@@ -1,0 +1,44 @@
+"""What Spark tells of a finished batch, as the few figures that a worker reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.executor import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Tally:
+    """Follows one query's batches; `last` is the latest, None before the first."""
+
+    def __init__(self) -> None:
+        self.last: Progress | None = None
+        self._total_rows = 0
+
+    @property
+    def batch_id(self) -> int:
+        """The latest batch seen, -1 before the first."""
+        return -1 if self.last is None or self.last.batch_id is None else self.last.batch_id
+
+    def observe(self, told: Mapping[str, Any], sink_rows: int | None = None) -> None:
+        """Take in one of Spark's progress records; one that is not news changes nothing.
+
+        Args:
+            told: the record as a dict, as `StreamingQueryProgress.json` has it.
+            sink_rows: how many rows of the task its fenced sink holds by now, under any owner.
+        """
+        if self.last is not None and told["batchId"] <= self.batch_id:
+            return
+        self._total_rows += told["numInputRows"]
+        metrics: dict[str, Any] = {
+            "rows": told["numInputRows"],
+            "total_rows": self._total_rows,
+            "rows_per_second": round(told.get("processedRowsPerSecond") or 0.0, 1),
+            "batch_ms": told.get("batchDuration", 0),
+            "at": told["timestamp"],
+        }
+        if sink_rows is not None:
+            metrics["sink_rows"] = sink_rows
+        self.last = Progress(told["batchId"], metrics)

@@ -1,0 +1,40 @@
+"""The first half of a declarative definition: its source and its SQL as a streaming DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.executor import StartError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from protocol.definition import Definition, Source
+
+VIEW = "source"
+
+
+def read(session: SparkSession, definition: Definition) -> DataFrame:
+    """The rows the task yields; nothing is read yet but what Spark needs to know the columns.
+
+    Raises:
+        StartError: the SQL does not read the source, so that nothing would ever stream.
+    """
+    if definition.source is None:
+        raise StartError("source: is required, unless there is an entrypoint")
+    frame = load(session, definition.source)
+    if definition.sql is None:
+        return frame
+    frame.createOrReplaceTempView(VIEW)
+    result = session.sql(definition.sql)
+    if not result.isStreaming:
+        raise StartError(f"sql: does not read the view `{VIEW}`, so there is nothing to stream")
+    return result
+
+
+def load(session: SparkSession, source: Source) -> DataFrame:
+    """The source's rows, as they come."""
+    reader = session.readStream.format(source.format).options(**source.options)
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    return reader.load()

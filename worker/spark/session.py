@@ -1,0 +1,99 @@
+"""The worker's one warm Spark session."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+from pyspark import SparkConf, SparkContext
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from worker.executor import StartError
+from worker.spark.causes import describe
+from worker.spark.java import require_java
+from worker.spark.jvm import Jvm, log_configuration
+
+if TYPE_CHECKING:
+    from worker.spark.settings import SparkSettings
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",  # memory and a port; `--spark-conf spark.ui.enabled=true` brings it back
+    "spark.ui.showConsoleProgress": "false",  # the worker's log is no terminal
+    "spark.scheduler.mode": "FAIR",  # one pool a task: a long batch does not starve the others
+    "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
+    "spark.sql.streaming.stopTimeout": "5s",  # a stop that hangs gives its thread back
+}
+LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",  # 200 state stores a query make sense on a cluster only
+    "spark.pyspark.python": sys.executable,
+}
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+
+class Session:
+    """A Spark session together with the JVM that runs it."""
+
+    def __init__(self, spark: SparkSession, jvm: Jvm) -> None:
+        self.spark = spark
+        self.jvm = jvm
+
+    @classmethod
+    def open(cls, settings: SparkSettings) -> Session:
+        """Start Spark; takes seconds.
+
+        Raises:
+            StartError: no Java, or Spark refused its settings.
+        """
+        require_java()
+        _quieten_pyspark()
+        log_file = log_configuration()
+        try:
+            conf = _spark_conf(settings, log_file.as_uri())
+            jvm = Jvm.launch(conf)
+            try:
+                return cls(SparkSession(SparkContext(conf=conf, gateway=jvm.gateway)), jvm)
+            except Exception as error:  # noqa: BLE001 - Spark raises what it likes
+                cause = describe(error)
+                jvm.close()
+                raise StartError(f"Spark did not start: {cause}") from None
+        finally:
+            log_file.unlink()
+
+    @property
+    def url(self) -> str | None:
+        """Spark's own web page, if it has one."""
+        url = self.spark.sparkContext.uiWebUrl
+        return None if url is None else str(url)
+
+    def close(self) -> None:
+        """Stop Spark and end its JVM, whatever state it is in."""
+        with contextlib.suppress(Exception):  # a JVM that is gone cannot be asked to stop
+            self.spark.stop()
+        self.jvm.close()
+
+
+def _spark_conf(settings: SparkSettings, log_file: str) -> SparkConf:
+    local = LOCAL_DEFAULTS if settings.master.startswith("local") else {}
+    chosen = {**DEFAULTS, **local, **settings.conf}
+    chosen["spark.app.name"] = settings.app_name
+    chosen["spark.master"] = settings.master
+    chosen[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={log_file} {chosen.get(JAVA_OPTIONS, '')}".strip()
+    conf = SparkConf(loadDefaults=False)
+    for key, value in chosen.items():
+        conf.set(key, value)
+    return conf
+
+
+def _quieten_pyspark() -> None:
+    """What PySpark says of its own about pandas and failed analyses: neither is for the worker's log."""
+    warnings.filterwarnings(
+        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
+    )
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)

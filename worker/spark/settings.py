@@ -1,0 +1,26 @@
+"""What a worker's Spark needs to know, without PySpark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+
+class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run Spark; `conf` is set on top of the worker's own choices (`worker.spark.session`)."""
+
+    app_name: str
+    checkpoint_root: str
+    master: str = "local[2]"
+    conf: dict[str, str] = {}
+    allow_entrypoint: tuple[str, ...] = ()
+
+    def checkpoint(self, group: str, task: str) -> str:
+        """Where a task's checkpoint is; on every worker the same, so that the next owner goes on from it.
+
+        A root without a scheme (`s3a://`) is a folder, relative to the one the worker was started in.
+        """
+        root = self.checkpoint_root
+        base = root.rstrip("/") if "://" in root else str(Path(root).absolute())
+        return f"{base}/{group}/{task}"
