@@ -1,0 +1,144 @@
+"""An engine without Spark, behind `worker.executor.Executor`; a test says how its queries fare."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from worker.executor import Ended, Progress, StartError
+
+if TYPE_CHECKING:
+    from worker.executor import QuerySpec
+
+
+class FakeQuery:
+    """A query that runs until it is stopped or the test ends it."""
+
+    def __init__(self, spec: QuerySpec, *, stops_slowly: bool) -> None:
+        self.spec = spec
+        self.stops: list[float] = []
+        self._stops_slowly = stops_slowly
+        self._progress: Progress | None = None
+        self._batch_done = asyncio.Event()
+        self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not come to its end."""
+        return not self._ended.done()
+
+    def progress(self) -> Progress | None:
+        """The last batch the test has let it finish."""
+        return self._progress
+
+    async def ended(self) -> Ended:
+        """How it came to its end."""
+        return await asyncio.shield(self._ended)
+
+    async def stop(self, timeout_s: float) -> None:
+        """End it; a slow one waits for its batch unless there is no time for that."""
+        self.stops.append(timeout_s)
+        if self._stops_slowly and timeout_s > 0:
+            waiting = {asyncio.ensure_future(self._batch_done.wait()), asyncio.ensure_future(self.ended())}
+            try:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in waiting:
+                    each.cancel()
+        self.end()
+
+    # What a test does to it.
+
+    def advance(self, batch_id: int, **metrics: Any) -> None:
+        """It finishes a batch."""
+        self._progress = Progress(batch_id, metrics)
+
+    def finish_batch(self) -> None:
+        """The batch that a slow stop waits for is done."""
+        self._batch_done.set()
+
+    def end(self, cause: str | None = None, *, fenced: bool = False) -> None:
+        """It comes to its end by itself."""
+        if not self._ended.done():
+            self._ended.set_result(Ended(cause, fenced=fenced))
+
+
+class FakeExecutor:
+    """Starts fake queries.
+
+    `broken` maps tasks to the cause of their failing starts; starts of tasks in `held` wait for `let_start`;
+    queries of tasks in `slow` finish their batch before they stop.
+    """
+
+    def __init__(self) -> None:
+        self.started: list[FakeQuery] = []
+        self.broken: dict[str, str] = {}
+        self.surprise: Exception | None = None
+        self.held: dict[str, asyncio.Event] = {}
+        self.slow: set[str] = set()
+        self.cannot_open: str | None = None
+        self.is_open = False
+        self._death: asyncio.Future[str] | None = None
+
+    async def open(self) -> None:
+        """Come up, unless the test wants otherwise."""
+        if self.cannot_open is not None:
+            raise StartError(self.cannot_open)
+        self._death = asyncio.get_running_loop().create_future()
+        self.is_open = True
+
+    async def start(self, spec: QuerySpec) -> FakeQuery:
+        """Start a query, unless the test wants otherwise."""
+        if (gate := self.held.get(spec.task)) is not None:
+            await gate.wait()
+        if self.surprise is not None:
+            raise self.surprise
+        if (cause := self.broken.get(spec.task)) is not None:
+            raise StartError(cause)
+        query = FakeQuery(spec, stops_slowly=spec.task in self.slow)
+        self.started.append(query)
+        return query
+
+    async def died(self) -> str:
+        """Wait for `die`."""
+        if self._death is None:
+            raise AssertionError("not open")
+        return await asyncio.shield(self._death)
+
+    @property
+    def url(self) -> str | None:
+        """Nowhere to look."""
+        return None
+
+    async def close(self) -> None:
+        """Take every query down."""
+        self.is_open = False
+        for query in self.started:
+            query.end("the engine was closed")
+
+    # What a test does to it, and asks it.
+
+    def die(self, cause: str) -> None:
+        """The engine is lost, and every query with it."""
+        for query in self.started:
+            query.end(cause)
+        if self._death is not None and not self._death.done():
+            self._death.set_result(cause)
+
+    def hold(self, task: str) -> asyncio.Event:
+        """Let starts of `task` wait; setting the event lets them go on."""
+        gate = self.held[task] = asyncio.Event()
+        return gate
+
+    def queries(self, task: str) -> list[FakeQuery]:
+        """All queries there ever were of `task`, oldest first."""
+        return [query for query in self.started if query.spec.task == task]
+
+    def query(self, task: str) -> FakeQuery:
+        """The latest query of `task`."""
+        return self.queries(task)[-1]
+
+    @property
+    def running(self) -> set[str]:
+        """The tasks that have a running query."""
+        return {query.spec.task for query in self.started if query.is_running}

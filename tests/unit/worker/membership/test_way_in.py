@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinRequest,
+    SyncRequest,
+    SyncResponse,
+)
+from tests.unit.worker.membership.bench import ME, Bench, assignments, joined, synced
+from worker.membership.core import BRISK_S
+from worker.membership.effects import (
+    Adopt,
+    Assign,
+    Identity,
+    Refresh,
+    Revoke,
+    Send,
+    Wait,
+)
+from worker.membership.events import (
+    Assigned,
+    Revoked,
+    Started,
+)
+from worker.membership.requests import Terms
+from worker.membership.states import MemberState
+
+
+def test_a_dynamic_member_comes_in_with_the_id_it_was_handed(bench: Bench) -> None:
+    """Join with no id, join with the handed-out one, sync, heartbeats: Down to Stable."""
+    bench.happen(Started())
+    assert bench.sent(JoinRequest).member_id == ""
+    bench.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id=ME)
+    assert bench.sent(JoinRequest).member_id == ME
+    bench.answer(joined())
+    assert bench.sent(SyncRequest).assignments == ()
+    bench.answer(synced("t1"))
+    assert bench.wanted(Adopt) == Adopt(Identity(ME, 3), frozenset({"t1"}))
+    assert bench.sent(HeartbeatRequest).generation_id == 3
+    assert bench.state is MemberState.STABLE
+
+
+def test_the_join_says_what_the_terms_are(bench: Bench) -> None:
+    """Time-outs, ids and the assignors in order are what the worker was told."""
+    bench.happen(Started())
+    request = bench.sent(JoinRequest)
+    assert (request.session_timeout_ms, request.rebalance_timeout_ms) == (9000, 60_000)
+    assert (request.client_id, request.instance_id, request.protocol_type) == ("worker", None, "sparkherd")
+    assert [protocol.name for protocol in request.protocols] == ["sticky"]
+
+
+def test_tasks_are_adopted_before_the_first_heartbeat_is_sent(bench: Bench) -> None:
+    """Claims go out first: nothing on the way from sync to claim waits for anything."""
+    bench.to(MemberState.STABLE)
+    assert [type(effect) for effect in bench.effects] == [Adopt, Send]
+
+
+def test_the_leader_assigns_before_it_syncs() -> None:
+    """The leader's sync carries the list, and is sent when the list is there."""
+    bench = Bench().as_leader()
+    bench.happen(Assigned(bench.wanted(Assign), assignments("t1")))
+    assert bench.sent(SyncRequest).assignments == assignments("t1")
+
+
+def test_a_leader_that_replaced_itself_syncs_without_a_list(bench: Bench) -> None:
+    """`skip_assignment` says that the stored assignment stands."""
+    bench.happen(Started())
+    bench.answer(joined(leader=ME, skip=True))
+    assert bench.sent(SyncRequest).assignments == ()
+
+
+@pytest.mark.parametrize("body", [b"null", b'"nonsense"', b'{"tasks": [3]}'])
+def test_an_assignment_of_another_form_is_none(bench: Bench, body: bytes) -> None:
+    """Whatever a foreign leader wrote, the member is assigned nothing and lives on."""
+    bench.to(MemberState.SYNCING)
+    bench.answer(SyncResponse(protocol_type=None, protocol_name=None, assignment=msgspec.Raw(body)))
+    assert bench.wanted(Adopt).tasks == frozenset()
+
+
+def test_an_eager_member_lets_go_of_everything_before_it_joins() -> None:
+    """Only when all is stopped and released does its join go out."""
+    bench = Bench(Terms("worker", 9000, 60_000, 3000, eager=True))
+    bench.happen(Started())
+    assert not bench.wants(Send)
+    bench.happen(Revoked(bench.wanted(Revoke)))
+    assert bench.sent(JoinRequest)
+
+
+def test_held_heartbeats_follow_one_another_at_once(bench: Bench) -> None:
+    """The next one goes out as soon as the one before was held and answered."""
+    bench.to(MemberState.STABLE)
+    bench.now += 3
+    bench.answer(HeartbeatResponse(tasks_revision=0))
+    assert bench.sent(HeartbeatRequest).wait_ms == 3000
+
+
+def test_heartbeats_that_are_not_held_do_not_run_hot(bench: Bench) -> None:
+    """A manager that answers at once with no news is not asked again at once."""
+    bench.to(MemberState.STABLE)
+    bench.answer(HeartbeatResponse(tasks_revision=0))
+    assert bench.wanted(Wait).delay_s == pytest.approx(BRISK_S)
+    bench.wait()
+    assert bench.sent(HeartbeatRequest)
+
+
+def test_without_holding_three_heartbeats_fit_into_a_session() -> None:
+    """`wait_ms` 0 falls back to Kafka's way."""
+    bench = Bench(Terms("worker", 9000, 60_000, 0)).to(MemberState.STABLE)
+    bench.answer(HeartbeatResponse(tasks_revision=0))
+    assert bench.wanted(Wait).delay_s == pytest.approx(3)
+
+
+def test_a_new_revision_is_acted_on_and_told_in_the_next_heartbeat(bench: Bench) -> None:
+    """News of tasks reach the keeper once, at once."""
+    bench.to(MemberState.STABLE)
+    bench.answer(HeartbeatResponse(tasks_revision=7))
+    assert bench.wanted(Refresh) == Refresh(7)
+    assert bench.sent(HeartbeatRequest).tasks_revision == 7
+    bench.answer(HeartbeatResponse(tasks_revision=7))
+    assert not bench.wants(Refresh)
+
+
+def test_the_revision_is_told_when_joining_again(bench: Bench) -> None:
+    """The metadata of a rejoin carry the last revision seen."""
+    bench.to(MemberState.STABLE)
+    bench.answer(HeartbeatResponse(tasks_revision=7))
+    bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert bench.revisions_offered == [0, 7]
