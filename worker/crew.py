@@ -47,8 +47,9 @@ class Crew:
     async def watch(self, result: Awaitable[Result]) -> Result:
         """Wait for `result`; if a task fails before it is there, raise what that raised."""
         waiting = asyncio.ensure_future(result)
+        either: set[asyncio.Future[Any]] = {waiting, self._failed}
         try:
-            await asyncio.wait({waiting, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if self._failed.done():
                 self._failed.result()
             return await waiting

@@ -22,7 +22,6 @@ from worker.membership.effects import (
     Wait,
 )
 from worker.membership.events import Answered, Assigned, Revoked, Waited
-from worker.membership.states import MemberState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from worker.membership.core import Membership
     from worker.membership.effects import Effect, Identity, MembershipRequest
     from worker.membership.events import Answer, Completion, Event
+    from worker.membership.states import MemberState
 
 log = structlog.get_logger(__name__)
 
@@ -225,9 +225,11 @@ class Member:
                 return await self._coordinator.leave(request)
 
     def _tell(self, event: Event, before: MemberState) -> None:
-        """What an event has come to, for whoever reads the log."""
-        after, identity = self._membership.state, self._membership.identity
+        """What an event has come to, for whoever reads the log; what passes by itself is for a closer look."""
+        after = self._membership.state
+        member = self._membership.identity.member_id
         if isinstance(event, Answered) and isinstance(event.answer, Failure):
-            log.info("request refused", code=event.answer.code.name, why=event.answer.message)
+            tell = log.debug if event.answer.code.retriable else log.warning
+            tell("request refused", code=event.answer.code.name, why=event.answer.message, member=member)
         if after is not before:
-            log.debug("state", before=before.value, after=after.value, member=identity.member_id)
+            log.debug("member changed state", before=before.value, after=after.value, member=member)

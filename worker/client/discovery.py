@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
 import msgspec
+import structlog
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.groups import Coordinator, CoordinatorResponse
@@ -14,6 +15,8 @@ from worker.client.answers import unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+log = structlog.get_logger(__name__)
 
 TIMEOUT_S = 5.0
 _LOST = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
@@ -38,12 +41,14 @@ class Discovery:
         self._path = f"/v1/coordinator?group={quote(group, safe='')}"
         self._known: str | None = None
         self._searching = asyncio.Lock()
+        self._is_lost = False
 
     async def coordinator(self) -> str | Failure:
         """Its URL, no slash at the end; looked up if it is not known, once for all who ask meanwhile."""
         async with self._searching:
             if self._known is None:
                 found = await self._search()
+                self._tell(found)
                 if isinstance(found, Failure):
                     return found
                 self._known = found
@@ -54,6 +59,7 @@ class Discovery:
         if failure.code not in _LOST or asked != self._known:
             return
         self._known = _named(failure)
+        log.info("coordinator lost", coordinator=asked, why=failure.message, moved_to=self._known)
 
     async def _search(self) -> str | Failure:
         """Ask each manager in turn, the one that answered last first."""
@@ -66,6 +72,14 @@ class Discovery:
                 return answer.coordinator.url.rstrip("/")
             failures.append(answer)
         return _summary(failures)
+
+    def _tell(self, found: str | Failure) -> None:
+        """Say once that nobody answers, and once that somebody does again."""
+        if isinstance(found, Failure) and not self._is_lost:
+            log.warning("no coordinator", code=found.code.name, why=found.message)
+        elif isinstance(found, str):
+            log.info("coordinator found", coordinator=found)
+        self._is_lost = isinstance(found, Failure)
 
 
 def _named(failure: Failure) -> str | None:
