@@ -13,7 +13,8 @@ _LEGAL = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 Name = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]+$",
+        # `$` would let a trailing newline through, and `\Z` is not known to JSON Schema.
+        pattern=r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])",
         min_length=1,
         max_length=MAX_NAME_LENGTH,
         description="1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`",

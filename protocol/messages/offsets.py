@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from protocol.messages.base import NO_GENERATION, NULL, Generation, Request, Response
@@ -34,7 +36,7 @@ class CommitOffsetsRequest(Request, frozen=True, kw_only=True):
 class OffsetErrorsResponse(Response, frozen=True, kw_only=True):
     """One error code a key."""
 
-    offsets: dict[str, str]
+    offsets: Mapping[str, str]
 
 
 class FetchOffsetsRequest(Request, frozen=True, kw_only=True):

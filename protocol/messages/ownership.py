@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -84,4 +85,4 @@ class ReportRequest(Request, frozen=True, kw_only=True):
 class TaskErrorsResponse(Response, frozen=True, kw_only=True):
     """One error code a task."""
 
-    tasks: dict[str, str]
+    tasks: Mapping[str, str]

@@ -72,10 +72,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     assigned_to: str | None
 
 
-class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):
+class TaskStatusResponse(TaskStatus, Response, frozen=True, kw_only=True):
     """`TaskStatus` as a response of its own."""
-
-    error: str = "NONE"
 
 
 class TaskView(TaskStatus, frozen=True, kw_only=True):
@@ -85,10 +83,8 @@ class TaskView(TaskStatus, frozen=True, kw_only=True):
     definition_version: int
 
 
-class TaskResponse(TaskView, frozen=True, kw_only=True):
+class TaskResponse(TaskView, Response, frozen=True, kw_only=True):
     """`TaskView` as a response of its own."""
-
-    error: str = "NONE"
 
 
 class TaskListResponse(Response, frozen=True, kw_only=True):

@@ -1,0 +1,121 @@
+"""Looking at a group and steering it as a whole (PROTOCOL.md §5, Admin endpoints)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import checks, rebalance, table
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import NULL, Response
+from protocol.messages.groups import (
+    DescribedMember,
+    DescribeGroupResponse,
+    GroupSummary,
+    Rebalance,
+    RebalanceListResponse,
+)
+from protocol.states import GroupState, TaskState
+
+if TYPE_CHECKING:
+    from manager.core.commands import DeleteGroup, DescribeGroup, ListRebalances, StartRebalance
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+
+
+def describe(turn: Turn, _: DescribeGroup, parked: Parked) -> None:
+    """Answer with the group as it is."""
+    group = turn.group
+    checks.known(group)
+    turn.answer(
+        parked,
+        DescribeGroupResponse(
+            group=group.name,
+            state=group.state.value,
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.header.protocol_name,
+            leader_id=group.leader_id,
+            members=tuple(_describe_member(group, member) for member in group.members.values()),
+            tasks=len(group.herd.definitions),
+            tasks_revision=group.header.tasks_revision,
+        ),
+    )
+
+
+def _describe_member(group: Group, member: Member) -> DescribedMember:
+    row = member.row
+    return DescribedMember(
+        member_id=row.member_id,
+        instance_id=row.instance_id,
+        client_id=row.client_id,
+        host=row.host,
+        metadata=member.metadata_for(group.header.protocol_name),
+        assignment=row.assignment if group.state is GroupState.STABLE else NULL,
+        session_timeout_ms=row.session_timeout_ms,
+        last_heartbeat_ms=member.last_heartbeat_ms,
+    )
+
+
+def summary(group: Group) -> GroupSummary:
+    """The group in one line."""
+    return GroupSummary(
+        group=group.name,
+        state=group.state.value,
+        protocol_type=group.protocol_type,
+        generation_id=group.generation,
+        members=len(group.members),
+        tasks=len(group.herd.definitions),
+    )
+
+
+def start_rebalance(turn: Turn, request: StartRebalance, parked: Parked) -> None:
+    """Have everybody join anew; an Empty group has nobody to."""
+    group = turn.group
+    checks.known(group)
+    if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
+        rebalance.start(turn, request.reason or "asked for by an admin", remember=True)
+    turn.answer(parked, Response())
+
+
+def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None:
+    """Answer with the history, newest first."""
+    checks.known(turn.group)
+    newest = [*reversed(turn.group.history)][: request.limit]
+    lines = tuple(
+        Rebalance(
+            generation_id=row.generation_id,
+            reason=row.reason,
+            started_at_ms=row.started_at_ms,
+            duration_ms=row.duration_ms,
+            members=row.members,
+            moved=row.moved,
+        )
+        for row in newest
+    )
+    turn.answer(parked, RebalanceListResponse(rebalances=lines))
+
+
+def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
+    """Forget an Empty group with all it keeps; only its tokens go on counting.
+
+    It is Dead from now on, and gone once that is durable.
+    """
+    group = turn.group
+    checks.known(group)
+    if group.state is not GroupState.EMPTY:
+        raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
+    table.move(group, table.BURY)
+    for row in tuple(group.offsets.values()):
+        turn.drop(row)
+    for task in tuple(group.herd.definitions.values()):
+        ownership = group.herd.ownership_of(group.name, task.task)
+        turn.put(msgspec.structs.replace(ownership, owner=None, state=TaskState.UNASSIGNED, cause=None))
+        turn.drop(task)
+    for line in tuple(group.history):
+        turn.drop(line)
+    turn.drop(group.header)
+    turn.answer(parked, Response())

@@ -1,0 +1,102 @@
+"""The checks every member request goes through, in the order of PROTOCOL.md §2.
+
+Dead, then instance and member, then generation, then protocol; each raises `RefusedError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import ErrorCode, RefusedError
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from manager.core.group import Group
+    from manager.core.member import Member
+
+
+def not_dead(group: Group) -> None:
+    """A group that is being deleted serves nobody."""
+    if group.state is GroupState.DEAD:
+        raise RefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"group {group.name} is being deleted")
+
+
+def known(group: Group) -> None:
+    """The group exists; admin requests and reads ask for that first."""
+    not_dead(group)
+    if group.is_unknown:
+        raise unknown(group)
+
+
+def unknown(group: Group) -> RefusedError:
+    """The refusal of whoever asks for a group that is not there."""
+    return RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group.name}")
+
+
+def instance(group: Group, member_id: str, instance_id: str | None) -> None:
+    """An instance id speaks for the member it was last given to, and for no other (KIP-345)."""
+    if instance_id is None:
+        return
+    known = group.statics.get(instance_id)
+    if known is None:
+        raise RefusedError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"no member carries instance_id {instance_id} in group {group.name}"
+        )
+    if known != member_id:
+        raise RefusedError(
+            ErrorCode.FENCED_INSTANCE_ID, f"instance_id {instance_id} belongs to another member by now"
+        )
+
+
+def member(group: Group, member_id: str, instance_id: str | None) -> Member:
+    """The present member a request speaks for."""
+    not_dead(group)
+    instance(group, member_id, instance_id)
+    found = group.members.get(member_id)
+    if found is None:
+        raise RefusedError(ErrorCode.UNKNOWN_MEMBER_ID, f"no member {member_id!r} in group {group.name}")
+    return found
+
+
+def generation(group: Group, generation_id: int) -> None:
+    """The caller takes part in the present generation."""
+    if generation_id != group.generation:
+        raise RefusedError(
+            ErrorCode.ILLEGAL_GENERATION,
+            f"generation_id {generation_id} is not the present one of group {group.name}, {group.generation}",
+        )
+
+
+def stable(group: Group) -> None:
+    """The group is not between assignments."""
+    if group.state in {GroupState.PREPARING_REBALANCE, GroupState.AWAITING_SYNC}:
+        raise rebalancing(group)
+
+
+def rebalancing(group: Group) -> RefusedError:
+    """The refusal of whatever has to wait for the next assignment."""
+    return RefusedError(ErrorCode.REBALANCE_IN_PROGRESS, f"group {group.name} is rebalancing")
+
+
+def protocols(group: Group, protocol_type: str, names: Collection[str], own: Member | None) -> None:
+    """A joiner speaks the group's type and shares a protocol with all *other* members (PROTOCOL.md §4)."""
+    if not protocol_type or not names:
+        raise RefusedError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol_type and protocols must not be empty"
+        )
+    others = len(group.members) - (own is not None)
+    if not group.members:
+        return
+    if protocol_type != group.protocol_type:
+        raise RefusedError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            f"protocol_type {protocol_type!r} is not that of group {group.name}, {group.protocol_type!r}",
+        )
+    own_names = own.names if own is not None else frozenset()
+    if others and not any(group.votes[name] - (name in own_names) == others for name in names):
+        raise RefusedError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            f"none of the protocols {sorted(names)} is supported by all members of group {group.name}",
+        )

@@ -1,0 +1,204 @@
+"""Claim, release, report (PROTOCOL.md §5, Ownership)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import checks, ownership, sessions, waiting
+from manager.core.herd import Progress, WaitingClaim
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.ownership import (
+    ClaimRequest,
+    ClaimResponse,
+    GrantedTask,
+    PendingTask,
+    RefusedTask,
+    ReleaseRequest,
+    ReportRequest,
+    TaskErrorsResponse,
+    TaskReport,
+)
+from protocol.states import Target, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.rows import OwnershipRow
+    from manager.core.turn import Turn
+
+OWNERLESS = frozenset({TaskState.STOPPED, TaskState.COMPLETED})
+"""States in which a task belongs to nobody."""
+
+
+def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
+    """Grant what is free; wait when nothing is, if the caller wants to."""
+    group = turn.group
+    member = checks.member(group, request.member_id, request.instance_id)
+    checks.generation(group, request.generation_id)
+    checks.stable(group)
+    sessions.heard(turn, member, parked)
+    waiting.refuse_claim(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    response = _serve(turn, member, request)
+    wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
+    if response.granted or not response.pending or not wait_ms:
+        turn.answer(parked, response)
+        return
+    parked.member_id = member.id
+    group.herd.waiting[member.id] = WaitingClaim(parked, request)
+    group.timers.set(waiting.claim_key(member), turn.now + wait_ms)
+
+
+def wait_over(turn: Turn, member_id: str) -> None:
+    """A waiting claim has waited long enough: say what is still pending."""
+    claim = turn.group.herd.waiting.pop(member_id, None)
+    if claim is not None:
+        member = turn.group.members[member_id]
+        turn.answer(claim.parked, _serve(turn, member, claim.request))
+
+
+def serve_waiting(turn: Turn) -> None:
+    """Something was let go: answer every waiting claim that gets anything of it."""
+    group = turn.group
+    for member_id, claim in tuple(group.herd.waiting.items()):
+        member = group.members[member_id]
+        response = _serve(turn, member, claim.request)
+        if response.granted or not response.pending:
+            del group.herd.waiting[member_id]
+            group.timers.cancel(waiting.claim_key(member))
+            turn.answer(claim.parked, response)
+
+
+def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
+    granted: list[GrantedTask] = []
+    pending: list[PendingTask] = []
+    refused: list[RefusedTask] = []
+    for task in dict.fromkeys(request.tasks):
+        outcome = _serve_one(turn, member, task)
+        if isinstance(outcome, GrantedTask):
+            granted.append(outcome)
+        elif isinstance(outcome, PendingTask):
+            pending.append(outcome)
+        else:
+            refused.append(outcome)
+    return ClaimResponse(granted=tuple(granted), pending=tuple(pending), refused=tuple(refused))
+
+
+def _serve_one(turn: Turn, member: Member, task: str) -> GrantedTask | PendingTask | RefusedTask:
+    herd = turn.group.herd
+    if task not in herd.definitions:
+        return RefusedTask(task, ErrorCode.UNKNOWN_TASK)
+    owner = herd.owner_of(task)
+    assigned = herd.assigned.get(task)
+    if owner == member.id and assigned in {None, member.id}:
+        return _granted(turn, herd.ownership[task])
+    if assigned != member.id or not herd.is_runnable(task):
+        return RefusedTask(task, ErrorCode.NOT_ASSIGNED)
+    if owner is not None:
+        return PendingTask(task, owner)
+    return _granted(turn, ownership.grant(turn, task, member))
+
+
+def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
+    definition = turn.group.herd.definitions[row.task]
+    return GrantedTask(
+        task=row.task,
+        token=row.token,
+        target=definition.target.value,
+        definition=definition.definition,
+        definition_version=definition.definition_version,
+        restart_count=definition.restart_count,
+    )
+
+
+def owner_too_slow(turn: Turn, task: str) -> None:
+    """An owner had its rebalance timeout to let go: its token is fenced, and it is woken to find out."""
+    group = turn.group
+    owner = group.herd.owner_of(task)
+    if owner is None:
+        return
+    ownership.free(turn, task)
+    member = group.members[owner]
+    member.concern_revision = group.header.tasks_revision
+    waiting.answer_heartbeat(turn, member)
+    serve_waiting(turn)
+
+
+def release(turn: Turn, request: ReleaseRequest, parked: Parked) -> None:
+    """The caller runs these tasks no more; whoever waits for one gets it at once."""
+    member = checks.member(turn.group, request.member_id, request.instance_id)
+    sessions.heard(turn, member, parked)
+    errors = {task: _release_one(turn, member, task, token) for task, token in request.tasks.items()}
+    turn.answer(parked, TaskErrorsResponse(tasks=errors))
+    serve_waiting(turn)
+
+
+def _release_one(turn: Turn, member: Member, task: str, token: int) -> ErrorCode:
+    error = _check_token(turn, member, task, token)
+    if error is ErrorCode.NONE:
+        ownership.free(turn, task)
+    return error
+
+
+def _check_token(turn: Turn, member: Member, task: str, token: int) -> ErrorCode:
+    herd = turn.group.herd
+    if task not in herd.definitions:
+        return ErrorCode.UNKNOWN_TASK
+    row = herd.ownership_of(turn.group.name, task)
+    return ErrorCode.NONE if (row.owner, row.token) == (member.id, token) else ErrorCode.STALE_TOKEN
+
+
+def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
+    """Take in how tasks are doing; the report of an old token changes nothing."""
+    _check_reports(request.tasks)
+    member = checks.member(turn.group, request.member_id, request.instance_id)
+    sessions.heard(turn, member, parked)
+    errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
+    turn.answer(parked, TaskErrorsResponse(tasks=errors))
+    if any(entry.state in OWNERLESS for entry in request.tasks):
+        serve_waiting(turn)
+
+
+def _check_reports(entries: Iterable[TaskReport]) -> None:
+    for position, entry in enumerate(entries):
+        if entry.state is TaskState.UNASSIGNED:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST,
+                f"tasks[{position}].state: UNASSIGNED is for the manager to say; release the task instead",
+            )
+
+
+def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
+    error = _check_token(turn, member, entry.task, entry.token)
+    if error is not ErrorCode.NONE:
+        return error
+    herd = turn.group.herd
+    row = herd.ownership[entry.task]
+    progress = herd.progress.setdefault(entry.task, Progress(row.batch_id))
+    if entry.batch_id is not None:
+        progress.batch_id = entry.batch_id
+    if entry.metrics is not None:
+        progress.metrics = entry.metrics
+    if (entry.state, entry.cause) != (row.state, row.cause):
+        _change_state(turn, row, entry)
+    return ErrorCode.NONE
+
+
+def _change_state(turn: Turn, row: OwnershipRow, entry: TaskReport) -> None:
+    herd = turn.group.herd
+    state = entry.state
+    if state is TaskState.STOPPED and herd.definitions[row.task].target is not Target.STOPPED:
+        state = TaskState.UNASSIGNED  # it was resumed while it was being stopped
+    ownership.settle(
+        turn,
+        msgspec.structs.replace(
+            row,
+            state=state,
+            owner=None if entry.state in OWNERLESS else row.owner,
+            batch_id=herd.progress[row.task].batch_id,
+            cause=entry.cause,
+        ),
+    )

@@ -1,0 +1,204 @@
+"""All groups of one manager: which rule a request or a deadline goes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from manager.core import (
+    admin,
+    claims,
+    commands,
+    expiry,
+    heartbeat,
+    join,
+    leave,
+    offsets,
+    ownership,
+    rebalance,
+    restore,
+    sessions,
+    sync,
+    task_views,
+    tasks,
+    waiting,
+)
+from manager.core.group import Group
+from manager.core.timers import Timers
+from manager.core.turn import Instant, Turn
+from protocol.errors import Failure, RefusedError
+from protocol.messages import membership
+from protocol.messages import offsets as offset_messages
+from protocol.messages import ownership as ownership_messages
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from manager.core.parked import Parked
+    from manager.core.rows import Row
+    from manager.settings import GroupSettings
+    from protocol.messages.base import Request
+    from protocol.messages.groups import GroupSummary
+
+RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
+    membership.HeartbeatRequest: heartbeat.heartbeat,
+    membership.JoinRequest: join.join,
+    membership.SyncRequest: sync.sync,
+    membership.LeaveRequest: leave.leave,
+    offset_messages.CommitOffsetsRequest: offsets.commit,
+    offset_messages.FetchOffsetsRequest: offsets.fetch,
+    offset_messages.DeleteOffsetsRequest: offsets.delete,
+    ownership_messages.ClaimRequest: claims.claim,
+    ownership_messages.ReleaseRequest: claims.release,
+    ownership_messages.ReportRequest: claims.report,
+    commands.DescribeGroup: admin.describe,
+    commands.DeleteGroup: admin.delete,
+    commands.StartRebalance: admin.start_rebalance,
+    commands.ListRebalances: admin.list_rebalances,
+    commands.RemoveMember: leave.remove_by_admin,
+    commands.ListTasks: task_views.list_all,
+    commands.GetTask: task_views.get,
+    commands.GetTaskStatus: task_views.get_status,
+    commands.CreateTask: tasks.create,
+    commands.PutTask: tasks.put,
+    commands.DeleteTask: tasks.delete,
+    commands.SetTarget: tasks.set_target,
+    commands.RestartTask: tasks.restart,
+}
+
+DEADLINES: dict[str, Callable[[Turn, str], None]] = {
+    sessions.SESSION: expiry.session_over,
+    join.OUTSTANDING: join.expected_never_came,
+    rebalance.INITIAL_DELAY[0]: rebalance.initial_delay_over,
+    rebalance.JOIN_PHASE[0]: rebalance.join_phase_over,
+    rebalance.SYNC_PHASE[0]: sync.phase_over,
+    rebalance.RETENTION[0]: expiry.retention_over,
+    waiting.HELD: heartbeat.wait_over,
+    waiting.CLAIM: claims.wait_over,
+    ownership.FENCE: claims.owner_too_slow,
+    tasks.GATHERING[0]: tasks.gathered,
+}
+
+
+class Coordinator:
+    """Groups by name, and the deadlines of all of them. `new_id` makes the unique half of a member id."""
+
+    def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
+        self._settings = settings
+        self._new_id = new_id
+        self._groups: dict[str, Group] = {}
+        self._timers: Timers[str] = Timers()
+
+    def handle(self, name: str, request: Request, parked: Parked, instant: Instant) -> Turn:
+        """Carry one request out.
+
+        Args:
+            name: the group id, known to be legal.
+            request: one of the types of `RULES`.
+            parked: where its one answer goes, now or later.
+            instant: the present moment.
+
+        Returns:
+            The effects on this group; `parked` is among the answered ones unless it has to wait.
+        """
+        turn = self._turn(self._groups.get(name) or Group(name, self._settings), instant)
+        try:
+            RULES[type(request)](turn, request, parked)
+        except RefusedError as refusal:
+            turn.answer(parked, _refusal(request, refusal.failure))
+        self._keep(turn.group)
+        return turn
+
+    def disconnect(self, name: str, parked: Parked, instant: Instant) -> Turn | None:
+        """The connection of a waiting request closed; nothing comes of it if it was answered already."""
+        group = self._groups.get(name)
+        if group is None or parked.settled:
+            return None
+        turn = self._turn(group, instant)
+        expiry.connection_lost(turn, parked)
+        self._keep(group)
+        return turn
+
+    def advance(self, instant: Instant) -> Iterator[Turn]:
+        """Carry out what is due by now, one turn a deadline, the earliest first."""
+        while (name := self._timers.pop_due(instant.mono)) is not None:
+            group = self._groups.get(name)
+            if group is None:
+                continue
+            key = group.timers.pop_due(instant.mono)
+            turn = self._turn(group, instant)
+            if key is not None:
+                kind, what = key
+                DEADLINES[kind](turn, what)
+            self._keep(group)
+            yield turn
+
+    def next_deadline(self) -> int | None:
+        """When `advance` has something to do, in milliseconds of the monotonic clock; never too late."""
+        return self._timers.next_deadline()
+
+    def restore(self, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
+        """Take a group up from its rows, in place of whatever is in memory."""
+        turn = self._turn(Group(name, self._settings), instant)
+        restore.restore(turn, rows)
+        self._groups.pop(name, None)
+        self._keep(turn.group)
+        return turn
+
+    def evict(self, name: str) -> tuple[Parked, ...]:
+        """Let a group go from memory; its waiting requests are the caller's to answer."""
+        group = self._groups.pop(name, None)
+        self._timers.cancel(name)
+        return waiting.take_all(group) if group is not None else ()
+
+    def bury(self, name: str) -> None:
+        """The deletion of a Dead group is durable: it is gone, and its name is free again."""
+        dead = self._groups.get(name)
+        if dead is not None and dead.state is GroupState.DEAD:
+            fresh = Group(name, self._settings)
+            fresh.herd.ownership = dead.herd.ownership
+            self._groups[name] = fresh
+            self._keep(fresh)
+
+    def is_dead(self, name: str) -> bool:
+        """Whether the group is being deleted."""
+        group = self._groups.get(name)
+        return group is not None and group.state is GroupState.DEAD
+
+    def group(self, name: str) -> Group | None:
+        """The group of that name as it lives, for tests and checks."""
+        return self._groups.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """All groups in memory, by name."""
+        return tuple(sorted(self._groups))
+
+    def summaries(self) -> list[GroupSummary]:
+        """A line for each known group, by name."""
+        return [
+            admin.summary(self._groups[n]) for n in sorted(self._groups) if not self._groups[n].is_unknown
+        ]
+
+    def _turn(self, group: Group, instant: Instant) -> Turn:
+        return Turn(group, instant, self._new_id)
+
+    def _keep(self, group: Group) -> None:
+        """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
+        if group.is_unknown and not group.herd.ownership:
+            self._groups.pop(group.name, None)
+            self._timers.cancel(group.name)
+            return
+        self._groups[group.name] = group
+        deadline = group.timers.next_deadline()
+        if deadline is not None:
+            self._timers.set(group.name, deadline)
+
+
+def _refusal(request: Request, failure: Failure) -> Failure:
+    """A refused join also says which id it was about (PROTOCOL.md §3.1)."""
+    if not isinstance(request, membership.JoinRequest):
+        return failure
+    fields = membership.join_failure_fields(request.member_id) | failure.fields
+    return msgspec.structs.replace(failure, fields=fields)

@@ -1,0 +1,69 @@
+"""What silence and broken connections lead to (PROTOCOL.md §4, Sessions and Broken connections)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import join, rebalance, removal, sessions
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+
+
+def session_over(turn: Turn, member_id: str) -> None:
+    """Nothing was heard of a member for its session timeout."""
+    member = turn.group.members[member_id]
+    removal.remove(turn, member, "its session ended")
+    rebalance.start(turn, f"the session of {member_id} ended", remember=True)
+
+
+def connection_lost(turn: Turn, parked: Parked) -> None:
+    """The connection of a waiting request closed.
+
+    A static member is spared: it may come back on another connection, in its own time. A dynamic one that
+    was never confirmed is withdrawn and its id expected again; a confirmed one gets the grace period.
+    """
+    member = turn.group.members.get(parked.member_id)
+    if parked.settled or member is None or member.is_static:
+        return
+    parked.settle()
+    if member.confirmed:
+        _give_up(turn, member, parked)
+    else:
+        _withdraw(turn, member)
+
+
+def _withdraw(turn: Turn, member: Member) -> None:
+    del turn.group.joining[member.id]
+    removal.remove(turn, member, "its connection closed before it was confirmed")
+    join.expect(turn, member.id, member.row.session_timeout_ms)
+    rebalance.maybe_complete(turn)
+
+
+def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
+    group = turn.group
+    if group.joining.get(member.id) is parked:
+        del group.joining[member.id]
+    if member.parked_sync is parked:
+        member.parked_sync = None
+    if member.held_heartbeat is parked:
+        member.held_heartbeat = None
+    claim = group.herd.waiting.get(member.id)
+    if claim is not None and claim.parked is parked:
+        del group.herd.waiting[member.id]
+    if member.last_request is parked:
+        sessions.shorten(turn, member)
+    else:
+        sessions.resume(turn, member)
+
+
+def retention_over(turn: Turn, _: str = "") -> None:
+    """An Empty group that keeps nothing is forgotten."""
+    group = turn.group
+    if group.state is GroupState.EMPTY and not group.offsets and not group.herd.definitions:
+        for row in tuple(group.history):
+            turn.drop(row)
+        turn.drop(group.header)

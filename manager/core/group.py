@@ -1,0 +1,215 @@
+"""One group as it lives in memory. It changes only through a `Turn` and the modules of this package."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from manager.core.herd import Herd
+from manager.core.member import Member
+from manager.core.rows import (
+    Change,
+    Dropped,
+    GroupRow,
+    MemberRow,
+    OffsetRow,
+    OwnershipRow,
+    RebalanceRow,
+    TaskRow,
+)
+from manager.core.timers import Timers
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from manager.core.parked import Parked
+    from manager.settings import GroupSettings
+
+HISTORY_LENGTH = 100
+STORY_LENGTH = 64
+
+TimerKey = tuple[str, str]
+"""(kind, what of that kind): ("session", member id), ("join", ""), ..."""
+
+
+@dataclass(slots=True)
+class InitialDelay:
+    """The gathering of the first members (KIP-134); `joined` says somebody came in the present window."""
+
+    remaining_ms: int
+    joined: bool = False
+
+
+@dataclass(slots=True)
+class Round:
+    """The rebalance under way; `before` is who was meant to run what when it began."""
+
+    reason: str
+    started_at: int
+    started_at_ms: int
+    before: dict[str, str]
+
+
+class Group:
+    """State of one group: the durable part as rows, the rest as it follows from requests and time."""
+
+    __slots__ = (
+        "delay",
+        "header",
+        "herd",
+        "history",
+        "joining",
+        "leader_id",
+        "members",
+        "next_position",
+        "offsets",
+        "outstanding",
+        "protocol_type",
+        "round",
+        "settings",
+        "state",
+        "statics",
+        "story",
+        "timers",
+        "unsynced",
+        "votes",
+    )
+
+    def __init__(self, name: str, settings: GroupSettings) -> None:
+        self.settings = settings
+        self.state = GroupState.EMPTY
+        self.header = GroupRow(group=name)
+        self.protocol_type: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.statics: dict[str, str] = {}
+        self.outstanding: dict[str, None] = {}
+        self.joining: dict[str, Parked] = {}
+        self.votes: Counter[str] = Counter()
+        self.next_position = 0
+        self.delay: InitialDelay | None = None
+        self.round: Round | None = None
+        self.unsynced: set[str] = set()
+        self.offsets: dict[str, OffsetRow] = {}
+        self.herd = Herd()
+        self.history: deque[RebalanceRow] = deque(maxlen=HISTORY_LENGTH)
+        self.story: deque[str] = deque(maxlen=STORY_LENGTH)
+        self.timers: Timers[TimerKey] = Timers()
+
+    @property
+    def name(self) -> str:
+        """The group id."""
+        return self.header.group
+
+    @property
+    def generation(self) -> int:
+        """The highest generation ever told."""
+        return self.header.generation
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing distinguishes it from a group that never was (tokens aside)."""
+        return not (
+            self.header.generation
+            or self.members
+            or self.outstanding
+            or self.offsets
+            or self.herd.definitions
+            or self.state is not GroupState.EMPTY
+        )
+
+    def is_leader(self, member: Member) -> bool:
+        """Whether `member` computes the assignment."""
+        return self.leader_id == member.id
+
+    def largest_rebalance_timeout(self) -> int:
+        """In milliseconds; 0 without members."""
+        return max((m.row.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    def note(self, event: str) -> None:
+        """Add a line to the group's story."""
+        self.story.append(f"[{self.generation}] {event}")
+
+    def tell_story(self) -> str:
+        """What happened lately, oldest first."""
+        return "; ".join(self.story)
+
+    def admit(self, member: Member) -> None:
+        """Take `member` in at the end of the line; the first one in leads."""
+        self.members[member.id] = member
+        if member.row.instance_id is not None:
+            self.statics[member.row.instance_id] = member.id
+        self.next_position = max(self.next_position, member.row.position + 1)
+        self.count_votes(member)
+        if self.leader_id is None:
+            self.leader_id = member.id
+
+    def count_votes(self, member: Member) -> None:
+        """Bring the tally of supported protocol names up to date with the member's present list."""
+        self.votes.subtract(member.names)
+        member.names = frozenset(p.name for p in member.row.protocols)
+        self.votes.update(member.names)
+
+    def dismiss(self, member: Member) -> None:
+        """Take `member` out; if it led, the first remaining one leads."""
+        del self.members[member.id]
+        if member.row.instance_id is not None and self.statics.get(member.row.instance_id) == member.id:
+            del self.statics[member.row.instance_id]
+        self.votes.subtract(member.names)
+        self.unsynced.discard(member.id)
+        if self.leader_id == member.id:
+            self.leader_id = next(iter(self.members), None)
+
+    def apply(self, change: Change) -> None:
+        """Take in one durable change; living and loading both come through here."""
+        match change:
+            case GroupRow():
+                self.header = change
+            case MemberRow():
+                self._apply_member(change)
+            case OffsetRow():
+                self.offsets[change.offset_key] = change
+            case TaskRow():
+                self.herd.definitions[change.task] = change
+            case OwnershipRow():
+                self.herd.keep_ownership(change)
+            case RebalanceRow():
+                self.history.append(change)
+            case Dropped():
+                self._drop(change)
+
+    def _apply_member(self, row: MemberRow) -> None:
+        member = self.members.get(row.member_id)
+        if member is None:
+            member = Member(row=row)
+            self.admit(member)
+        member.row = member.stored = row
+
+    def _drop(self, dropped: Dropped) -> None:
+        last = dropped.key[-1]
+        if dropped.kind is OffsetRow:
+            self.offsets.pop(last, None)
+        elif dropped.kind is TaskRow:
+            self.herd.forget_task(last)
+        elif dropped.kind is RebalanceRow:
+            self.history = deque((row for row in self.history if row.key != dropped.key), HISTORY_LENGTH)
+        elif dropped.kind is GroupRow:
+            self.header = GroupRow(group=self.name)
+
+    def durable(self) -> dict[tuple[Any, ...], Any]:
+        """The durable part by table and key, to be compared with what storage holds."""
+        stored = (m.stored for m in self.members.values() if m.stored is not None)
+        rows = (
+            self.header,
+            *stored,
+            *self.offsets.values(),
+            *self.herd.definitions.values(),
+            *self.herd.ownership.values(),
+            *self.history,
+        )
+        return {
+            (type(row).__name__, *row.key): msgspec.to_builtins(row, builtin_types=(msgspec.Raw,))
+            for row in rows
+        }

@@ -1,0 +1,42 @@
+"""Heartbeats, plain and held (PROTOCOL.md §3.3, §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import checks, sessions, waiting
+from protocol.messages.membership import HeartbeatResponse
+
+if TYPE_CHECKING:
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+    from protocol.messages.membership import HeartbeatRequest
+
+
+def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
+    """Renew the session; answer at once, or hold the answer until something concerns the member."""
+    group = turn.group
+    member = checks.member(group, request.member_id, request.instance_id)
+    checks.generation(group, request.generation_id)
+    sessions.heard(turn, member, parked)
+    checks.stable(group)
+    if member.held_heartbeat is not None:
+        waiting.answer_heartbeat(turn, member)
+    wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
+    if not wait_ms or _has_missed_something(member, request):
+        turn.answer(parked, HeartbeatResponse(tasks_revision=group.header.tasks_revision))
+        return
+    parked.member_id = member.id
+    member.held_heartbeat = parked
+    group.timers.set(waiting.held_key(member), turn.now + wait_ms)
+
+
+def _has_missed_something(member: Member, request: HeartbeatRequest) -> bool:
+    seen = request.tasks_revision
+    return seen is not None and seen < member.concern_revision
+
+
+def wait_over(turn: Turn, member_id: str) -> None:
+    """A held heartbeat was held long enough."""
+    waiting.answer_heartbeat(turn, turn.group.members[member_id])

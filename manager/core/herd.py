@@ -1,0 +1,97 @@
+"""The tasks of one group: what they are, who owns them, who is meant to (PROTOCOL.md §5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from manager.core.rows import OwnershipRow, TaskRow
+from protocol.states import Target, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from manager.core.parked import Parked
+    from protocol.messages.ownership import ClaimRequest
+
+LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTARTING})
+"""States that say a query is somewhere; without an owner they make no sense."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """The last batch heard of; kept in memory only, the next report brings it again."""
+
+    batch_id: int | None = None
+    metrics: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class WaitingClaim:
+    """A claim of which nothing could be granted yet."""
+
+    parked: Parked
+    request: ClaimRequest
+
+
+@dataclass(slots=True)
+class Herd:
+    """Tasks by name. `ownership` outlives `definitions`, so that no token is ever issued twice.
+
+    `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
+    task from an owner that still holds it. `offered` is what the leader was told last.
+    """
+
+    definitions: dict[str, TaskRow] = field(default_factory=dict)
+    ownership: dict[str, OwnershipRow] = field(default_factory=dict)
+    owned: dict[str, dict[str, None]] = field(default_factory=dict)
+    assigned: dict[str, str] = field(default_factory=dict)
+    taken_since: dict[str, int] = field(default_factory=dict)
+    offered: frozenset[str] = frozenset()
+    progress: dict[str, Progress] = field(default_factory=dict)
+    waiting: dict[str, WaitingClaim] = field(default_factory=dict)
+    gathering_since: int = 0
+
+    def ownership_of(self, group: str, task: str) -> OwnershipRow:
+        """The ownership of `task`, a fresh one if it never had any."""
+        return self.ownership.get(task) or OwnershipRow(group=group, task=task)
+
+    def owner_of(self, task: str) -> str | None:
+        """The member that holds the present token of `task`."""
+        row = self.ownership.get(task)
+        return row.owner if row else None
+
+    def owned_by(self, member_id: str) -> tuple[str, ...]:
+        """The tasks a member owns, in the order it came to them."""
+        return tuple(self.owned.get(member_id, ()))
+
+    def is_runnable(self, task: str) -> bool:
+        """Whether the assignor is to place `task`: neither stopped nor completed."""
+        row = self.definitions.get(task)
+        if row is None or row.target is Target.STOPPED:
+            return False
+        ownership = self.ownership.get(task)
+        return ownership is None or ownership.state is not TaskState.COMPLETED
+
+    def runnable(self) -> Iterable[TaskRow]:
+        """The tasks to be placed, in the order of their names."""
+        return (self.definitions[name] for name in sorted(self.definitions) if self.is_runnable(name))
+
+    def keep_ownership(self, row: OwnershipRow) -> None:
+        """Take `row` in, and keep the index by owner true."""
+        before = self.ownership.get(row.task)
+        if before is not None and before.owner is not None and before.owner != row.owner:
+            held = self.owned[before.owner]
+            held.pop(row.task, None)
+            if not held:
+                del self.owned[before.owner]
+        if row.owner is not None:
+            self.owned.setdefault(row.owner, {})[row.task] = None
+        self.ownership[row.task] = row
+
+    def forget_task(self, task: str) -> None:
+        """Drop everything about `task` but its token."""
+        self.definitions.pop(task, None)
+        self.assigned.pop(task, None)
+        self.taken_since.pop(task, None)
+        self.progress.pop(task, None)

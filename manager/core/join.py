@@ -1,0 +1,190 @@
+"""Join: a first contact, the confirmation of an id, a rejoin (PROTOCOL.md §3.1, §4; KIP-394)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import checks, rebalance, removal, sessions, statics
+from manager.core.member import Member, adopt, detached
+from manager.core.parking import park_join
+from manager.core.replies import join_response
+from manager.core.rows import MemberRow
+from protocol.errors import ErrorCode, RefusedError
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from manager.core.group import Group, TimerKey
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+    from protocol.messages.membership import JoinRequest
+
+OUTSTANDING = "outstanding id"
+
+
+def join(turn: Turn, request: JoinRequest, parked: Parked) -> None:
+    """Answer at once or park, as the rules of the group have it."""
+    group = turn.group
+    _check_session_timeout(group, request.session_timeout_ms)
+    checks.not_dead(group)
+    if request.member_id:
+        _join_again(turn, request, parked)
+    else:
+        _first_contact(turn, request, parked)
+
+
+def _check_session_timeout(group: Group, timeout_ms: int) -> None:
+    low, high = group.settings.min_session_timeout_ms, group.settings.max_session_timeout_ms
+    if not low <= timeout_ms <= high:
+        raise RefusedError(
+            ErrorCode.INVALID_SESSION_TIMEOUT,
+            f"session_timeout_ms {timeout_ms} is not within {low} and {high}",
+        )
+
+
+def _names(request: JoinRequest) -> tuple[str, ...]:
+    return tuple(protocol.name for protocol in request.protocols)
+
+
+def _first_contact(turn: Turn, request: JoinRequest, parked: Parked) -> None:
+    group = turn.group
+    holder = group.statics.get(request.instance_id) if request.instance_id is not None else None
+    old = group.members[holder] if holder is not None else None
+    checks.protocols(group, request.protocol_type, _names(request), old)
+    if old is not None:
+        statics.replace(turn, old, request, parked)
+        return
+    _check_size(group, None)
+    member_id = f"{request.instance_id or request.client_id or 'member'}-{turn.new_id()}"
+    if request.instance_id is None and request.require_member_id:
+        expect(turn, member_id, request.session_timeout_ms)
+        raise RefusedError(
+            ErrorCode.MEMBER_ID_REQUIRED, "join again with the member_id given here", member_id=member_id
+        )
+    _add(turn, member_id, request, parked)
+
+
+def outstanding_key(member_id: str) -> TimerKey:
+    """The timer of an id that was handed out and not used yet."""
+    return (OUTSTANDING, member_id)
+
+
+def expect(turn: Turn, member_id: str, session_timeout_ms: int) -> None:
+    """Remember a handed-out id for one session timeout; it blocks early completion (KIP-394)."""
+    turn.group.outstanding[member_id] = None
+    turn.group.timers.set(outstanding_key(member_id), turn.now + session_timeout_ms)
+
+
+def forget_expected(turn: Turn, member_id: str) -> None:
+    """A handed-out id was used, given back, or never came."""
+    turn.group.outstanding.pop(member_id, None)
+    turn.group.timers.cancel(outstanding_key(member_id))
+
+
+def expected_never_came(turn: Turn, member_id: str) -> None:
+    """The time of a handed-out id ran out."""
+    forget_expected(turn, member_id)
+    rebalance.maybe_complete(turn)
+
+
+def _join_again(turn: Turn, request: JoinRequest, parked: Parked) -> None:
+    group = turn.group
+    checks.instance(group, request.member_id, request.instance_id)
+    member = group.members.get(request.member_id)
+    if member is None and request.member_id not in group.outstanding:
+        raise RefusedError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"no member {request.member_id!r} in group {group.name}"
+        )
+    checks.protocols(group, request.protocol_type, _names(request), member)
+    try:
+        _check_size(group, member)
+    except RefusedError:
+        _drop_asking(turn, request.member_id, member)
+        raise
+    if member is None:
+        forget_expected(turn, request.member_id)
+        _add(turn, request.member_id, request, parked)
+    else:
+        _rejoin(turn, member, request, parked)
+
+
+def _check_size(group: Group, member: Member | None) -> None:
+    """Whether there is room (KIP-389; PROTOCOL.md §4, Max size)."""
+    limit = group.settings.group_max_size
+    if limit is None or group.state is GroupState.EMPTY:
+        return
+    if group.state is GroupState.PREPARING_REBALANCE:
+        accepted = (member is not None and member.id in group.joining) or len(group.joining) < limit
+    else:
+        accepted = member is not None or len(group.members) < limit
+    if not accepted:
+        raise RefusedError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"group {group.name} has room for {limit} members (group_max_size)",
+        )
+
+
+def _drop_asking(turn: Turn, member_id: str, member: Member | None) -> None:
+    if member is not None:
+        removal.remove(turn, member, "the group is full")
+    forget_expected(turn, member_id)
+    rebalance.maybe_complete(turn)
+
+
+def _add(turn: Turn, member_id: str, request: JoinRequest, parked: Parked) -> None:
+    group = turn.group
+    if not group.members:
+        group.protocol_type = request.protocol_type
+    group.admit(Member(row=_new_row(group, member_id, request, parked)))
+    if group.delay is not None:
+        group.delay.joined = True
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        rebalance.prepare(turn, _because(request, f"{member_id} joins"))
+    park_join(turn, group.members[member_id], parked)
+    rebalance.maybe_complete(turn)
+
+
+def _new_row(group: Group, member_id: str, request: JoinRequest, parked: Parked) -> MemberRow:
+    return MemberRow(
+        group=group.name,
+        member_id=member_id,
+        position=group.next_position,
+        instance_id=request.instance_id,
+        client_id=request.client_id or "",
+        host=parked.host,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        protocols=detached(request.protocols),
+    )
+
+
+def _because(request: JoinRequest, what: str) -> str:
+    return f"{what}: {request.reason}" if request.reason else what
+
+
+def _rejoin(turn: Turn, member: Member, request: JoinRequest, parked: Parked) -> None:
+    group = turn.group
+    changed = member.row.protocols != request.protocols
+    if group.state is GroupState.PREPARING_REBALANCE:
+        why = None
+    elif changed:
+        why = f"{member.id} rejoins with other protocols or metadata"
+    elif group.state is GroupState.STABLE and group.is_leader(member):
+        why = f"leader {member.id} rejoins"
+    else:
+        _answer_present(turn, member, request, parked)
+        return
+    member.row = adopt(member.row, request)
+    group.count_votes(member)
+    if why is not None:
+        rebalance.prepare(turn, _because(request, why))
+    park_join(turn, member, parked)
+    rebalance.maybe_complete(turn)
+
+
+def _answer_present(turn: Turn, member: Member, request: JoinRequest, parked: Parked) -> None:
+    """Nothing changed but, perhaps, a timeout: adopt it and tell the present generation."""
+    row = adopt(member.row, request)
+    if row != member.row:
+        turn.put(row)
+    sessions.heard(turn, member, parked)
+    turn.answer(parked, join_response(turn.group, member))

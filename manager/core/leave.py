@@ -1,0 +1,66 @@
+"""Leave, one or many at a time, and removal by an admin (PROTOCOL.md §3.4; KIP-345)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import checks, join, rebalance, removal
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import Response
+from protocol.messages.membership import LeaveResponse, LeftMember
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from manager.core.commands import RemoveMember
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+    from protocol.messages.membership import Leaver, LeaveRequest
+
+
+def leave(turn: Turn, request: LeaveRequest, parked: Parked) -> None:
+    """Remove each named member; however many go, the group rebalances once."""
+    checks.not_dead(turn.group)
+    before = len(turn.group.members)
+    outcomes = tuple(
+        LeftMember(leaver.member_id, leaver.instance_id, _leave_one(turn, leaver))
+        for leaver in request.members
+    )
+    turn.answer(parked, LeaveResponse(members=outcomes))
+    if len(turn.group.members) < before:
+        _rebalance_without(turn, "members left")
+    else:
+        rebalance.maybe_complete(turn)
+
+
+def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
+    group = turn.group
+    if leaver.member_id in group.outstanding and leaver.instance_id is None:
+        join.forget_expected(turn, leaver.member_id)
+        return ErrorCode.NONE
+    try:
+        member = _find(group, leaver)
+    except RefusedError as refusal:
+        return refusal.failure.code
+    removal.remove(turn, member, leaver.reason or "it left")
+    return ErrorCode.NONE
+
+
+def _find(group: Group, leaver: Leaver) -> Member:
+    if not leaver.member_id and leaver.instance_id in group.statics:
+        return group.members[group.statics[leaver.instance_id]]
+    return checks.member(group, leaver.member_id, leaver.instance_id)
+
+
+def _rebalance_without(turn: Turn, reason: str) -> None:
+    if turn.group.state is not GroupState.EMPTY:
+        rebalance.start(turn, reason, remember=True)
+
+
+def remove_by_admin(turn: Turn, request: RemoveMember, parked: Parked) -> None:
+    """Fence a member from outside."""
+    member = checks.member(turn.group, request.member_id, None)
+    removal.remove(turn, member, "removed by an admin")
+    turn.answer(parked, Response())
+    _rebalance_without(turn, f"{member.id} was removed by an admin")

@@ -1,0 +1,67 @@
+"""One member of a group, and the requests of it that wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from protocol.messages.base import NULL
+from protocol.messages.membership import Protocol
+
+if TYPE_CHECKING:
+    from manager.core.parked import Parked
+    from manager.core.rows import MemberRow
+    from protocol.messages.membership import JoinRequest
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A member as it lives; `row` is the part that a completed join phase makes durable.
+
+    `confirmed` becomes true with the first answered join. `last_request` is the latest request that came in,
+    so that a connection that closes late does not count against a member that has spoken since.
+    """
+
+    row: MemberRow
+    stored: MemberRow | None = None
+    confirmed: bool = False
+    last_request: Parked | None = None
+    last_heartbeat_ms: int = 0
+    parked_sync: Parked | None = None
+    held_heartbeat: Parked | None = None
+    concern_revision: int = 0
+    names: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def id(self) -> str:
+        """The member id."""
+        return self.row.member_id
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it carries an instance id (KIP-345)."""
+        return self.row.instance_id is not None
+
+    def metadata_for(self, protocol_name: str | None) -> msgspec.Raw:
+        """What it told under the chosen protocol; null when it does not know it."""
+        for protocol in self.row.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        return NULL
+
+
+def detached(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
+    """`protocols` with values of their own, so that a kept one does not keep its request's whole body."""
+    return tuple(Protocol(p.name, p.metadata.copy()) for p in protocols)
+
+
+def adopt(row: MemberRow, request: JoinRequest) -> MemberRow:
+    """`row` with what a newer join of the same member says."""
+    return msgspec.structs.replace(
+        row,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        protocols=detached(request.protocols),
+    )

@@ -1,0 +1,30 @@
+"""A member goes: its requests are answered, its tasks are free, and that it went is durable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import ownership, sessions, waiting
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from manager.core.member import Member
+    from manager.core.turn import Turn
+
+
+def remove(turn: Turn, member: Member, why: str) -> None:
+    """Take `member` out of the group; what the group does about it is up to the caller.
+
+    Args:
+        turn: the step this is part of.
+        member: who goes.
+        why: for the group's story.
+    """
+    group = turn.group
+    group.note(f"{member.id} removed: {why}")
+    waiting.refuse_all(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
+    group.timers.cancel(sessions.key(member))
+    ownership.free_all(turn, member)
+    group.dismiss(member)
+    if member.stored is not None:
+        turn.drop(member.stored)

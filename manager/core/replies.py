@@ -1,0 +1,53 @@
+"""Answers that more than one rule gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from protocol.messages.membership import JoinedMember, JoinResponse, SyncResponse
+from protocol.messages.tasks import OfferedTask
+from protocol.worker_metadata import PROTOCOL_TYPE
+
+if TYPE_CHECKING:
+    from manager.core.group import Group
+    from manager.core.member import Member
+
+
+def join_response(group: Group, member: Member, *, skip_assignment: bool = False) -> JoinResponse:
+    """What a member learns of the present generation; the leader learns of all members and tasks."""
+    leads = group.is_leader(member)
+    return JoinResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.header.protocol_name,
+        leader_id=group.leader_id or "",
+        member_id=member.id,
+        skip_assignment=skip_assignment,
+        members=_roster(group) if leads else (),
+        tasks=_offer(group) if leads and group.protocol_type == PROTOCOL_TYPE else msgspec.UNSET,
+    )
+
+
+def sync_response(group: Group, member: Member) -> SyncResponse:
+    """The stored assignment of `member`."""
+    return SyncResponse(
+        protocol_type=group.protocol_type,
+        protocol_name=group.header.protocol_name,
+        assignment=member.row.assignment,
+    )
+
+
+def _roster(group: Group) -> tuple[JoinedMember, ...]:
+    chosen = group.header.protocol_name
+    return tuple(
+        JoinedMember(m.id, m.row.instance_id, m.metadata_for(chosen)) for m in group.members.values()
+    )
+
+
+def _offer(group: Group) -> tuple[OfferedTask, ...]:
+    return tuple(
+        OfferedTask(task=row.task, weight=row.weight, worker=row.worker, labels=row.labels, load=None)
+        for row in group.herd.runnable()
+    )

@@ -1,0 +1,48 @@
+"""Taking a group up as it was last stored (PROTOCOL.md §4, Failover)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import history, ownership, rebalance, sessions, sync
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from manager.core.rows import Row
+    from manager.core.turn import Turn
+
+
+def restore(turn: Turn, rows: Iterable[Row]) -> None:
+    """Bring the group back from its rows, on a turn of its own.
+
+    Every member gets a full new session: one in Stable notices nothing. A group that was in the middle of
+    a rebalance simply rebalances.
+
+    Args:
+        turn: the step this is; its group is new.
+        rows: all rows of the group, members in the order of their positions.
+    """
+    group = turn.group
+    for row in rows:
+        group.apply(row)
+    group.state = group.header.state
+    group.protocol_type = group.header.protocol_type
+    if group.header.leader_id in group.members:
+        group.leader_id = group.header.leader_id
+    group.note("restored from storage")
+    for member in group.members.values():
+        member.confirmed = True
+        member.last_heartbeat_ms = turn.instant.wall
+        member.concern_revision = group.header.tasks_revision
+        sessions.renew(turn, member)
+    sync.restore_assigned(group)
+    if group.state is GroupState.STABLE:
+        ownership.follow_assignment(turn)
+    elif group.state is GroupState.PREPARING_REBALANCE:
+        history.open_round(turn, "taken up in the middle of a rebalance")
+        group.timers.set(rebalance.JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
+        rebalance.maybe_complete(turn)
+    elif not group.is_unknown:
+        rebalance.retain(turn)

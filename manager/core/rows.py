@@ -1,0 +1,112 @@
+"""What is stored of a group, one frozen Struct a table; everything else of a group may be lost.
+
+A row's key is its first `key_length` fields. Opaque values are `msgspec.Raw`: kept and returned as they came.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from protocol.messages.base import NULL
+from protocol.messages.membership import Protocol
+from protocol.states import GroupState, Target, TaskState
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored row of a group."""
+
+    key_length: ClassVar[int] = 2
+    group: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The values that tell this row from the others of its table."""
+        return tuple(getattr(self, name) for name in self.__struct_fields__[: self.key_length])
+
+
+class GroupRow(Row, frozen=True, kw_only=True):
+    """The group itself; `generation` is the highest ever told (PROTOCOL.md §4, Generation).
+
+    `state` is how the group is to be taken up again: Empty, Stable, or PreparingRebalance when members must
+    be brought together anew (a crash between the join phase and the leader's assignment is such a case).
+    """
+
+    key_length: ClassVar[int] = 1
+    generation: int = 0
+    state: GroupState = GroupState.EMPTY
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    tasks_revision: int = 0
+
+
+class MemberRow(Row, frozen=True, kw_only=True):
+    """A member as of the last completed join phase; `position` keeps the order of arrival."""
+
+    member_id: str
+    position: int
+    instance_id: str | None
+    client_id: str
+    host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[Protocol, ...]
+    assignment: msgspec.Raw = NULL
+
+
+class OffsetRow(Row, frozen=True, kw_only=True):
+    """One committed offset."""
+
+    offset_key: str
+    offset: msgspec.Raw
+    metadata: str
+
+
+class TaskRow(Row, frozen=True, kw_only=True):
+    """What a task is and what is wanted of it; `revision` is the group's counter at its last change."""
+
+    task: str
+    definition: msgspec.Raw
+    definition_version: int
+    target: Target
+    restart_count: int
+    revision: int
+    weight: float
+    worker: str | None
+    labels: dict[str, str]
+
+
+class OwnershipRow(Row, frozen=True, kw_only=True):
+    """Who runs a task and how it stands; outlives the task, so that its token goes on counting."""
+
+    task: str
+    token: int = 0
+    owner: str | None = None
+    state: TaskState = TaskState.UNASSIGNED
+    generation_id: int = 0
+    batch_id: int | None = None
+    cause: str | None = None
+    since_ms: int = 0
+
+
+class RebalanceRow(Row, frozen=True, kw_only=True):
+    """One line of the group's history."""
+
+    generation_id: int
+    reason: str
+    started_at_ms: int
+    duration_ms: int
+    members: int
+    moved: int
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """The row with this key is no longer stored."""
+
+    kind: type[Row]
+    key: tuple[Any, ...]
+
+
+Change = Row | Dropped

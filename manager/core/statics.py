@@ -1,0 +1,77 @@
+"""A static member comes back under a new member id (KIP-345; PROTOCOL.md §4, Static replacement)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import claims, ownership, rebalance, sessions, voting, waiting
+from manager.core.member import Member, adopt
+from manager.core.parking import park_join
+from manager.core.replies import join_response
+from protocol.errors import ErrorCode
+from protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+    from protocol.messages.membership import JoinRequest
+
+
+def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> None:
+    """Put a new member in the place of `old`: same place, leadership and assignment, another id.
+
+    In Stable nobody else notices, unless the group's protocol would change; the old id is fenced at once.
+    """
+    group = turn.group
+    waiting.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
+    new = _successor(turn, old, request, parked)
+    _take_place(turn, old, new)
+    if group.state is GroupState.STABLE and voting.choose_protocol(group) == group.header.protocol_name:
+        _slip_in(turn, new, parked)
+        return
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        rebalance.prepare(turn, f"static member {request.instance_id} came back", remember=True)
+    park_join(turn, new, parked)
+    rebalance.maybe_complete(turn)
+
+
+def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> Member:
+    row = msgspec.structs.replace(
+        adopt(old.row, request),
+        member_id=f"{request.instance_id}-{turn.new_id()}",
+        client_id=request.client_id or "",
+        host=parked.host,
+    )
+    return Member(row=row, confirmed=old.confirmed, concern_revision=old.concern_revision)
+
+
+def _take_place(turn: Turn, old: Member, new: Member) -> None:
+    group = turn.group
+    herd = group.herd
+    ownership.free_all(turn, old)
+    herd.assigned = {t: new.id if m == old.id else m for t, m in herd.assigned.items()}
+    led = group.is_leader(old)
+    line = [new if member is old else member for member in group.members.values()]
+    group.timers.cancel(sessions.key(old))
+    group.dismiss(old)
+    group.admit(new)
+    group.members = {member.id: member for member in line}
+    if led:
+        group.leader_id = new.id
+    if old.stored is not None:
+        turn.drop(old.stored)
+        turn.put(new.row)
+    group.note(f"{old.id} replaced by {new.id}")
+
+
+def _slip_in(turn: Turn, new: Member, parked: Parked) -> None:
+    group = turn.group
+    leads = group.is_leader(new)
+    if leads:
+        turn.put(msgspec.structs.replace(group.header, leader_id=new.id))
+    new.confirmed = True
+    sessions.heard(turn, new, parked)
+    turn.answer(parked, join_response(group, new, skip_assignment=leads))
+    claims.serve_waiting(turn)

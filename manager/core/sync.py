@@ -1,0 +1,144 @@
+"""Sync: the leader's assignment becomes durable, then everybody hears of it (PROTOCOL.md §3.2, §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import checks, history, ownership, rebalance, removal, sessions, table, waiting
+from manager.core.replies import sync_response
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import NULL, decode_opaque
+from protocol.states import GroupState
+from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
+
+if TYPE_CHECKING:
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+    from protocol.messages.membership import MemberAssignment, SyncRequest
+
+
+def sync(turn: Turn, request: SyncRequest, parked: Parked) -> None:
+    """Park a follower, store the leader's list, answer from what is stored."""
+    group = turn.group
+    member = checks.member(group, request.member_id, request.instance_id)
+    checks.generation(group, request.generation_id)
+    _check_protocol(group, request)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        raise checks.rebalancing(group)
+    if group.state is GroupState.STABLE:
+        _synced(turn, member, parked)
+        turn.answer(parked, sync_response(group, member))
+        return
+    if group.is_leader(member):
+        assigned = _read_assignments(group, request.assignments)
+        _synced(turn, member, parked)
+        _park(turn, member, parked)
+        _become_stable(turn, request.assignments, assigned)
+    else:
+        _synced(turn, member, parked)
+        _park(turn, member, parked)
+
+
+def _check_protocol(group: Group, request: SyncRequest) -> None:
+    """A sync that names its protocol names the present one (KIP-559)."""
+    for field, given, present in (
+        ("protocol_type", request.protocol_type, group.protocol_type),
+        ("protocol_name", request.protocol_name, group.header.protocol_name),
+    ):
+        if given is not None and given != present:
+            raise RefusedError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"{field} {given!r} is not the group's, {present!r}"
+            )
+
+
+def _synced(turn: Turn, member: Member, parked: Parked) -> None:
+    turn.group.unsynced.discard(member.id)
+    sessions.heard(turn, member, parked)
+
+
+def _park(turn: Turn, member: Member, parked: Parked) -> None:
+    waiting.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    parked.member_id = member.id
+    member.parked_sync = parked
+    sessions.suspend(turn, member)
+
+
+def _become_stable(turn: Turn, assignments: tuple[MemberAssignment, ...], assigned: dict[str, str]) -> None:
+    group = turn.group
+    given = {entry.member_id: entry.assignment.copy() for entry in assignments}
+    for member in group.members.values():
+        assignment = given.get(member.id, NULL)
+        if member.row.assignment != assignment:
+            turn.put(msgspec.structs.replace(member.row, assignment=assignment))
+    table.move(group, table.STABILISE)
+    turn.put(msgspec.structs.replace(group.header, state=GroupState.STABLE))
+    group.herd.assigned = assigned
+    ownership.follow_assignment(turn)
+    history.close_round(turn)
+    for member in group.members.values():
+        parked, member.parked_sync = member.parked_sync, None
+        if parked is not None:
+            turn.answer(parked, sync_response(group, member))
+            sessions.renew(turn, member)
+
+
+def _read_assignments(group: Group, assignments: tuple[MemberAssignment, ...]) -> dict[str, str]:
+    """Task to member, as the leader of a sparkherd group has it; other types are passed on unread.
+
+    Raises:
+        RefusedError: INVALID_ASSIGNMENT with every fault: an unknown task, one task twice, another form.
+    """
+    if group.protocol_type != PROTOCOL_TYPE:
+        return {}
+    known = group.herd.offered | group.herd.definitions.keys()
+    assigned: dict[str, str] = {}
+    faults: list[str] = []
+    for entry in assignments:
+        if entry.member_id not in group.members:
+            continue
+        for task in _read_tasks(entry, faults):
+            if task not in known:
+                faults.append(f"{task!r} is no task of the group")
+            elif task in assigned:
+                faults.append(f"{task!r} is given twice")
+            else:
+                assigned[task] = entry.member_id
+    if faults:
+        raise RefusedError(ErrorCode.INVALID_ASSIGNMENT, "; ".join(faults))
+    return assigned
+
+
+def _read_tasks(entry: MemberAssignment, faults: list[str]) -> tuple[str, ...]:
+    value = decode_opaque(entry.assignment)
+    if value is None:
+        return ()
+    try:
+        return msgspec.convert(value, TaskAssignment).tasks
+    except msgspec.ValidationError as error:
+        faults.append(f"the assignment of {entry.member_id}: {error}")
+        return ()
+
+
+def phase_over(turn: Turn, _: str = "") -> None:
+    """Those who took part in the join and never synced are removed, and the group rebalances."""
+    group = turn.group
+    missing = [group.members[member_id] for member_id in group.members if member_id in group.unsynced]
+    for member in missing:
+        removal.remove(turn, member, "it did not sync in time")
+    if missing:
+        names = ", ".join(member.id for member in missing)
+        rebalance.start(turn, f"{names} did not sync", remember=True)
+
+
+def restore_assigned(group: Group) -> None:
+    """Task to member, read again from the stored assignments of the members."""
+    if group.protocol_type != PROTOCOL_TYPE:
+        return
+    for member in group.members.values():
+        value = decode_opaque(member.row.assignment)
+        tasks = () if value is None else msgspec.convert(value, TaskAssignment).tasks
+        group.herd.assigned.update(dict.fromkeys(tasks, member.id))

@@ -1,0 +1,214 @@
+"""Definitions and targets: what changes them, whom that wakes, when it rebalances (PROTOCOL.md §5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import checks, ownership, rebalance, waiting
+from manager.core.commands import PutTaskResponse
+from manager.core.rows import TaskRow
+from manager.core.task_views import find, status_response, task_response
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import Response
+from protocol.states import GroupState, Target, TaskState
+
+if TYPE_CHECKING:
+    from manager.core.commands import (
+        CreateTask,
+        DeleteTask,
+        NewDefinition,
+        PutTask,
+        RestartTask,
+        SetTarget,
+    )
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+
+GATHERING = ("gathering", "")
+GATHER_QUIET_MS = 50
+"""How long the set of tasks must have been left alone before the group rebalances."""
+GATHER_AT_MOST_MS = 1000
+"""The longest that a change may wait for others (PROTOCOL.md §5)."""
+
+
+def create(turn: Turn, request: CreateTask, parked: Parked) -> None:
+    """Add a task, and the group if need be."""
+    group = turn.group
+    checks.not_dead(group)
+    if request.task in group.herd.definitions:
+        raise RefusedError(
+            ErrorCode.TASK_EXISTS, f"there is a task {request.task} in group {group.name} already"
+        )
+    row = _add(turn, request.task, request.definition, request.target)
+    turn.answer(parked, task_response(group, row))
+
+
+def put(turn: Turn, request: PutTask, parked: Parked) -> None:
+    """Add or replace; asking for what is already so changes nothing."""
+    group = turn.group
+    checks.not_dead(group)
+    row = group.herd.definitions.get(request.task)
+    if row is None:
+        added = _add(turn, request.task, request.definition, request.target or Target.RUNNING)
+        turn.answer(parked, PutTaskResponse(created=True, view=task_response(group, added)))
+        return
+    row = _redefine(turn, row, request.definition)
+    row = _retarget(turn, row, request.target or row.target)
+    turn.answer(parked, PutTaskResponse(created=False, view=task_response(group, row)))
+
+
+def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> TaskRow:
+    row = TaskRow(
+        group=turn.group.name,
+        task=task,
+        definition=definition.document.copy(),
+        definition_version=1,
+        target=target,
+        restart_count=0,
+        revision=0,
+        weight=definition.weight,
+        worker=definition.worker,
+        labels=definition.labels,
+    )
+    row = _change(turn, row)
+    _reset_state(turn, row)
+    gather(turn)
+    return row
+
+
+def _change(turn: Turn, row: TaskRow) -> TaskRow:
+    """Store a change of a task under the next revision, and wake whom it concerns."""
+    group = turn.group
+    revision = group.header.tasks_revision + 1
+    row = msgspec.structs.replace(row, revision=revision)
+    turn.put(msgspec.structs.replace(group.header, tasks_revision=revision))
+    turn.put(row)
+    _wake(turn, row.task)
+    return row
+
+
+def _wake(turn: Turn, task: str) -> None:
+    """The owner and the assignee of a changed task learn of it now, or with their next heartbeat."""
+    group = turn.group
+    for member_id in {group.herd.owner_of(task): None, group.herd.assigned.get(task): None}:
+        member = group.members.get(member_id) if member_id is not None else None
+        if member is not None:
+            member.concern_revision = group.header.tasks_revision
+            waiting.answer_heartbeat(turn, member)
+
+
+def _reset_state(turn: Turn, row: TaskRow) -> None:
+    """A task that nobody runs starts over: nothing it did before is shown of it any more."""
+    group = turn.group
+    turn.put(
+        msgspec.structs.replace(
+            group.herd.ownership_of(group.name, row.task),
+            owner=None,
+            state=TaskState.STOPPED if row.target is Target.STOPPED else TaskState.UNASSIGNED,
+            batch_id=None,
+            cause=None,
+            since_ms=turn.instant.wall,
+        )
+    )
+
+
+def _redefine(turn: Turn, row: TaskRow, definition: NewDefinition) -> TaskRow:
+    if row.definition == definition.document:
+        return row
+    placement = (definition.weight, definition.worker, definition.labels)
+    moved = placement != (row.weight, row.worker, row.labels)
+    changed = _change(
+        turn,
+        msgspec.structs.replace(
+            row,
+            definition=definition.document.copy(),
+            definition_version=row.definition_version + 1,
+            weight=definition.weight,
+            worker=definition.worker,
+            labels=definition.labels,
+        ),
+    )
+    if _revive(turn, changed) or (moved and turn.group.herd.is_runnable(row.task)):
+        gather(turn)
+    return changed
+
+
+def _revive(turn: Turn, row: TaskRow) -> bool:
+    """A completed task that is wanted again has to be placed again; says whether it was one."""
+    completed = turn.group.herd.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
+    if completed:
+        _reset_state(turn, row)
+    return completed
+
+
+def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
+    """Pause, resume or stop."""
+    row = _retarget(turn, find(turn.group, request.task), request.target)
+    turn.answer(parked, status_response(turn.group, row))
+
+
+def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
+    if target is row.target:
+        return row
+    before = row.target
+    row = _change(turn, msgspec.structs.replace(row, target=target))
+    if Target.STOPPED in {before, target}:
+        ownership_row = turn.group.herd.ownership_of(turn.group.name, row.task)
+        if ownership_row.owner is None and ownership_row.state is not TaskState.COMPLETED:
+            state = TaskState.STOPPED if target is Target.STOPPED else TaskState.UNASSIGNED
+            ownership.settle(turn, msgspec.structs.replace(ownership_row, state=state))
+        gather(turn)
+    return row
+
+
+def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
+    """Start the query anew on its owner, without a rebalance; a completed task runs once more."""
+    row = find(turn.group, request.task)
+    row = _change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
+    if _revive(turn, row):
+        gather(turn)
+    turn.answer(parked, status_response(turn.group, row))
+
+
+def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
+    """Forget a task; its owner finds out at once, its token goes on counting."""
+    group = turn.group
+    row = find(group, request.task)
+    turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
+    _wake(turn, row.task)
+    _reset_state(turn, row)
+    group.timers.cancel(ownership.fence_key(row.task))
+    turn.drop(row)
+    if group.state is GroupState.EMPTY:
+        rebalance.retain(turn)
+    gather(turn)
+    turn.answer(parked, Response())
+
+
+def gather(turn: Turn) -> None:
+    """The set of tasks changed: rebalance soon, once for all changes of a short while.
+
+    A join phase under way needs nothing: its leader is told the tasks when it completes. The header
+    remembers the need, so that a crash within the window does not lose it.
+    """
+    group = turn.group
+    if group.state not in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
+        return
+    if group.header.state is GroupState.STABLE:
+        turn.put(msgspec.structs.replace(group.header, state=GroupState.PREPARING_REBALANCE))
+    herd = group.herd
+    if GATHERING not in group.timers:
+        herd.gathering_since = turn.now
+    at_most = herd.gathering_since + GATHER_AT_MOST_MS
+    group.timers.set(GATHERING, min(turn.now + GATHER_QUIET_MS, at_most))
+
+
+def gathered(turn: Turn, _: str = "") -> None:
+    """The gathering window closed; an assignment that is being made is awaited first."""
+    group = turn.group
+    if group.state is GroupState.AWAITING_SYNC:
+        group.timers.set(GATHERING, turn.now + GATHER_QUIET_MS)
+    elif group.state is GroupState.STABLE:
+        rebalance.start(turn, "the set of tasks changed", remember=True)

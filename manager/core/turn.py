@@ -1,0 +1,65 @@
+"""What one request, or one deadline, does to one group: answers to send, rows to store first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from manager.core.rows import Change, Dropped, Row
+from protocol.errors import ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from manager.core.group import Group
+    from manager.core.parked import Parked
+    from protocol.messages.base import Response
+
+    Outcome = Response | Failure
+
+
+class Instant(NamedTuple):
+    """One moment on two clocks, both in milliseconds.
+
+    `mono` only grows and is what deadlines are made of; `wall` counts from 1970 and is what people are shown.
+    """
+
+    mono: int
+    wall: int
+
+
+class Turn:
+    """The effects of one step on `group`. `new_id` makes the unique half of a member id."""
+
+    __slots__ = ("answers", "changes", "group", "instant", "new_id")
+
+    def __init__(self, group: Group, instant: Instant, new_id: Callable[[], str]) -> None:
+        self.group = group
+        self.instant = instant
+        self.new_id = new_id
+        self.answers: list[tuple[Parked, Outcome]] = []
+        self.changes: list[Change] = []
+
+    @property
+    def now(self) -> int:
+        """The moment on the monotonic clock, in milliseconds."""
+        return self.instant.mono
+
+    def answer(self, parked: Parked, outcome: Outcome) -> None:
+        """Decide the one answer of `parked`; it is sent once this turn's rows are durable."""
+        parked.settle()
+        self.answers.append((parked, outcome))
+
+    def refuse(self, parked: Parked, code: ErrorCode, message: str, **fields: object) -> None:
+        """Answer with an error."""
+        self.answer(parked, Failure(code, message, fields))
+
+    def put(self, row: Row) -> None:
+        """Make `row` part of the group, durably."""
+        self.group.apply(row)
+        self.changes.append(row)
+
+    def drop(self, row: Row) -> None:
+        """Take `row` out of the group, durably."""
+        dropped = Dropped(type(row), row.key)
+        self.group.apply(dropped)
+        self.changes.append(dropped)

@@ -1,0 +1,94 @@
+"""Ending the wait of parked requests, each with exactly one answer (PROTOCOL.md §4, Parked requests)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.membership import HeartbeatResponse, join_failure_fields
+
+if TYPE_CHECKING:
+    from manager.core.group import Group, TimerKey
+    from manager.core.member import Member
+    from manager.core.parked import Parked
+    from manager.core.turn import Turn
+
+HELD = "held heartbeat"
+CLAIM = "waiting claim"
+
+_WHY = {
+    ErrorCode.REBALANCE_IN_PROGRESS: "the group is rebalancing, or a newer request took this one's place",
+    ErrorCode.UNKNOWN_MEMBER_ID: "the member was removed from the group",
+    ErrorCode.FENCED_INSTANCE_ID: "the instance id belongs to another member by now",
+}
+
+
+def _failure(code: ErrorCode, **fields: object) -> Failure:
+    return Failure(code, _WHY[code], fields)
+
+
+def held_key(member: Member) -> TimerKey:
+    """The timer that ends a held heartbeat."""
+    return (HELD, member.id)
+
+
+def claim_key(member: Member) -> TimerKey:
+    """The timer that ends a waiting claim."""
+    return (CLAIM, member.id)
+
+
+def refuse_join(turn: Turn, member: Member, code: ErrorCode) -> None:
+    """Answer the parked join, if there is one."""
+    parked = turn.group.joining.pop(member.id, None)
+    if parked is not None:
+        turn.answer(parked, _failure(code, **join_failure_fields(member.id)))
+
+
+def refuse_sync(turn: Turn, member: Member, code: ErrorCode) -> None:
+    """Answer the parked sync, if there is one."""
+    parked, member.parked_sync = member.parked_sync, None
+    if parked is not None:
+        turn.answer(parked, _failure(code))
+
+
+def refuse_heartbeat(turn: Turn, member: Member, code: ErrorCode) -> None:
+    """Answer the held heartbeat, if there is one, with bad news."""
+    parked, member.held_heartbeat = member.held_heartbeat, None
+    if parked is not None:
+        turn.group.timers.cancel(held_key(member))
+        turn.answer(parked, _failure(code))
+
+
+def answer_heartbeat(turn: Turn, member: Member) -> None:
+    """Answer the held heartbeat, if there is one: all is well, look at the tasks' revision."""
+    parked, member.held_heartbeat = member.held_heartbeat, None
+    if parked is not None:
+        turn.group.timers.cancel(held_key(member))
+        turn.answer(parked, HeartbeatResponse(tasks_revision=turn.group.header.tasks_revision))
+
+
+def refuse_claim(turn: Turn, member: Member, code: ErrorCode) -> None:
+    """Answer the waiting claim, if there is one."""
+    waiting = turn.group.herd.waiting.pop(member.id, None)
+    if waiting is not None:
+        turn.group.timers.cancel(claim_key(member))
+        turn.answer(waiting.parked, _failure(code))
+
+
+def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
+    """Answer whatever `member` waits for."""
+    refuse_join(turn, member, code)
+    refuse_sync(turn, member, code)
+    refuse_heartbeat(turn, member, code)
+    refuse_claim(turn, member, code)
+
+
+def take_all(group: Group) -> tuple[Parked, ...]:
+    """Every request that waits in `group`, taken out of it unanswered."""
+    parked = [*group.joining.values(), *(claim.parked for claim in group.herd.waiting.values())]
+    for member in group.members.values():
+        parked += [p for p in (member.parked_sync, member.held_heartbeat) if p is not None]
+        member.parked_sync = member.held_heartbeat = None
+    group.joining = {}
+    group.herd.waiting = {}
+    return tuple(parked)

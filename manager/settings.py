@@ -1,0 +1,51 @@
+"""The manager's settings: one schema for flags, environment and file (PROTOCOL.md §1)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+
+class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the group core goes by."""
+
+    min_session_timeout_ms: Annotated[
+        int, Meta(ge=1, description="Smallest session timeout a member may ask for, in ms.")
+    ] = 1000
+    max_session_timeout_ms: Annotated[
+        int, Meta(ge=1, description="Largest session timeout a member may ask for, in ms.")
+    ] = 1_800_000
+    initial_rebalance_delay_ms: Annotated[
+        int, Meta(ge=0, description="How long an empty group gathers its first members, in ms.")
+    ] = 3000
+    group_max_size: Annotated[
+        int | None, Meta(ge=1, description="Most members a group may have; no limit when absent.")
+    ] = None
+    new_member_timeout_ms: Annotated[
+        int, Meta(ge=1, description="How long a member that was never confirmed may stay parked, in ms.")
+    ] = 300_000
+    disconnect_grace_ms: Annotated[
+        int, Meta(ge=0, description="Session left to a dynamic member whose connection broke, in ms.")
+    ] = 1000
+    offset_metadata_max_bytes: Annotated[
+        int, Meta(ge=0, description="Longest text kept beside an offset, in bytes.")
+    ] = 4096
+    group_retention_ms: Annotated[
+        int, Meta(ge=1, description="How long an empty group without offsets or tasks is remembered, in ms.")
+    ] = 7 * 24 * 3600 * 1000
+
+
+class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
+    """Everything `sparkherd manager` can be told."""
+
+    listen: Annotated[
+        str, Meta(pattern=r"^.+:\d{1,5}$", description="HOST:PORT to serve on; port 0 takes a free one.")
+    ] = "127.0.0.1:8470"
+    database: Annotated[
+        str, Meta(min_length=1, description="SQLAlchemy URL of the database, with an asyncio driver.")
+    ] = "sqlite+aiosqlite:///sparkherd.db"
+    max_request_bytes: Annotated[int, Meta(ge=1, description="Largest request body accepted, in bytes.")] = (
+        8_388_608
+    )
