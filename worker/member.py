@@ -225,7 +225,7 @@ class Member:
                 return await self._coordinator.leave(request)
 
     def _tell(self, event: Event, before: MemberState) -> None:
-        """What an event has come to, for whoever reads the log; what passes by itself is for a closer look."""
+        """What an event has come to; what passes by itself is for those who look closely."""
         after = self._membership.state
         member = self._membership.identity.member_id
         if isinstance(event, Answered) and isinstance(event.answer, Failure):

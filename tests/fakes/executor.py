@@ -66,13 +66,15 @@ class FakeQuery:
 class FakeExecutor:
     """Starts fake queries.
 
-    `broken` maps tasks to the cause of their failing starts; starts of tasks in `held` wait for `let_start`;
-    queries of tasks in `slow` finish their batch before they stop.
+    `broken` maps tasks to the cause of their failing starts; the sinks of those in `fenced` refuse the token;
+    starts of tasks in `held` wait for their gate; queries of those in `slow` stop when their batch is done.
     """
 
     def __init__(self) -> None:
         self.started: list[FakeQuery] = []
+        self.attempts: list[QuerySpec] = []
         self.broken: dict[str, str] = {}
+        self.fenced: set[str] = set()
         self.surprise: Exception | None = None
         self.held: dict[str, asyncio.Event] = {}
         self.slow: set[str] = set()
@@ -89,10 +91,13 @@ class FakeExecutor:
 
     async def start(self, spec: QuerySpec) -> FakeQuery:
         """Start a query, unless the test wants otherwise."""
+        self.attempts.append(spec)
         if (gate := self.held.get(spec.task)) is not None:
             await gate.wait()
         if self.surprise is not None:
             raise self.surprise
+        if spec.task in self.fenced:
+            raise StartError(f"token {spec.token} is stale", fenced=True)
         if (cause := self.broken.get(spec.task)) is not None:
             raise StartError(cause)
         query = FakeQuery(spec, stops_slowly=spec.task in self.slow)

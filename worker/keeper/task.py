@@ -164,7 +164,7 @@ class TaskLife:
         try:
             return await self._tools.executor.start(spec)
         except StartError as error:
-            return Ended(str(error))
+            return Ended(str(error), fenced=error.fenced)
         except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
             self._log.exception("unexpected trouble at the start of a query")
             return Ended(f"{type(error).__name__}: {error}")
@@ -178,8 +178,11 @@ class TaskLife:
 
     async def _stop(self, query: Query) -> None:
         """Stop in order; a cut that comes meanwhile makes short work of it."""
-        stopping = asyncio.ensure_future(query.stop(0.0 if self._is_cut() else self._tools.stop_timeout_s))
         try:
+            if self._is_cut():
+                await query.stop(0.0)
+                return
+            stopping = asyncio.ensure_future(query.stop(self._tools.stop_timeout_s))
             if not await first(asyncio.shield(stopping), self._news.until(self._is_cut)):
                 await asyncio.gather(stopping, query.stop(0.0))
         except Exception:  # noqa: BLE001 - likewise; what may be left of it is fenced

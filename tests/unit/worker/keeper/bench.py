@@ -1,0 +1,79 @@
+"""A keeper on a bench: a fake engine, a scripted manager, and a clock that stands still."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest, ReportRequest
+from tests.fakes.clock import FakeClock
+from tests.fakes.executor import FakeExecutor, FakeQuery
+from tests.fakes.manager import ScriptedManager, accept_all, grant_all
+from tests.fakes.turns import settle, until
+from worker.keeper.keeper import Keeper
+from worker.membership.effects import Identity
+from worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.crew import Crew
+    from worker.membership.events import Refused
+
+ME = "worker-1"
+SETTINGS = WorkerSettings(group="g", session_timeout_ms=9000, stop_timeout_ms=30_000)
+
+
+class Bench:
+    """The parts around one keeper; the manager agrees to everything unless a test says otherwise."""
+
+    def __init__(self, crew: Crew, settings: WorkerSettings = SETTINGS) -> None:
+        self.clock = FakeClock()
+        self.executor = FakeExecutor()
+        self.manager = ScriptedManager()
+        self.trouble: list[Refused] = []
+        self.spawn = crew.spawn
+        self.manager.rule(ClaimRequest, grant_all())
+        self.manager.rule(ReleaseRequest, accept_all)
+        self.manager.rule(ReportRequest, accept_all)
+        self.keeper = Keeper(
+            settings,
+            manager=self.manager,
+            executor=self.executor,
+            clock=self.clock,
+            chance=lambda: 0.5,
+            spawn=crew.spawn,
+            trouble=self.trouble.append,
+        )
+
+    def assign(self, *tasks: str, generation: int = 1, member: str = ME) -> None:
+        """The membership adopts this assignment."""
+        self.keeper.adopt(Identity(member, generation), frozenset(tasks))
+
+    async def run(self, *tasks: str) -> list[FakeQuery]:
+        """Assign `tasks` and wait until they all run; returns their queries."""
+        self.assign(*tasks)
+        await until(lambda: self.executor.running == set(tasks), f"{tasks} run")
+        await settle()
+        return [self.executor.query(task) for task in tasks]
+
+    async def settle(self) -> None:
+        """Let everything happen that needs no time."""
+        await settle()
+
+    def grants(self, answer: Callable[[ClaimRequest], ClaimResponse | None]) -> None:
+        """Answer claims by `answer` from now on."""
+        self.manager.rule(ClaimRequest, answer)
+
+    @property
+    def claimed(self) -> list[tuple[str, ...]]:
+        """The tasks of each claim so far."""
+        return [request.tasks for request in self.manager.asked(ClaimRequest)]
+
+    @property
+    def released(self) -> dict[str, int]:
+        """Everything released so far, with its token."""
+        return {
+            task: token
+            for request in self.manager.asked(ReleaseRequest)
+            for task, token in request.tasks.items()
+        }

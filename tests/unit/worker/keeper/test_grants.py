@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from protocol.states import Target
+from tests.fakes.manager import granted
+from worker.keeper.grants import read_grant
+
+
+def test_a_grant_is_read() -> None:
+    """Token, target, restart count and the definition come out typed."""
+    grant = read_grant(granted("t", 7, "PAUSED", version=3, restart_count=2, weight=2.0))
+    assert (grant.task, grant.token, grant.target) == ("t", 7, Target.PAUSED)
+    assert (grant.version, grant.restart_count, grant.fault) == (3, 2, "")
+    assert grant.definition is not None
+    assert grant.definition.weight == 2.0
+
+
+def test_a_known_version_is_not_read_again() -> None:
+    """A worker with hundreds of tasks claims them all at each change of one."""
+    known = read_grant(granted("t"))
+    again = read_grant(replace(granted("t"), definition=Raw(b"{")), known)
+    assert again.definition is known.definition
+
+
+def test_a_definition_that_cannot_be_read_is_a_fault_with_its_place() -> None:
+    """A newer manager may know more than this worker does."""
+    grant = read_grant(granted("t", sinc={}))
+    assert grant.definition is None
+    assert "sinc" in grant.fault
+
+
+def test_an_unknown_target_is_a_fault() -> None:
+    """Running it would be a guess."""
+    grant = read_grant(granted("t", target="HIBERNATING"))
+    assert grant.definition is None
+    assert grant.fault == "this worker knows no target 'HIBERNATING'"
