@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.parked import Parked
     from protocol.messages.base import Response
+    from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 
-    Outcome = Response | Failure
+    Outcome = Response | TaskResponse | TaskStatusResponse | Failure
 
 
 class Instant(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from protocol.errors import ErrorCode
 from protocol.messages.base import Request, Response
 from protocol.names import Name
 from protocol.states import Target
@@ -72,8 +73,10 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     assigned_to: str | None
 
 
-class TaskStatusResponse(TaskStatus, Response, frozen=True, kw_only=True):
+class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):
     """`TaskStatus` as a response of its own."""
+
+    error: str = ErrorCode.NONE.value
 
 
 class TaskView(TaskStatus, frozen=True, kw_only=True):
@@ -83,8 +86,10 @@ class TaskView(TaskStatus, frozen=True, kw_only=True):
     definition_version: int
 
 
-class TaskResponse(TaskView, Response, frozen=True, kw_only=True):
+class TaskResponse(TaskView, frozen=True, kw_only=True):
     """`TaskView` as a response of its own."""
+
+    error: str = ErrorCode.NONE.value
 
 
 class TaskListResponse(Response, frozen=True, kw_only=True):
