@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import aiohttp
@@ -72,8 +74,10 @@ def _origin(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.strerror:
-        return error.os_error.strerror.lower()
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno
+        if number is not None and number in errno.errorcode:
+            return os.strerror(number).lower()
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the connection was closed before an answer came"
     return str(error) or type(error).__name__

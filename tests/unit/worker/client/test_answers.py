@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.membership import HeartbeatResponse
+from worker.client.answers import read_answer
+
+
+def read(status: int, body: bytes) -> HeartbeatResponse | Failure:
+    return read_answer("http://m", status, body, HeartbeatResponse)
+
+
+def test_an_answer_is_read_and_unknown_fields_are_tolerated() -> None:
+    """A newer manager may say more."""
+    answer = read(200, b'{"error": "NONE", "tasks_revision": 4, "more": [1]}')
+    assert answer == HeartbeatResponse(tasks_revision=4)
+
+
+def test_a_refusal_keeps_what_its_code_names() -> None:
+    """Code, text, and the fields beside them."""
+    body = b'{"error": "MEMBER_ID_REQUIRED", "message": "m", "retriable": true, "member_id": "x-1"}'
+    assert read(428, body) == Failure(ErrorCode.MEMBER_ID_REQUIRED, "m", {"member_id": "x-1"})
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (502, b"<html>Bad Gateway</html>", ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (503, b"", ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (404, b"<html>nothing here</html>", ErrorCode.UNKNOWN_SERVER_ERROR),
+        (404, b'{"detail": "Not Found"}', ErrorCode.UNKNOWN_SERVER_ERROR),
+        (400, b'{"error": "A_CODE_OF_TOMORROW", "message": "m"}', ErrorCode.UNKNOWN_SERVER_ERROR),
+        (400, b'{"error": 3, "message": []}', ErrorCode.UNKNOWN_SERVER_ERROR),
+        (400, b"\xff\xfe", ErrorCode.UNKNOWN_SERVER_ERROR),
+        (200, b"<html>hello</html>", ErrorCode.UNKNOWN_SERVER_ERROR),
+        (200, b'{"error": "NONE"}', ErrorCode.UNKNOWN_SERVER_ERROR),
+        (200, b'{"error": "NONE", "tasks_revision": "four"}', ErrorCode.UNKNOWN_SERVER_ERROR),
+        (200, b"", ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_what_is_no_manager_s_answer_is_a_failure(status: int, body: bytes, code: ErrorCode) -> None:
+    """Gateways, other services and newer managers: a value, never an exception."""
+    answer = read(status, body)
+    assert isinstance(answer, Failure)
+    assert answer.code is code

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
+from tests.unit.worker.client.servers import breaks_off, free_port, hangs_up, never_answers, says
+
+if TYPE_CHECKING:
+    from tests.unit.worker.client.servers import Cluster, Handler
+    from worker.client.transport import Transport
+
+BEAT = HeartbeatRequest(member_id="m", generation_id=1)
+
+
+async def beat(transport: Transport, url: str, timeout_s: float = 5.0) -> HeartbeatResponse | Failure:
+    return await transport.post(url + "/v1/groups/g/heartbeat", BEAT, HeartbeatResponse, timeout_s)
+
+
+async def test_a_request_and_its_answer(transport: Transport, cluster: Cluster) -> None:
+    """Typed on both sides, JSON in between."""
+    server = await cluster.start()
+    server.group("heartbeat", says(200, tasks_revision=7))
+    assert await beat(transport, server.url) == HeartbeatResponse(tasks_revision=7)
+    assert server.bodies("heartbeat")[0] == {
+        "member_id": "m",
+        "generation_id": 1,
+        "instance_id": None,
+        "wait_ms": 0,
+        "tasks_revision": None,
+    }
+
+
+async def test_nobody_listens(transport: Transport) -> None:
+    """The failure names the URL and the reason, in one line."""
+    url = f"http://127.0.0.1:{free_port()}"
+    answer = await beat(transport, url)
+    assert answer == Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{url}: connection refused")
+
+
+@pytest.mark.parametrize("handler", [hangs_up, breaks_off])
+async def test_a_broken_connection(transport: Transport, cluster: Cluster, handler: Handler) -> None:
+    """Before the answer or in the middle of it."""
+    server = await cluster.start()
+    server.group("heartbeat", handler)
+    answer = await beat(transport, server.url)
+    assert isinstance(answer, Failure)
+    assert answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.message.startswith(server.url + ": ")
+    assert "\n" not in answer.message
+
+
+async def test_no_answer_in_time(transport: Transport, cluster: Cluster) -> None:
+    """A request has an end even if the manager is frozen."""
+    server = await cluster.start()
+    server.group("heartbeat", never_answers)
+    answer = await beat(transport, server.url, timeout_s=0.05)
+    assert answer == Failure(
+        ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{server.url} gave no answer within 0.05 s"
+    )
+
+
+async def test_a_host_that_does_not_exist(transport: Transport) -> None:
+    """A typo in `--manager` is a failure like any other."""
+    answer = await beat(transport, "http://no-such-host.invalid:1")
+    assert isinstance(answer, Failure)
+    assert answer.message.startswith("http://no-such-host.invalid:1: ")
