@@ -9,16 +9,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from assignors.base import Member, Task
 
 _UUID4 = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\Z")
 
-Labels = tuple[tuple[str, str], ...]
+Members: TypeAlias = tuple[int, ...]
+"""Indexes of members, ascending."""
+
+_Needs: TypeAlias = tuple[str | None, tuple[tuple[str, str], ...]]
+_NONE: _Needs = (None, ())
 
 
 class Eligibility:
@@ -31,16 +36,23 @@ class Eligibility:
         for index, member in enumerate(members):
             for name in worker_names(member):
                 self._named.setdefault(name, []).append(index)
-        self._known: dict[tuple[str | None, Labels], tuple[int, ...]] = {}
 
-    def of(self, task: Task) -> tuple[int, ...]:
-        """The members that may run `task`, in order; equal for all tasks with the same pin and labels."""
-        if task.worker is None and not task.labels:
-            return self._everyone
-        needs = task.worker, tuple(sorted(task.labels.items()))
-        if needs not in self._known:
-            self._known[needs] = self._find(*needs)
-        return self._known[needs]
+    def of(self, task: Task) -> Members:
+        """The members that may run `task`."""
+        return self._having(_needs(task))
+
+    def groups(self, tasks: Iterable[Task]) -> list[tuple[Members, list[Task]]]:
+        """`tasks`, by name, put together by who may run them, narrowest first; nobody's are left out."""
+        alike: dict[_Needs, list[Task]] = {}
+        for task in tasks:
+            alike.setdefault(_needs(task), []).append(task)
+        groups: dict[Members, list[Task]] = {}
+        for needs, some in alike.items():
+            groups.setdefault(self._having(needs), []).extend(some)
+        groups.pop((), None)
+        for group in groups.values():
+            group.sort(key=attrgetter("name"))
+        return sorted(groups.items(), key=lambda item: (len(item[0]), item[0]))
 
     def why_nobody(self, task: Task) -> str | None:
         """Why no member may run `task`, for a person to read; None if somebody may."""
@@ -48,11 +60,14 @@ class Eligibility:
             return None
         labels = ", ".join(f"{key}={value}" for key, value in sorted(task.labels.items()))
         if task.worker is not None and task.worker in self._named:
-            return f"worker {task.worker}, which it is pinned to, has not the labels {labels}"
+            return f"worker {task.worker}, which it is pinned to, lacks the labels {labels}"
         return f"no worker has the labels {labels}" if labels else "there are no workers"
 
-    def _find(self, worker: str | None, labels: Labels) -> tuple[int, ...]:
+    def _having(self, needs: _Needs) -> Members:
+        worker, labels = needs
         pinned = self._everyone if worker is None else self._named.get(worker, self._everyone)
+        if not labels:
+            return tuple(pinned)
         return tuple(index for index in pinned if _has(self._members[index], labels))
 
 
@@ -62,5 +77,12 @@ def worker_names(member: Member) -> set[str]:
     return {client_id, member.instance_id or client_id}
 
 
-def _has(member: Member, labels: Labels) -> bool:
+def _needs(task: Task) -> _Needs:
+    """What tells who may run `task`; equal needs, equal members."""
+    if task.worker is None and not task.labels:
+        return _NONE
+    return task.worker, tuple(sorted(task.labels.items()))
+
+
+def _has(member: Member, labels: tuple[tuple[str, str], ...]) -> bool:
     return all(member.labels.get(key) == value for key, value in labels)

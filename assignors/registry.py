@@ -1,0 +1,70 @@
+"""Finds assignors, built-in and plugged in, by entry point or as `module:Class` (DESIGN.md §4)."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import EntryPoint, entry_points
+from inspect import isabstract, isclass
+from typing import get_args
+
+from assignors.base import Assignor, Kind
+
+GROUP = "sparkherd.assignors"
+"""The entry-point group by which a package offers assignors."""
+
+_PLACE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*\Z")
+
+
+class AssignorError(ValueError):
+    """An assignor cannot be used; the text is one line that says why."""
+
+
+def available() -> dict[str, str]:
+    """What installed packages offer: the name of each assignor, and where it is, as `module:Class`."""
+    return {entry.name: entry.value for entry in sorted(entry_points(group=GROUP))}
+
+
+def load_assignor(spec: str) -> Assignor:
+    """The assignor that `spec` names, by an entry point's name or as `module:Class`.
+
+    Raises:
+        AssignorError: there is none, or what is there is no assignor.
+    """
+    found = _imported(spec if ":" in spec else _offered(spec), spec)
+    if not (isclass(found) and issubclass(found, Assignor)):
+        raise AssignorError(f"assignor {spec!r} is no subclass of assignors.base.Assignor")
+    if isabstract(found) or not isinstance(getattr(found, "name", None), str):
+        raise AssignorError(f"assignor {spec!r} lacks an assign method or a name")
+    if found.kind not in get_args(Kind):
+        raise AssignorError(f"assignor {spec!r} is of kind {found.kind!r}, not {' or '.join(get_args(Kind))}")
+    try:
+        return found()
+    except Exception as error:
+        raise AssignorError(f"assignor {spec!r} cannot be made: {_one_line(error)}") from error
+
+
+def _offered(name: str) -> str:
+    """Where the assignor of this name is; the same place offered twice, by an old install, is no conflict."""
+    places = sorted({entry.value for entry in entry_points(group=GROUP, name=name)})
+    if not places:
+        raise AssignorError(
+            f"there is no assignor {name!r}: installed are {', '.join(available()) or 'none'};"
+            " anything else is named as module:Class"
+        )
+    if len(places) > 1:
+        raise AssignorError(f"assignor {name!r} is ambiguous: name one of {', '.join(places)}")
+    return places[0]
+
+
+def _imported(place: str, spec: str) -> object:
+    """What is at `place`."""
+    if not _PLACE.match(place):
+        raise AssignorError(f"assignor {spec!r} is not of the form module:Class")
+    try:
+        return EntryPoint(spec, place, GROUP).load()
+    except Exception as error:
+        raise AssignorError(f"assignor {spec!r} cannot be imported: {_one_line(error)}") from error
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
