@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from manager.core import (
     admin,
     claims,
@@ -27,7 +25,7 @@ from manager.core import (
 from manager.core.group import Group
 from manager.core.timers import Timers
 from manager.core.turn import Instant, Turn
-from protocol.errors import Failure, RefusedError
+from protocol.errors import RefusedError
 from protocol.messages import membership
 from protocol.messages import offsets as offset_messages
 from protocol.messages import ownership as ownership_messages
@@ -107,7 +105,7 @@ class Coordinator:
         try:
             RULES[type(request)](turn, request, parked)
         except RefusedError as refusal:
-            turn.answer(parked, _refusal(request, refusal.failure))
+            turn.answer(parked, refusal.failure)
         self._keep(turn.group)
         return turn
 
@@ -162,11 +160,6 @@ class Coordinator:
             self._groups[name] = fresh
             self._keep(fresh)
 
-    def is_dead(self, name: str) -> bool:
-        """Whether the group is being deleted."""
-        group = self._groups.get(name)
-        return group is not None and group.state is GroupState.DEAD
-
     def group(self, name: str) -> Group | None:
         """The group of that name as it lives, for tests and checks."""
         return self._groups.get(name)
@@ -194,11 +187,3 @@ class Coordinator:
         deadline = group.timers.next_deadline()
         if deadline is not None:
             self._timers.set(group.name, deadline)
-
-
-def _refusal(request: Request, failure: Failure) -> Failure:
-    """A refused join also says which id it was about (PROTOCOL.md §3.1)."""
-    if not isinstance(request, membership.JoinRequest):
-        return failure
-    fields = membership.join_failure_fields(request.member_id) | failure.fields
-    return msgspec.structs.replace(failure, fields=fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode, Failure
-from protocol.messages.membership import HeartbeatResponse, join_failure_fields
+from protocol.messages.membership import HeartbeatResponse
 
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
@@ -23,8 +23,8 @@ _WHY = {
 }
 
 
-def _failure(code: ErrorCode, **fields: object) -> Failure:
-    return Failure(code, _WHY[code], fields)
+def _failure(code: ErrorCode) -> Failure:
+    return Failure(code, _WHY[code])
 
 
 def held_key(member: Member) -> TimerKey:
@@ -41,7 +41,7 @@ def refuse_join(turn: Turn, member: Member, code: ErrorCode) -> None:
     """Answer the parked join, if there is one."""
     parked = turn.group.joining.pop(member.id, None)
     if parked is not None:
-        turn.answer(parked, _failure(code, **join_failure_fields(member.id)))
+        turn.answer(parked, _failure(code))
 
 
 def refuse_sync(turn: Turn, member: Member, code: ErrorCode) -> None:

@@ -1,0 +1,1 @@
+"""The HTTP front: bodies in and out, nothing decided here."""

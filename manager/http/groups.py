@@ -1,0 +1,101 @@
+"""Groups for admins, and where they are coordinated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import web
+
+from manager.core.commands import (
+    DeleteGroup,
+    DescribeGroup,
+    ListRebalances,
+    RemoveMember,
+    StartRebalance,
+)
+from manager.http.reading import body_of, count_of, group_of, host_of
+from manager.http.replying import reply
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.groups import (
+    Coordinator,
+    CoordinatorResponse,
+    GroupListResponse,
+    GroupSummary,
+    RebalanceRequest,
+)
+from protocol.names import is_legal_name
+
+if TYPE_CHECKING:
+    from manager.runtime.runtime import Runtime
+
+REBALANCES_SHOWN = 100
+
+_rebalance_decoder = msgspec.json.Decoder(RebalanceRequest)
+
+
+class GroupHandlers:
+    """The admin endpoints of groups."""
+
+    def __init__(self, runtime: Runtime, this_manager: Coordinator) -> None:
+        self._runtime = runtime
+        self._this_manager = this_manager
+
+    def routes(self) -> list[web.RouteDef]:
+        """GET, POST and DELETE below /v1/groups, and /v1/coordinator."""
+        group = "/v1/groups/{group:[^/]*}"
+        return [
+            web.get("/v1/coordinator", self.coordinator),
+            web.get("/v1/groups", self.list_groups),
+            web.get(group, self.describe),
+            web.delete(group, self.delete),
+            web.post(f"{group}/rebalance", self.rebalance),
+            web.get(f"{group}/rebalances", self.rebalances),
+            web.delete(f"{group}/members/{{member_id}}", self.remove_member),
+        ]
+
+    async def coordinator(self, request: web.Request) -> web.Response:
+        """Who coordinates a group."""
+        name = request.query.get("group", "")
+        if not is_legal_name(name):
+            raise RefusedError(
+                ErrorCode.INVALID_GROUP_ID, "group: name the group whose coordinator is asked for"
+            )
+        return reply(CoordinatorResponse(group=name, coordinator=self._this_manager))
+
+    async def list_groups(self, request: web.Request) -> web.Response:
+        """Every group, or those whose state and protocol type are as asked; case does not matter."""
+        groups = tuple(group for group in self._runtime.groups() if _matches(group, request))
+        return reply(GroupListResponse(groups=groups))
+
+    async def describe(self, request: web.Request) -> web.Response:
+        """One group."""
+        return reply(await self._runtime.ask(group_of(request), DescribeGroup()))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Forget an Empty group."""
+        return reply(await self._runtime.ask(group_of(request), DeleteGroup()))
+
+    async def rebalance(self, request: web.Request) -> web.Response:
+        """Start a rebalance; the body may be left out."""
+        name = group_of(request)
+        body = await body_of(request, _rebalance_decoder) if request.can_read_body else RebalanceRequest()
+        return reply(await self._runtime.ask(name, StartRebalance(reason=body.reason)))
+
+    async def rebalances(self, request: web.Request) -> web.Response:
+        """The group's history."""
+        name = group_of(request)
+        limit = count_of(request, "limit", REBALANCES_SHOWN, REBALANCES_SHOWN)
+        return reply(await self._runtime.ask(name, ListRebalances(limit=limit)))
+
+    async def remove_member(self, request: web.Request) -> web.Response:
+        """Fence a member."""
+        command = RemoveMember(member_id=request.match_info["member_id"])
+        return reply(await self._runtime.ask(group_of(request), command, host_of(request)))
+
+
+def _matches(group: GroupSummary, request: web.Request) -> bool:
+    state, kind = request.query.get("state"), request.query.get("protocol_type")
+    return (not state or group.state.lower() == state.lower()) and (
+        not kind or (group.protocol_type or "").lower() == kind.lower()
+    )

@@ -1,0 +1,14 @@
+"""The two clocks of the manager."""
+
+from __future__ import annotations
+
+import time
+
+from manager.core.turn import Instant
+
+NS_PER_MS = 1_000_000
+
+
+def read_clocks() -> Instant:
+    """The present moment."""
+    return Instant(time.monotonic_ns() // NS_PER_MS, time.time_ns() // NS_PER_MS)

@@ -1,0 +1,145 @@
+"""The shell around the core: requests in, answers out, deadlines on time, rows before answers."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING
+
+import structlog
+
+from manager.core.coordinator import Coordinator
+from manager.runtime.batch import UNAVAILABLE
+from manager.runtime.clock import read_clocks
+from manager.runtime.pending import Pending
+from manager.runtime.writer import Writer
+from protocol.errors import ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from manager.core.rows import Row
+    from manager.core.turn import Outcome, Turn
+    from manager.settings import GroupSettings
+    from manager.storage.base import Storage
+    from protocol.messages.base import Request
+    from protocol.messages.groups import GroupSummary
+
+log = structlog.get_logger(__name__)
+
+
+class Runtime:
+    """All groups of this process on one event loop."""
+
+    def __init__(self, settings: GroupSettings, storage: Storage) -> None:
+        self._storage = storage
+        self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
+        self._writer = Writer(storage, self._evict, self._restore, self._bury)
+        self._writing: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0
+        self._serving = False
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests are taken: from the end of `start` to the beginning of `stop`."""
+        return self._serving
+
+    async def start(self) -> None:
+        """Take up every stored group.
+
+        Raises:
+            StartupError: the storage cannot be used.
+            StorageError: it cannot be read.
+        """
+        await self._storage.open()
+        stored = await self._storage.load()
+        self._writing = asyncio.create_task(self._writer.run(), name="storage writer")
+        for name, rows in stored.items():
+            self._restore(name, rows)
+        self._serving = True
+        log.info("groups taken up", groups=len(stored))
+
+    async def stop(self) -> None:
+        """Answer whatever still waits, store what was decided, close the storage."""
+        self._serving = False
+        if self._timer is not None:
+            self._timer.cancel()
+        for name in self._coordinator.names():
+            self._evict(name)
+        if self._writing is not None:
+            self._writer.stop()
+            await self._writing
+        await self._storage.close()
+
+    async def ask(self, group: str, request: Request, host: str = "") -> Outcome:
+        """Put `request` to the group and wait for its one answer.
+
+        Cancelling this means that the caller's connection is gone, which the group may act on
+        (PROTOCOL.md §4, Broken connections).
+        """
+        if not self._serving or self._writer.is_lost(group):
+            return UNAVAILABLE
+        pending = Pending(host, asyncio.get_running_loop().create_future())
+        try:
+            turn = self._coordinator.handle(group, request, pending, read_clocks())
+        except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
+            return self._bug(group, error)
+        self._take(turn)
+        if pending.future.done():
+            return pending.future.result()
+        try:
+            return await pending.future
+        except asyncio.CancelledError:
+            self._disconnected(group, pending)
+            raise
+
+    def groups(self) -> list[GroupSummary]:
+        """A line for each group, by name."""
+        return self._coordinator.summaries()
+
+    def _take(self, turn: Turn) -> None:
+        self._writer.take(turn)
+        self._arm()
+
+    def _disconnected(self, group: str, pending: Pending) -> None:
+        turn = self._coordinator.disconnect(group, pending, read_clocks())
+        if turn is not None:
+            self._take(turn)
+
+    def _arm(self) -> None:
+        """Have `_advance` called when the next deadline is due; one timer serves them all."""
+        due = self._coordinator.next_deadline()
+        if due is None or (self._timer is not None and self._timer_due <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due = due
+        delay_ms = max(due - read_clocks().mono, 0)
+        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._advance)
+
+    def _advance(self) -> None:
+        self._timer = None
+        try:
+            for turn in self._coordinator.advance(read_clocks()):
+                self._writer.take(turn)
+        finally:
+            self._arm()
+
+    def _bug(self, group: str, error: Exception) -> Failure:
+        """A rule raised: the group in memory is not to be trusted any more, what is stored is."""
+        bug_id = uuid.uuid4().hex
+        log.error("bug in a group rule", bug_id=bug_id, group=group, exc_info=error)
+        self._writer.lose(group)
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a bug; the manager's log has more under {bug_id}")
+
+    def _evict(self, group: str) -> None:
+        for parked in self._coordinator.evict(group):
+            if isinstance(parked, Pending):
+                parked.deliver(UNAVAILABLE)
+
+    def _restore(self, group: str, rows: Iterable[Row]) -> None:
+        self._take(self._coordinator.restore(group, rows, read_clocks()))
+
+    def _bury(self, group: str) -> None:
+        self._coordinator.bury(group)

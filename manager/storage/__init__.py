@@ -1,0 +1,1 @@
+"""Where groups are kept: rows in, rows out, one transaction a turn. SQLAlchemy Core, any async driver."""

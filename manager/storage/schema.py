@@ -1,0 +1,138 @@
+"""The tables: one a row type, columns named like its fields. Migrations make them; a test compares both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import BigInteger, Column, Enum, Float, LargeBinary, MetaData, Table, Text, TypeDecorator
+
+from manager.core.rows import (
+    GroupRow,
+    MemberRow,
+    OffsetRow,
+    OwnershipRow,
+    RebalanceRow,
+    Row,
+    TaskRow,
+)
+from protocol.messages.membership import Protocol
+from protocol.states import GroupState, Target, TaskState
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+
+
+class Json(TypeDecorator[Any]):
+    """A value kept as the JSON text it came as, so that what is opaque stays untouched."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> bytes:  # noqa: ARG002 - inherited
+        """Encode."""
+        return msgspec.json.encode(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:  # noqa: ARG002 - inherited
+        """Decode."""
+        return msgspec.json.decode(value or b"null", type=self.kind)
+
+
+def _enum(kind: type[GroupState | TaskState | Target]) -> Enum:
+    return Enum(kind, native_enum=False, length=32, values_callable=lambda k: [member.value for member in k])
+
+
+def _key(name: str, kind: type[Text | BigInteger] = Text) -> Column[Any]:
+    return Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def _count(name: str) -> Column[Any]:
+    return Column(name, BigInteger, nullable=False)
+
+
+def _text(name: str) -> Column[Any]:
+    return Column(name, Text, nullable=False)
+
+
+METADATA = MetaData()
+
+TABLES: dict[type[Row], Table] = {
+    GroupRow: Table(
+        "groups",
+        METADATA,
+        _key("group"),
+        _count("generation"),
+        Column("state", _enum(GroupState), nullable=False),
+        Column("protocol_type", Text),
+        Column("protocol_name", Text),
+        Column("leader_id", Text),
+        _count("tasks_revision"),
+    ),
+    MemberRow: Table(
+        "members",
+        METADATA,
+        _key("group"),
+        _key("member_id"),
+        _count("position"),
+        Column("instance_id", Text),
+        _text("client_id"),
+        _text("host"),
+        _count("session_timeout_ms"),
+        _count("rebalance_timeout_ms"),
+        Column("protocols", Json(tuple[Protocol, ...]), nullable=False),
+        Column("assignment", Json(msgspec.Raw), nullable=False),
+    ),
+    OffsetRow: Table(
+        "offsets",
+        METADATA,
+        _key("group"),
+        _key("offset_key"),
+        Column("offset", Json(msgspec.Raw), nullable=False),
+        _text("metadata"),
+    ),
+    TaskRow: Table(
+        "tasks",
+        METADATA,
+        _key("group"),
+        _key("task"),
+        Column("definition", Json(msgspec.Raw), nullable=False),
+        _count("definition_version"),
+        Column("target", _enum(Target), nullable=False),
+        _count("restart_count"),
+        _count("revision"),
+        Column("weight", Float, nullable=False),
+        Column("worker", Text),
+        Column("labels", Json(dict[str, str]), nullable=False),
+    ),
+    OwnershipRow: Table(
+        "ownership",
+        METADATA,
+        _key("group"),
+        _key("task"),
+        _count("token"),
+        Column("owner", Text),
+        Column("state", _enum(TaskState), nullable=False),
+        _count("generation_id"),
+        Column("batch_id", BigInteger),
+        Column("cause", Text),
+        _count("since_ms"),
+    ),
+    RebalanceRow: Table(
+        "rebalances",
+        METADATA,
+        _key("group"),
+        _key("generation_id", BigInteger),
+        _text("reason"),
+        _count("started_at_ms"),
+        _count("duration_ms"),
+        _count("members"),
+        _count("moved"),
+    ),
+}
+
+LOAD_ORDER: dict[type[Row], str] = {MemberRow: "position", RebalanceRow: "generation_id"}
+"""Rows whose order means something, and the column that tells it."""
