@@ -1,0 +1,240 @@
+"""The worker daemon: brings up the engine and the membership, ties them together, and ends in order.
+
+Exit codes: 0 asked to stop; 1 a bug; 2 it could not start (by `StartupError`); 3 another process carries its
+instance id; 4 the engine (Spark's JVM) died; 5 the manager refuses it for good; 128 + N a second signal N.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from protocol.errors import StartupError
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import Protocol
+from protocol.worker_metadata import WorkerMetadata
+from worker.client.discovery import Discovery
+from worker.client.group import GroupClient
+from worker.client.timeouts import Timeouts
+from worker.client.transport import Transport
+from worker.clock import SystemClock
+from worker.crew import Crew
+from worker.executor import StartError
+from worker.keeper.keeper import Keeper
+from worker.leader import Leader, load_assignors
+from worker.lease import Lease
+from worker.member import Member
+from worker.membership.core import Membership
+from worker.membership.effects import Quit, Reason
+from worker.membership.events import LeaseExpired, Started, StopAsked
+from worker.membership.requests import Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from assignors.base import Assignor
+    from worker.executor import Executor
+    from worker.membership.events import Event
+    from worker.settings import WorkerSettings
+
+    MakeExecutor = Callable[[WorkerSettings, Callable[[], bool]], Executor]
+
+log = structlog.get_logger(__name__)
+
+EXIT_CODES: Final = {Reason.ASKED: 0, Reason.FENCED: 3, Reason.ENGINE_DIED: 4, Reason.REFUSED: 5}
+DRAIN_MARGIN_S = 5.0
+"""How much longer than stopping the queries, letting go of them may take."""
+REST_S = 5.0
+"""How long queries that were told to end at once may take before the engine is closed under them."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def spark_executor(settings: WorkerSettings, may_write: Callable[[], bool]) -> Executor:
+    """The engine of a real worker: one Spark session.
+
+    Raises:
+        StartupError: PySpark is not installed.
+    """
+    try:
+        from worker.spark.executor import SparkExecutor  # noqa: PLC0415 - most of a worker needs no Spark
+        from worker.spark.settings import SparkSettings  # noqa: PLC0415 - likewise
+    except ImportError as error:
+        raise StartupError(f"Spark is not installed ({error}); pip install 'sparkherd[spark]'") from None
+    return SparkExecutor(
+        SparkSettings(
+            app_name=f"sparkherd {settings.group} {settings.instance_id or settings.client_id}",
+            master=settings.spark_master,
+            conf=settings.spark_conf,
+            checkpoint_root=settings.checkpoint_root,
+            allow_entrypoint=settings.allow_entrypoint,
+        ),
+        may_write,
+    )
+
+
+def say_on_stdout(line: str) -> None:
+    """Print a line that whoever started the worker may wait for."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+async def run(
+    settings: WorkerSettings,
+    make_executor: MakeExecutor = spark_executor,
+    say: Callable[[str], None] = say_on_stdout,
+) -> int:
+    """Work until told to stop; returns the exit code.
+
+    Args:
+        settings: the worker's.
+        make_executor: makes the engine; given a function that tells, from any thread, whether the worker may
+            still write.
+        say: prints a line for whoever started the worker.
+
+    Raises:
+        StartupError: the worker cannot start; one line that names what to change.
+    """
+    assignors = load_assignors(settings.assignor)
+    async with Crew() as crew, Transport() as transport:
+        worker = Worker(
+            settings,
+            assignors=assignors,
+            crew=crew,
+            transport=transport,
+            make_executor=make_executor,
+            say=say,
+        )
+        return await worker.work()
+
+
+class Worker:
+    """One worker's parts, tied together."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        *,
+        assignors: Sequence[Assignor],
+        crew: Crew,
+        transport: Transport,
+        make_executor: MakeExecutor,
+        say: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._assignors = assignors
+        self._crew = crew
+        clock = SystemClock()
+        self._lease = Lease(settings.session_timeout_ms / 1000, clock, lambda: self._post(LeaseExpired()))
+        self._executor = make_executor(settings, self._lease.may_write)
+        self._discovery = Discovery(transport, settings.manager, settings.group)
+        client = GroupClient(
+            transport,
+            self._discovery,
+            group=settings.group,
+            timeouts=Timeouts.of(
+                session_timeout_ms=settings.session_timeout_ms,
+                rebalance_timeout_ms=settings.rebalance_timeout_ms,
+            ),
+            now=clock.now,
+            accepted=self._lease.renew,
+        )
+        self._keeper = Keeper(
+            settings,
+            manager=client,
+            executor=self._executor,
+            clock=clock,
+            chance=random.random,
+            spawn=crew.spawn,
+            trouble=self._post,
+        )
+        self._member = Member(
+            Membership(_terms(settings, assignors), self._offer, random.random),
+            coordinator=client,
+            tasks=self._keeper,
+            leader=Leader(assignors, session_timeout_ms=settings.session_timeout_ms),
+            clock=clock,
+            spawn=crew.spawn,
+            surrender=self._lease.surrender,
+            revoke_s=min(settings.stop_timeout_ms, settings.session_timeout_ms / 2) / 1000,
+            drain_s=settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S,
+            joined=lambda member_id: say(f"joined {settings.group} as {member_id}"),
+        )
+
+    async def work(self) -> int:
+        """Join when the engine is up, run tasks, and end in order; returns the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            self._crew.spawn(self._lease.watch())
+            starting = self._crew.spawn(self._start())
+            farewell = await self._crew.watch(self._member.quit)
+            starting.cancel()
+            return await self._end(farewell)
+        finally:
+            await self._executor.close()
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+
+    async def _start(self) -> None:
+        """The engine takes seconds to come up; that no manager answers is found out, and told, meanwhile."""
+        looking = self._crew.spawn(self._discovery.coordinator())
+        try:
+            await self._executor.open()
+        except StartError as error:
+            raise StartupError(str(error)) from None
+        await looking
+        self._crew.spawn(self._watch_engine())
+        self._post(Started())
+
+    async def _watch_engine(self) -> None:
+        cause = await self._executor.died()
+        self._post(StopAsked(Quit(Reason.ENGINE_DIED, f"the engine died: {cause}"), in_order=False))
+
+    async def _end(self, farewell: Quit) -> int:
+        tell = log.info if farewell.reason is Reason.ASKED else log.error
+        tell(farewell.message, group=self._settings.group)
+        await self._keeper.come_to_rest(REST_S)
+        return EXIT_CODES[farewell.reason]
+
+    def _post(self, event: Event) -> None:
+        """For the parts that are made before the member is."""
+        self._member.post(event)
+
+    def _on_signal(self, number: int) -> None:
+        """The first signal ends the worker in order, the second one at once."""
+        for each in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(each, os._exit, 128 + each)
+        name = signal.Signals(number).name
+        self._post(StopAsked(Quit(Reason.ASKED, f"stopped by {name}")))
+
+    def _offer(self, tasks_revision: int) -> tuple[Protocol, ...]:
+        """Every assignor this worker can use, each with the same metadata."""
+        metadata = encode_opaque(
+            WorkerMetadata(
+                owned=self._keeper.owned(),
+                capacity=self._settings.capacity,
+                labels=self._settings.label,
+                url=self._executor.url,
+                tasks_revision=tasks_revision,
+            )
+        )
+        return tuple(Protocol(assignor.name, metadata) for assignor in self._assignors)
+
+
+def _terms(settings: WorkerSettings, assignors: Sequence[Assignor]) -> Terms:
+    """One eager assignor makes the member eager: it does not know before a join which one will be chosen."""
+    return Terms(
+        client_id=settings.client_id,
+        instance_id=settings.instance_id,
+        session_timeout_ms=settings.session_timeout_ms,
+        rebalance_timeout_ms=settings.rebalance_timeout_ms,
+        wait_ms=settings.wait_ms,
+        eager=any(assignor.kind == "eager" for assignor in assignors),
+    )

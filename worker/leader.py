@@ -1,0 +1,173 @@
+"""The leader's part: who runs what, decided off the event loop by an assignor that may be wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import structlog
+
+from assignors.base import Member, Task
+from assignors.checked import make_valid, validate, why_unassigned
+from assignors.registry import AssignorError, load_assignor
+from protocol.errors import StartupError
+from protocol.messages.base import decode_opaque, encode_opaque
+from protocol.messages.membership import MemberAssignment
+from protocol.worker_metadata import TaskAssignment, WorkerMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from assignors.base import Assignment, Assignor
+    from protocol.messages.membership import JoinedMember, JoinResponse
+
+log = structlog.get_logger(__name__)
+
+LIMIT_S: Final = 10.0
+"""How long an assignor may take. Half the session if that is shorter: the leader is silent meanwhile."""
+
+
+def load_assignors(specs: Iterable[str]) -> tuple[Assignor, ...]:
+    """The assignors a worker is to work with, in order of preference.
+
+    Raises:
+        StartupError: there is none of that name, or two go by the same one.
+    """
+    found: dict[str, Assignor] = {}
+    for spec in specs:
+        try:
+            assignor = load_assignor(spec)
+        except AssignorError as error:
+            raise StartupError(f"--assignor: {error}") from None
+        if assignor.name in found:
+            raise StartupError(
+                f"--assignor: {spec!r} goes by the name {assignor.name!r}, as one before it does"
+            )
+        found[assignor.name] = assignor
+    return tuple(found.values())
+
+
+class Leader:
+    """Assigns when its worker leads the group; remembers the last assignment that could be used."""
+
+    def __init__(self, assignors: Sequence[Assignor], *, session_timeout_ms: int) -> None:
+        self._assignors = {assignor.name: assignor for assignor in assignors}
+        self._limit_s = min(LIMIT_S, session_timeout_ms / 2000)
+        self._last_good: Assignment = {}
+        self._stuck: set[str] = set()
+
+    async def assign(self, joined: JoinResponse, faults: str | None = None) -> tuple[MemberAssignment, ...]:
+        """An assignment for every member, by the assignor the group has voted for.
+
+        Args:
+            joined: the answer to the leader's join.
+            faults: what the manager found wrong with the assignment before this one; the assignor is not
+                asked again then.
+        """
+        members, tasks = _members(joined), _tasks(joined)
+        name = joined.protocol_name or ""
+        trouble = faults or await self._try(name, members, tasks)
+        if trouble is not None:
+            log.error("assignor failed, the last good assignment stands in", assignor=name, why=trouble)
+            self._last_good = make_valid(self._last_good, members, tasks)
+        _tell_unassigned(self._last_good, members, tasks)
+        return tuple(_encode(member, self._last_good) for member in members)
+
+    async def _try(self, name: str, members: Sequence[Member], tasks: Sequence[Task]) -> str | None:
+        """Let the assignor decide; what was wrong with that, or None if it is the last good one now."""
+        if name in self._stuck:
+            return "it has not come back from an earlier rebalance"
+        try:
+            result = await self._call(name, members, tasks)
+            if faults := validate(result, members, tasks):
+                return "; ".join(fault.message for fault in faults)
+            self._last_good = {member_id: list(names) for member_id, names in result.items()}
+        except TimeoutError:
+            return f"it took longer than {self._limit_s:g} s"
+        except Exception as error:
+            log.exception("assignor raised", assignor=name)
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    async def _call(self, name: str, members: Sequence[Member], tasks: Sequence[Task]) -> Any:
+        """The result, from a thread of its own: it may loop for ever, and no thread can be ended."""
+        assignor = self._assignors[name]
+        current = {member_id: tuple(names) for member_id, names in self._last_good.items()}
+        self._stuck.add(name)
+        running = in_thread(lambda: assignor.assign(members, tasks, current))
+        running.add_done_callback(lambda _: self._stuck.discard(name))
+        async with asyncio.timeout(self._limit_s):
+            return await asyncio.shield(running)
+
+
+def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
+    """The result of `work`, done in a thread that does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+            future.exception()  # seen, even if whoever waited has given up
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - it is passed on
+            failure = error
+        except BaseException as error:  # noqa: BLE001 - nor may `exit()` leave whoever waits without an answer
+            failure = RuntimeError(f"it raised {type(error).__name__}")
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, name="assignor", daemon=True).start()
+    return future
+
+
+def _members(joined: JoinResponse) -> tuple[Member, ...]:
+    """The group as the assignor sees it. If two say they own a task, the higher token is the present one."""
+    metadata = {member.member_id: _metadata(member) for member in joined.members}
+    highest: dict[str, int] = {}
+    for each in metadata.values():
+        for task, token in each.owned.items():
+            highest[task] = max(token, highest.get(task, token))
+    return tuple(_member(member, metadata[member.member_id], highest) for member in joined.members)
+
+
+def _member(member: JoinedMember, metadata: WorkerMetadata, highest: Mapping[str, int]) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        capacity=metadata.capacity,
+        labels=metadata.labels,
+        owned=frozenset(task for task, token in metadata.owned.items() if token == highest[task]),
+    )
+
+
+def _metadata(member: JoinedMember) -> WorkerMetadata:
+    """What a member tells of itself; one whose metadata cannot be read is a worker like any other."""
+    try:
+        return msgspec.convert(decode_opaque(member.metadata), WorkerMetadata)
+    except msgspec.ValidationError as error:
+        log.warning("a member's metadata cannot be read", member=member.member_id, why=str(error))
+        return WorkerMetadata()
+
+
+def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
+    offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    return tuple(Task(task.task, task.weight, task.worker, task.labels, task.load) for task in offered)
+
+
+def _encode(member: Member, assignment: Assignment) -> MemberAssignment:
+    tasks = tuple(assignment.get(member.member_id, ()))
+    return MemberAssignment(member.member_id, encode_opaque(TaskAssignment(tasks=tasks)))
+
+
+def _tell_unassigned(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> None:
+    for task, why in why_unassigned(assignment, members, tasks).items():
+        log.warning("task stays unassigned", task=task, why=why)
