@@ -27,7 +27,7 @@ from cli.output import print_json
 from protocol.errors import StartupError
 
 TERMINATED: Final = 128 + signal.SIGTERM
-FILES_A_PART: Final = 24
+FILES_A_PART: Final = 28
 
 
 @click.command("demo")
@@ -72,6 +72,7 @@ def _play(herd: Herd, folder: Path, flights: int, shown: View) -> tuple[Failover
     shown.say(f"a manager serves at {url}; logs are in {folder}")
     for worker in FIRST_WORKERS:
         herd.start_worker(worker)
+    shown.say(f"{len(FIRST_WORKERS)} workers start, each with a Spark session of its own")
     plan = demo_tasks(folder, write_parts(folder / "parts", limit=flights, files=FILES_A_PART))
     story = Story(herd, Client([url]), plan, shown)
     story.gather()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 STYLES = {
     TaskState.RUNNING: "green",
-    TaskState.COMPLETED: "bright_black",
     TaskState.FAILED: "bold red",
     TaskState.UNASSIGNED: "yellow",
 }

@@ -26,8 +26,7 @@ POLL_S: Final = 0.2
 STALLED_S: Final = 120.0
 FIRST_WORKERS: Final = ("worker-1", "worker-2", "worker-3")
 NEW_WORKER: Final = "worker-4"
-KILL_AT: Final = 0.4
-"""The share of rows after which a worker is killed: what is left must outlast the start of another one."""
+HALF_WAY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,6 @@ class Story:
 
     def gather(self) -> None:
         """Wait until all workers are members."""
-        self._view.say(f"{len(FIRST_WORKERS)} workers start, each with a Spark session of its own")
         try:
             self._until(lambda now: now.stable and len(now.workers) == len(FIRST_WORKERS))
         except HerdError as error:
@@ -80,7 +78,7 @@ class Story:
 
     def kill_one(self) -> Failover:
         """Half-way, kill the worker with the most tasks; wait until they run elsewhere."""
-        before = self._until(lambda now: share_done(now) >= KILL_AT)
+        before = self._until(lambda now: share_done(now) >= HALF_WAY)
         victim = max(FIRST_WORKERS, key=lambda worker: (len(before.owned_by(worker)), worker))
         orphans = before.owned_by(victim)
         self._herd.kill_worker(victim)
@@ -97,20 +95,18 @@ class Story:
         """Start another worker; wait until it runs what it was given."""
         self._herd.start_worker(NEW_WORKER)
         self._view.say(f"{NEW_WORKER} starts")
-        before = self._until(lambda now: NEW_WORKER in now.workers or now.completed)
-        after = self._until(lambda now: _arrived(now) or now.completed)
+        before = self._until(lambda now: NEW_WORKER in now.workers)
+        after = self._until(_arrived)
         moved = [name for name in after.tasks if _moved_to_new(before, after, name)]
         untouched, disturbed = _compare(before, after, set(after.tasks) - set(moved))
-        self._view.say(
-            f"{len(moved)} tasks moved to {NEW_WORKER}: {', '.join(moved) or 'none were left to move'}"
-        )
+        self._view.say(f"{len(moved)} tasks moved to {NEW_WORKER}: {', '.join(moved)}")
         self._tell_of_the_others(untouched, disturbed)
         return Scaling(moved, untouched, disturbed)
 
     def finish(self) -> None:
-        """Wait until every task has come to its end."""
-        self._until(lambda now: now.completed)
-        self._view.say("every task is COMPLETED")
+        """Wait until every task has read and written all of its rows."""
+        self._until(lambda now: now.done)
+        self._view.say("all rows are written")
 
     def _tell_of_the_others(self, untouched: list[str], disturbed: list[str]) -> None:
         self._view.say(f"the other {len(untouched) + len(disturbed)}: {len(untouched)} never stopped")
@@ -142,9 +138,8 @@ def _require_no_failure(now: Snapshot) -> None:
 
 
 def _runs_elsewhere(now: Snapshot, before: Snapshot, name: str) -> bool:
-    """Whether a task has a new owner that runs it, or was done just before the old one died."""
-    task = now.tasks[name]
-    return task.completed or (task.running and task.token > before.tasks[name].token)
+    """Whether a task runs under another token than before, and so at another owner."""
+    return now.tasks[name].running and now.tasks[name].token > before.tasks[name].token
 
 
 def _arrived(now: Snapshot) -> bool:

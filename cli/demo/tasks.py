@@ -25,6 +25,9 @@ DELAYS_SQL: Final = """
     FROM source GROUP BY carrier, hour
 """
 FILES_A_DELAYS_BATCH: Final = 4
+FLIGHTS_EVERY: Final = {"processing_time": "3 seconds"}
+DELAYS_EVERY: Final = {"processing_time": "6 seconds"}
+"""A pace that two cores keep up with; files a part times seconds a batch is how long the demo streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def _flights_tasks(workdir: Path, files: Mapping[str, Sequence[int]]) -> Iterato
             "source": _source(workdir / "parts" / part, files_a_batch=1),
             "sql": FLIGHTS_SQL,
             "sink": _sink(workdir, table="flights", mode="append"),
-            "trigger": {"available_now": True},
+            "trigger": FLIGHTS_EVERY,
         }
         yield DemoTask(f"flights-{part}", definition, tuple(itertools.accumulate(rows)))
 
@@ -76,7 +79,7 @@ def _delays_tasks(workdir: Path, files: Mapping[str, Sequence[int]]) -> Iterator
             "sql": DELAYS_SQL,
             "sink": _sink(workdir, table="delays", mode="upsert", key=list(DELAY_COLUMNS[:2])),
             "output_mode": "update",
-            "trigger": {"available_now": True},
+            "trigger": DELAYS_EVERY,
             "spark_conf": {"spark.sql.shuffle.partitions": "1"},
         }
         merged = [rows for pair in zip(files[first], files[second], strict=True) for rows in pair]

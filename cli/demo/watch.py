@@ -32,14 +32,9 @@ class TaskLine:
     cause: str | None
 
     @property
-    def completed(self) -> bool:
-        """Whether all of its rows were read and written."""
-        return self.state is TaskState.COMPLETED
-
-    @property
     def running(self) -> bool:
-        """Whether somebody runs it, or need not any more."""
-        return self.state in (TaskState.RUNNING, TaskState.COMPLETED)
+        """Whether its owner runs it."""
+        return self.state is TaskState.RUNNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +53,9 @@ class Snapshot:
         return sum(task.rows for task in self.tasks.values())
 
     @property
-    def completed(self) -> bool:
-        """Whether every task came to its end."""
-        return bool(self.tasks) and all(task.completed for task in self.tasks.values())
+    def done(self) -> bool:
+        """Whether every row was read and written."""
+        return bool(self.tasks) and all(task.rows == task.rows_in_all for task in self.tasks.values())
 
     @property
     def stable(self) -> bool:
@@ -68,8 +63,8 @@ class Snapshot:
         return self.state == GroupState.STABLE.value
 
     def owned_by(self, worker: str) -> list[str]:
-        """The unfinished tasks of a worker, by name."""
-        return sorted(t.name for t in self.tasks.values() if t.owner == worker and not t.completed)
+        """The tasks of a worker, by name."""
+        return sorted(task.name for task in self.tasks.values() if task.owner == worker)
 
 
 NOBODY_YET = Snapshot(state=GroupState.EMPTY.value, generation=0, leader=None, workers=(), tasks={})
@@ -102,14 +97,13 @@ def _task_lines(
 
 
 def _task_line(view: TaskView, task: DemoTask, names: Mapping[str, str]) -> TaskLine:
-    completed = view.state == TaskState.COMPLETED.value
     return TaskLine(
         name=view.task,
         state=TaskState(view.state),
         owner=names.get(view.owner or ""),
         token=view.token,
         batch_id=view.batch_id,
-        rows=task.rows if completed else task.rows_done(view.batch_id),
+        rows=task.rows_done(view.batch_id),
         rows_in_all=task.rows,
         cause=view.cause,
     )

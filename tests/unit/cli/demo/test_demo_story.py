@@ -102,14 +102,6 @@ def test_a_needless_move_is_told(told: Told, monkeypatch: pytest.MonkeyPatch) ->
     assert "moved without need: c" in told.said
 
 
-def test_a_task_that_was_done_need_not_move(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have finished between the last look and the kill."""
-    before = group(line("a", "worker-1"), line("b", "worker-1"), line("c", "worker-2"))
-    done = line("b", None, state=TaskState.COMPLETED)
-    after = group(line("a", "worker-2", 2), done, line("c", "worker-2"))
-    assert play(told, monkeypatch, before, after).kill_one().untouched == ["c"]
-
-
 def test_only_what_must_move_does(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """The new worker gets its share; who stayed, stayed."""
     workers = ("worker-2", "worker-3", NEW_WORKER)
