@@ -36,8 +36,12 @@ TimerKey = tuple[str, str]
 
 @dataclass(slots=True)
 class InitialDelay:
-    """The gathering of the first members (KIP-134); `joined` says somebody came in the present window."""
+    """The gathering of the first members (KIP-134).
 
+    `joined` says that somebody other than the `opener` came in the present window.
+    """
+
+    opener: str
     remaining_ms: int
     joined: bool = False
 

@@ -135,7 +135,7 @@ def _add(turn: Turn, member_id: str, request: JoinRequest, parked: Parked) -> No
     if not group.members:
         group.protocol_type = request.protocol_type
     group.admit(Member(row=_new_row(group, member_id, request, parked)))
-    if group.delay is not None:
+    if group.delay is not None and group.delay.opener != member_id:
         group.delay.joined = True
     if group.state is not GroupState.PREPARING_REBALANCE:
         rebalance.prepare(turn, _because(request, f"{member_id} joins"))

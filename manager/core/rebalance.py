@@ -67,7 +67,9 @@ def _open_initial_delay(turn: Turn) -> None:
     """An Empty group gathers for a while, so that its first members start in one generation (KIP-134)."""
     group = turn.group
     delay = group.settings.initial_rebalance_delay_ms
-    group.delay = InitialDelay(remaining_ms=max(group.largest_rebalance_timeout() - delay, 0))
+    group.delay = InitialDelay(
+        next(iter(group.members), ""), max(group.largest_rebalance_timeout() - delay, 0)
+    )
     group.timers.set(INITIAL_DELAY, turn.now + delay)
 
 
