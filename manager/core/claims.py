@@ -41,34 +41,30 @@ def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
     checks.generation(group, request.generation_id)
     checks.stable(group)
     sessions.heard(turn, member, parked)
-    waiting.refuse_claim(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
     response = _serve(turn, member, request)
     wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
     if response.granted or not response.pending or not wait_ms:
         turn.answer(parked, response)
         return
     parked.member_id = member.id
-    group.herd.waiting[member.id] = WaitingClaim(parked, request)
-    group.timers.set(waiting.claim_key(member), turn.now + wait_ms)
+    number = group.herd.park_claim(WaitingClaim(member.id, parked, request))
+    group.timers.set(waiting.claim_key(number), turn.now + wait_ms)
 
 
-def wait_over(turn: Turn, member_id: str) -> None:
+def wait_over(turn: Turn, number: str) -> None:
     """A waiting claim has waited long enough: say what is still pending."""
-    claim = turn.group.herd.waiting.pop(member_id, None)
-    if claim is not None:
-        member = turn.group.members[member_id]
-        turn.answer(claim.parked, _serve(turn, member, claim.request))
+    claim = turn.group.herd.waiting.pop(number)
+    member = turn.group.members[claim.member_id]
+    turn.answer(claim.parked, _serve(turn, member, claim.request))
 
 
 def serve_waiting(turn: Turn) -> None:
     """Something was let go: answer every waiting claim that gets anything of it."""
     group = turn.group
-    for member_id, claim in tuple(group.herd.waiting.items()):
-        member = group.members[member_id]
-        response = _serve(turn, member, claim.request)
+    for number, claim in tuple(group.herd.waiting.items()):
+        response = _serve(turn, group.members[claim.member_id], claim.request)
         if response.granted or not response.pending:
-            del group.herd.waiting[member_id]
-            group.timers.cancel(waiting.claim_key(member))
+            waiting.unpark_claim(group, number)
             turn.answer(claim.parked, response)
 
 

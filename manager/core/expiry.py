@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import join, rebalance, removal, sessions
+from manager.core import join, rebalance, removal, sessions, waiting
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -51,9 +51,8 @@ def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
         member.parked_sync = None
     if member.held_heartbeat is parked:
         member.held_heartbeat = None
-    claim = group.herd.waiting.get(member.id)
-    if claim is not None and claim.parked is parked:
-        del group.herd.waiting[member.id]
+    for number in [n for n, claim in group.herd.waiting.items() if claim.parked is parked]:
+        waiting.unpark_claim(group, number)
     if member.last_request is parked:
         sessions.shorten(turn, member)
     else:

@@ -28,8 +28,9 @@ class Progress:
 
 @dataclass(slots=True)
 class WaitingClaim:
-    """A claim of which nothing could be granted yet."""
+    """A claim of which nothing could be granted yet; a member may have several."""
 
+    member_id: str
     parked: Parked
     request: ClaimRequest
 
@@ -50,6 +51,7 @@ class Herd:
     offered: frozenset[str] = frozenset()
     progress: dict[str, Progress] = field(default_factory=dict)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
+    claims_parked: int = 0
     gathering_since: int = 0
 
     def ownership_of(self, group: str, task: str) -> OwnershipRow:
@@ -76,6 +78,13 @@ class Herd:
     def runnable(self) -> Iterable[TaskRow]:
         """The tasks to be placed, in the order of their names."""
         return (self.definitions[name] for name in sorted(self.definitions) if self.is_runnable(name))
+
+    def park_claim(self, claim: WaitingClaim) -> str:
+        """Let `claim` wait; returns what it is known under."""
+        self.claims_parked += 1
+        number = str(self.claims_parked)
+        self.waiting[number] = claim
+        return number
 
     def keep_ownership(self, row: OwnershipRow) -> None:
         """Take `row` in, and keep the index by owner true."""

@@ -60,7 +60,7 @@ def _wake_everybody(turn: Turn) -> None:
             waiting.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
             sessions.renew(turn, member)
         waiting.refuse_heartbeat(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
-        waiting.refuse_claim(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    waiting.refuse_claims(turn, tuple(turn.group.herd.waiting), ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def _open_initial_delay(turn: Turn) -> None:

@@ -8,6 +8,8 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
     from manager.core.parked import Parked
@@ -32,9 +34,15 @@ def held_key(member: Member) -> TimerKey:
     return (HELD, member.id)
 
 
-def claim_key(member: Member) -> TimerKey:
+def claim_key(number: str) -> TimerKey:
     """The timer that ends a waiting claim."""
-    return (CLAIM, member.id)
+    return (CLAIM, number)
+
+
+def unpark_claim(group: Group, number: str) -> Parked:
+    """Take a waiting claim out; its answer is the caller's to give."""
+    group.timers.cancel(claim_key(number))
+    return group.herd.waiting.pop(number).parked
 
 
 def refuse_join(turn: Turn, member: Member, code: ErrorCode) -> None:
@@ -67,12 +75,10 @@ def answer_heartbeat(turn: Turn, member: Member) -> None:
         turn.answer(parked, HeartbeatResponse(tasks_revision=turn.group.header.tasks_revision))
 
 
-def refuse_claim(turn: Turn, member: Member, code: ErrorCode) -> None:
-    """Answer the waiting claim, if there is one."""
-    waiting = turn.group.herd.waiting.pop(member.id, None)
-    if waiting is not None:
-        turn.group.timers.cancel(claim_key(member))
-        turn.answer(waiting.parked, _failure(code))
+def refuse_claims(turn: Turn, numbers: Iterable[str], code: ErrorCode) -> None:
+    """Answer these waiting claims."""
+    for number in numbers:
+        turn.answer(unpark_claim(turn.group, number), _failure(code))
 
 
 def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
@@ -80,7 +86,8 @@ def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
     refuse_join(turn, member, code)
     refuse_sync(turn, member, code)
     refuse_heartbeat(turn, member, code)
-    refuse_claim(turn, member, code)
+    claims = turn.group.herd.waiting.items()
+    refuse_claims(turn, [number for number, claim in claims if claim.member_id == member.id], code)
 
 
 def take_all(group: Group) -> tuple[Parked, ...]:

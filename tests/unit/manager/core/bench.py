@@ -299,7 +299,7 @@ class Bench:
 
 def definition(weight: float = 1.0, worker: str | None = None, **document: Any) -> NewDefinition:
     """A definition the core takes unread."""
-    return NewDefinition(msgspec.Raw(msgspec.json.encode(document)), weight, worker, {})
+    return NewDefinition(msgspec.Raw(msgspec.json.encode(document | {"weight": weight})), weight, worker, {})
 
 
 def dealt(ids: list[str], tasks: tuple[str, ...]) -> dict[str, str]:

@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import pytest
+
+from manager.core.commands import DeleteGroup, DeleteTask, GetTaskStatus, PutTask, RestartTask, SetTarget
+from protocol.states import Target, TaskState
+from tests.unit.manager.core.bench import Bench, dealt, definition
+
+
+def test_a_claim_counts_the_token_up_and_a_repeat_does_not() -> None:
+    """Idempotent: the same token, the present definition and target."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    [granted] = bench.claim(worker, "t").answer.granted
+    assert (granted.token, granted.target, granted.definition_version) == (1, "RUNNING", 1)
+
+
+def test_a_claim_is_refused_to_whom_the_assignment_does_not_name() -> None:
+    """NOT_ASSIGNED and UNKNOWN_TASK, a task at a time."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    refused = bench.claim(b, "t", "nothing").answer.refused
+    assert [(r.task, r.error) for r in refused] == [("t", "NOT_ASSIGNED"), ("nothing", "UNKNOWN_TASK")]
+    assert bench.owner("t") == (a, 1, "STARTING")
+
+
+def test_a_task_moves_in_one_round() -> None:
+    """The new owner's claim waits for the release and is granted by it; what stays is not touched."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": b})
+    waiting = bench.claim(b, "t", wait_ms=3000)
+    assert waiting.waits
+    assert bench.release(a, t=1) == {"t": "NONE"}
+    assert [(g.task, g.token) for g in waiting.answer.granted] == [("t", 2)]
+    assert bench.owner("u") == (b, 1, "STARTING")
+
+
+def test_what_is_free_is_granted_at_once_beside_what_is_not() -> None:
+    """Only a claim of which nothing can be granted waits."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": b})
+    answer = bench.claim(b, "t", "u", wait_ms=3000).answer
+    assert [g.task for g in answer.granted] == ["u"]
+    assert [(p.task, p.owner) for p in answer.pending] == [("t", a)]
+
+
+def test_a_claim_of_what_is_owned_leaves_a_waiting_claim_alone() -> None:
+    """A worker looks after its own tasks while it waits for another."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": b})
+    waiting = bench.claim(b, "t", wait_ms=3000)
+    assert [g.task for g in bench.claim(b, "u").answer.granted] == ["u"]
+    assert waiting.waits
+    bench.release(a, t=1)
+    assert [g.task for g in waiting.answer.granted] == ["t"]
+
+
+def test_a_claim_waits_no_longer_than_it_said() -> None:
+    """Then it is told what is pending."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": a})
+    waiting = bench.claim(b, "t", wait_ms=500)
+    bench.pass_time(499)
+    assert waiting.waits
+    bench.pass_time(1)
+    assert [p.task for p in waiting.answer.pending] == ["t"]
+
+
+def test_an_owner_that_does_not_let_go_is_fenced_after_its_rebalance_timeout() -> None:
+    """Counted from the first assignment that took the task away, not from a later one."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": a})
+    for _ in range(6):
+        bench.pass_time(9_000)
+        bench.heartbeat(a)
+        bench.heartbeat(b)
+    bench.redeal([a, b], {"t": b, "u": a})
+    bench.pass_time(3_000)
+    bench.heartbeat(a)
+    held = bench.heartbeat(a, wait_ms=60_000)
+    waiting = bench.claim(b, "t", wait_ms=60_000)
+    bench.pass_time(2_999)
+    assert waiting.waits
+    bench.pass_time(1)
+    assert [g.token for g in waiting.answer.granted] == [2]
+    assert held.error == "NONE"
+    assert bench.report(a, "t", 1) == "STALE_TOKEN"
+    assert bench.release(a, t=1) == {"t": "STALE_TOKEN"}
+
+
+def test_a_rebalance_answers_waiting_claims() -> None:
+    """REBALANCE_IN_PROGRESS, and no claim is served until the next assignment."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": a})
+    waiting = bench.claim(b, "t", wait_ms=3000)
+    bench.join(kind="sparkherd")
+    assert waiting.error == "REBALANCE_IN_PROGRESS"
+    assert bench.claim(b, "t").error == "REBALANCE_IN_PROGRESS"
+    assert bench.release(a, t=1) == {"t": "NONE"}
+
+
+@pytest.mark.parametrize("way", ["leave", "silence"])
+def test_the_tasks_of_a_lost_member_are_free_at_once(way: str) -> None:
+    """Leaving and expiry alike; the one who takes over has a higher token."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    assert bench.report(b, "u", 1) == "NONE"
+    if way == "leave":
+        bench.leave((b, None))
+    else:
+        bench.pass_time(5_000)
+        bench.heartbeat(a)
+        bench.pass_time(5_000)
+    assert bench.owner("u") == (None, 1, "UNASSIGNED")
+    bench.redeal([a], {"t": a, "u": a})
+    assert [g.token for g in bench.claim(a, "u").answer.granted] == [2]
+
+
+def test_a_returning_static_worker_claims_its_tasks_with_higher_tokens() -> None:
+    """The old process may still be writing: its token is stale."""
+    bench = Bench()
+    bench.create("t")
+    old = bench.join(instance_id="s", kind="sparkherd")
+    bench.pass_time()
+    old_id = old.answer.member_id
+    bench.deal([old_id], {"t": old_id})
+    bench.claim(old_id, "t")
+    new = bench.join(instance_id="s", kind="sparkherd").answer.member_id
+    assert [g.token for g in bench.claim(new, "t").answer.granted] == [2]
+
+
+def test_a_member_that_rejoins_as_the_owner_of_none_owns_none() -> None:
+    """PROTOCOL.md §7: it lost its generation and stopped everything without releasing it."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.join(a, kind="sparkherd", metadata={"owned": {}, "x": 1})
+    bench.join(b, kind="sparkherd", metadata={"owned": {"u": 1}})
+    assert bench.owner("t")[0] is None
+    assert bench.owner("u")[0] == b
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"tasks": ["t", "no"]}, "'no' is no task"),
+        ({"tasks": ["t", "t"]}, "'t' is given twice"),
+        ([], "object"),
+    ],
+)
+def test_a_faulty_assignment_is_refused_and_a_better_one_awaited(given: object, fault: str) -> None:
+    """INVALID_ASSIGNMENT lists the faults; the group stays in AwaitingSync."""
+    bench = Bench()
+    bench.create("t")
+    [worker] = bench.worker_group(1)
+    refusal = bench.sync(worker, given={worker: given}).answer
+    assert (refusal.code.name, bench.state) == ("INVALID_ASSIGNMENT", "AwaitingSync")
+    assert fault in refusal.message
+    bench.deal([worker], {"t": worker})
+
+
+def test_a_task_deleted_while_the_leader_was_thinking_is_no_fault_of_its() -> None:
+    """It was offered, so it may be named."""
+    bench = Bench()
+    bench.create("t", "u")
+    [worker] = bench.worker_group(1)
+    bench.ask(DeleteTask(task="u"))
+    bench.deal([worker], {"t": worker, "u": worker})
+    assert [r.error for r in bench.claim(worker, "u").answer.refused] == ["UNKNOWN_TASK"]
+
+
+def test_a_report_sets_the_state_and_an_old_one_changes_nothing() -> None:
+    """Batch and metrics are shown, the cause of a failure too."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    assert bench.report(worker, "t", 1, batch_id=7, metrics={"rows": 3}) == "NONE"
+    assert bench.report(worker, "t", 0, TaskState.FAILED, cause="zombie") == "STALE_TOKEN"
+    status = bench.ask(GetTaskStatus(task="t")).answer
+    assert (status.state, status.batch_id, status.metrics, status.cause) == ("RUNNING", 7, {"rows": 3}, None)
+    assert bench.report(worker, "t", 1, TaskState.FAILED, cause="no such path") == "NONE"
+    status = bench.ask(GetTaskStatus(task="t")).answer
+    assert (status.state, status.owner, status.cause) == ("FAILED", worker, "no such path")
+
+
+def test_a_stopped_task_belongs_to_nobody_and_is_not_offered() -> None:
+    """Its owner is woken, sees the target with its claim, and reports; resuming places it again."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=bench.group.header.tasks_revision)
+    bench.ask(SetTarget(task="t", target=Target.STOPPED))
+    assert held.answer.tasks_revision == 2
+    assert bench.claim(worker, "t").answer.granted[0].target == "STOPPED"
+    bench.report(worker, "t", 1, TaskState.STOPPED)
+    assert bench.owner("t") == (None, 1, "STOPPED")
+    bench.pass_time(1000)
+    offered = bench.join(worker, kind="sparkherd", metadata=1).answer.tasks
+    assert offered == ()
+    bench.deal([worker], {})
+    bench.ask(SetTarget(task="t", target=Target.RUNNING))
+    assert bench.owner("t")[2] == "UNASSIGNED"
+    bench.pass_time(1000)
+    assert [t.task for t in bench.join(worker, kind="sparkherd").answer.tasks] == ["t"]
+
+
+def test_pausing_wakes_the_owner_and_does_not_rebalance() -> None:
+    """A paused task stays assigned and owned."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=1)
+    bench.ask(SetTarget(task="t", target=Target.PAUSED))
+    assert held.answer.tasks_revision == 2
+    bench.pass_time(2000)
+    assert bench.state == "Stable"
+    assert bench.claim(worker, "t").answer.granted[0].target == "PAUSED"
+    bench.report(worker, "t", 1, TaskState.PAUSED)
+    assert bench.owner("t") == (worker, 1, "PAUSED")
+
+
+def test_no_wake_up_is_lost_between_two_heartbeats() -> None:
+    """A heartbeat behind a change of an own task is answered at once, of another's it is held."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.ask(RestartTask(task="t"))
+    assert bench.heartbeat(a, wait_ms=3000, tasks_revision=2).answer.tasks_revision == 3
+    assert bench.heartbeat(b, wait_ms=3000, tasks_revision=2).waits
+    assert bench.claim(a, "t").answer.granted[0].restart_count == 1
+
+
+def test_a_completed_task_is_nobodys_until_it_is_restarted() -> None:
+    """COMPLETED is not offered to the assignor; a restart has it placed again."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    bench.report(worker, "t", 1, TaskState.COMPLETED, batch_id=4)
+    assert bench.owner("t") == (None, 1, "COMPLETED")
+    assert [r.error for r in bench.claim(worker, "t").answer.refused] == ["NOT_ASSIGNED"]
+    bench.pass_time(2000)
+    assert bench.state == "Stable"
+    bench.ask(RestartTask(task="t"))
+    bench.pass_time(1000)
+    assert (bench.state, bench.owner("t")[2]) == ("PreparingRebalance", "UNASSIGNED")
+
+
+def test_a_burst_of_new_tasks_makes_one_rebalance() -> None:
+    """Gathered while they keep coming, for a second at most."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    for number in range(500):
+        bench.create(f"n{number}")
+        bench.pass_time(1)
+    assert bench.state == "Stable"
+    bench.pass_time(50)
+    assert bench.state == "PreparingRebalance"
+    assert len(bench.join(worker, kind="sparkherd").answer.tasks) == 501
+
+
+def test_gathering_ends_after_a_second_at_the_latest() -> None:
+    """A trickle of changes does not put the rebalance off for ever."""
+    bench = Bench()
+    bench.herd(1, "t")
+    for number in range(25):
+        bench.create(f"n{number}")
+        bench.pass_time(40)
+    assert bench.state == "PreparingRebalance"
+
+
+def test_putting_the_same_definition_changes_nothing() -> None:
+    """An idempotent upsert; another one counts the version up and wakes the owner."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    same = bench.ask(PutTask(task="t", definition=definition())).answer
+    assert (same.created, same.view.definition_version) == (False, 1)
+    held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=1)
+    other = bench.ask(PutTask(task="t", definition=definition(x=1))).answer
+    assert (other.view.definition_version, held.error) == (2, "NONE")
+    bench.pass_time(2000)
+    assert bench.state == "Stable"
+    bench.ask(PutTask(task="t", definition=definition(weight=2.0, x=1)))
+    bench.pass_time(1000)
+    assert bench.state == "PreparingRebalance"
+
+
+def test_tokens_outlive_task_and_group() -> None:
+    """A name used again goes on counting, also after a crash."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    bench.ask(DeleteTask(task="t"))
+    bench.leave((worker, None))
+    assert bench.ask(DeleteGroup()).error == "NONE"
+    assert bench.state == "Dead"
+    bench.coordinator.bury("g")
+    bench.crash()
+    [worker] = bench.herd(1, "t")
+    assert bench.owner("t")[1] == 2
+    assert bench.group.generation == 1
+
+
+def test_a_crash_leaves_owners_tokens_and_targets_as_they_were() -> None:
+    """A member in Stable notices nothing."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.crash()
+    assert bench.heartbeat(a).error == "NONE"
+    assert bench.claim(b, "u").answer.granted[0].token == 1
+    assert bench.owner("t") == (a, 1, "STARTING")
+
+
+def test_a_crash_in_the_gathering_window_still_rebalances() -> None:
+    """The added task is not forgotten."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    bench.create("u")
+    bench.crash()
+    assert bench.heartbeat(worker).error == "REBALANCE_IN_PROGRESS"
+    joined = bench.join(worker, kind="sparkherd")
+    assert [t.task for t in joined.answer.tasks] == ["t", "u"]
+
+
+def test_a_crash_between_join_and_sync_takes_the_rebalance_up_again() -> None:
+    """No generation is issued twice: those who heard of it go on from it."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], dealt([a, b], ("t", "u")))
+    bench.join(a, kind="sparkherd", metadata=2)
+    bench.join(b, kind="sparkherd", metadata={"owned": {"u": 1}})
+    generation = bench.group.generation
+    bench.crash()
+    assert bench.sync(a, generation).error == "REBALANCE_IN_PROGRESS"
+    bench.join(a, kind="sparkherd", metadata=3)
+    assert bench.join(b, kind="sparkherd", metadata=4).answer.generation_id == generation + 1

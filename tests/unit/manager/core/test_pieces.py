@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manager.core import table
+from manager.core.group import Group
+from manager.core.parked import AnsweredTwiceError, Parked
+from manager.core.timers import Timers
+from manager.settings import GroupSettings
+from protocol.states import GroupState
+
+LEGAL = {
+    (GroupState.EMPTY, GroupState.PREPARING_REBALANCE),
+    (GroupState.STABLE, GroupState.PREPARING_REBALANCE),
+    (GroupState.AWAITING_SYNC, GroupState.PREPARING_REBALANCE),
+    (GroupState.PREPARING_REBALANCE, GroupState.AWAITING_SYNC),
+    (GroupState.PREPARING_REBALANCE, GroupState.EMPTY),
+    (GroupState.AWAITING_SYNC, GroupState.STABLE),
+} | {(state, GroupState.DEAD) for state in GroupState}
+
+
+def test_the_table_has_the_contracts_moves_and_no_other() -> None:
+    """PROTOCOL.md §4, States."""
+    assert {(source, target) for _, sources, target in table.MOVES for source in sources} == LEGAL
+
+
+@pytest.mark.parametrize("state", GroupState)
+@pytest.mark.parametrize("trigger", [move[0] for move in table.MOVES])
+def test_an_illegal_move_raises_tells_the_story_and_changes_nothing(state: GroupState, trigger: str) -> None:
+    """Every state against every trigger."""
+    group = Group("g", GroupSettings())
+    group.state = state
+    group.note("something happened")
+    [(sources, target)] = [(s, t) for name, s, t in table.MOVES if name == trigger]
+    if state in sources:
+        table.move(group, trigger)
+        assert group.state is target
+    else:
+        with pytest.raises(table.IllegalMoveError, match="something happened"):
+            table.move(group, trigger)
+        assert group.state is state
+
+
+def test_a_second_answer_raises() -> None:
+    """Exactly once."""
+    parked = Parked()
+    parked.settle()
+    with pytest.raises(AnsweredTwiceError):
+        parked.settle()
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("set"), st.integers(0, 4), st.integers(0, 30)),
+            st.tuples(st.just("cancel"), st.integers(0, 4), st.just(0)),
+            st.tuples(st.just("pass"), st.integers(0, 9), st.just(0)),
+        )
+    )
+)
+def test_timers_do_what_a_plain_dictionary_of_deadlines_would(steps: list[tuple[str, int, int]]) -> None:
+    """Set, move, cancel, fire, against the obvious model; the next deadline is never late."""
+    timers: Timers[int] = Timers()
+    model: dict[int, int] = {}
+    now = 0
+    for what, number, deadline in steps:
+        if what == "set":
+            timers.set(number, deadline)
+            model[number] = deadline
+        elif what == "cancel":
+            timers.cancel(number)
+            model.pop(number, None)
+        else:
+            now += number
+            fired = set()
+            while (key := timers.pop_due(now)) is not None:
+                fired.add(key)
+            assert fired == {key for key, at in model.items() if at <= now}
+            model = {key: at for key, at in model.items() if at > now}
+        following = timers.next_deadline()
+        assert not model or (following is not None and following <= min(model.values()))
+        assert all((key in timers) == (key in model) for key in range(5))
+
+
+def test_moving_a_deadline_later_allocates_nothing_in_the_heap() -> None:
+    """A heartbeat is a dictionary write."""
+    timers: Timers[str] = Timers()
+    for deadline in range(1000):
+        timers.set("session", deadline)
+    assert len(timers._heap) == 1
