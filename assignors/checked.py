@@ -45,11 +45,12 @@ def _faults_of(member_id: str, names: object, runnable: Collection[str], given: 
         yield Fault("MALFORMED", f"what {member_id} is given is no list but of type {type(names).__name__}")
         return
     for name in names:
-        if name not in runnable:
+        if not isinstance(name, str) or name not in runnable:
             yield Fault("UNKNOWN_TASK", f"{member_id} is given {name}, which is not to be assigned")
         elif name in given:
             yield Fault("TASK_TWICE", f"{member_id} is given {name}, which is given away already")
-        given.add(name)
+        else:
+            given.add(name)
 
 
 def why_unassigned(
