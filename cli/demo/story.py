@@ -93,9 +93,9 @@ class Story:
 
     def add_one(self) -> Scaling:
         """Start another worker; wait until it runs what it was given."""
+        before = self._until(lambda now: now.stable)
         self._herd.start_worker(NEW_WORKER)
         self._view.say(f"{NEW_WORKER} starts")
-        before = self._until(lambda now: NEW_WORKER in now.workers)
         after = self._until(_arrived)
         moved = [name for name in after.tasks if _moved_to_new(before, after, name)]
         untouched, disturbed = _compare(before, after, set(after.tasks) - set(moved))
