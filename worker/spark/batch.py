@@ -34,8 +34,8 @@ class Gate:
         self._may_write = may_write
         self._lock = threading.Condition()
         self._inside = False
-        self._closed = False
-        self._cut = False
+        self._closed = threading.Event()
+        self._cut = threading.Event()
 
     def enter(self) -> None:
         """A batch begins.
@@ -44,7 +44,7 @@ class Gate:
             BatchRefusedError: a stop was asked for, or the worker may not write any more.
         """
         with self._lock:
-            if self._closed:
+            if self._closed.is_set():
                 raise BatchRefusedError("the query is being stopped")
             if not self._may_write():
                 self.cause = "the worker has lost its lease, so it may not write"
@@ -68,18 +68,18 @@ class Gate:
         Raises:
             BatchRefusedError: the batch is being cut short.
         """
-        if self._cut:
+        if self._cut.is_set():
             raise BatchRefusedError("the batch was cut short: the query is being stopped")
 
     def close(self, timeout_s: float) -> bool:
         """Let no batch in any more; wait up to `timeout_s` seconds for the one inside; whether it left."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
             return self._lock.wait_for(lambda: not self._inside, timeout_s)
 
     def cut(self) -> None:
         """Make the batch inside fail at its next step."""
-        self._cut = True
+        self._cut.set()
 
 
 def guard(gate: Gate, function: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, int], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ _SETTLE_POLL_S = 0.02
 
 
 class SparkQuery:
-    """A query and its end. `poll` belongs to the monitor's thread, everything async to the event loop."""
+    """A query and its end. `poll` is for any thread, everything async for the event loop."""
 
     def __init__(
         self, spec: QuerySpec, launched: Launched, loop: asyncio.AbstractEventLoop, pool: Pool
@@ -38,6 +39,7 @@ class SparkQuery:
         self._gate = launched.gate
         self._outlet = launched.outlet
         self._tally = Tally()
+        self._observing = threading.Lock()
         self._stopping = False
         self._loop = loop
         self._pool = pool
@@ -62,7 +64,8 @@ class SparkQuery:
     def poll(self) -> bool:
         """Take in the news; whether the query is over. Blocks for some calls to the JVM."""
         active = self._java.isActive()
-        self._observe()
+        with self._observing:
+            self._observe()
         if active or not self._has_terminated():
             return False
         self.finish(self._how_it_ended())

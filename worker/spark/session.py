@@ -91,9 +91,10 @@ def _spark_conf(settings: SparkSettings, log_file: str) -> SparkConf:
 
 
 def _quieten_pyspark() -> None:
-    """What PySpark says of its own about pandas and failed analyses: neither is for the worker's log."""
+    """What PySpark says of pandas, and of failures that become causes of tasks, is not for the worker's log."""
     warnings.filterwarnings(
         "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
     )
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)

@@ -1,0 +1,245 @@
+"""One JVM for nearly all tests: a real executor, real files, a real SQLite database."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import sqlite3
+import sys
+import threading
+import types
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from protocol.definition import parse_definition
+from worker.executor import QuerySpec
+from worker.spark import jvm as jvm_module
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import SparkSession
+
+    from worker.spark.query import SparkQuery
+
+TIMEOUT_S = 60
+SCHEMA = "id LONG, carrier STRING, delay DOUBLE"
+_numbers = itertools.count()
+
+Start = Callable[..., Awaitable["SparkQuery"]]
+
+
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+    """Every test here needs the JVM, and shares the event loop that the executor lives in."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.function):
+                item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+class Lease:
+    """The worker's lease on itself, in the hands of a test."""
+
+    holds = True
+
+    def __call__(self) -> bool:
+        return self.holds
+
+
+class Flights:
+    """A folder of small JSON files, and what is in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ids: list[int] = []
+        folder.mkdir()
+
+    def add(self, files: int = 1, rows: int = 10) -> None:
+        """Put more files there, in order; each appears whole."""
+        for _ in range(files):
+            ids = range(len(self.ids), len(self.ids) + rows)
+            lines = [{"id": n, "carrier": ("UA", "AA", "B6")[n % 3], "delay": n / 2} for n in ids]
+            hidden = self.folder / ".new"
+            hidden.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            self._age(hidden)
+            hidden.rename(self.folder / f"{len(self.ids):06}.json")
+            self.ids += ids
+
+    def _age(self, file: Path) -> None:
+        """Spark takes files by the time they were changed; a millisecond is enough for several of them."""
+        at = 1_400_000_000 + len(self.ids)
+        os.utime(file, (at, at))
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """One file a batch."""
+        options = {"path": str(self.folder), "maxFilesPerTrigger": 1}
+        return {"format": "json", "schema": SCHEMA, "options": options}
+
+
+class Database:
+    """The SQLite file that sinks write to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def sink(self, table: str = "flights", **options: Any) -> dict[str, Any]:
+        """A definition's sink into one of its tables."""
+        return {"format": "sql", "options": {"url": f"sqlite:///{self.path}", "table": table, **options}}
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def ids(self) -> list[int]:
+        """All ids in the table `flights`, twice what is there twice."""
+        return [row[0] for row in self.query("SELECT id FROM flights ORDER BY id")]
+
+
+@pytest.fixture(scope="session")
+def lease() -> Lease:
+    return Lease()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def executor(lease: Lease, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SparkExecutor]:
+    """The one executor; its entry points are those of the module `tested`."""
+    root = str(tmp_path_factory.mktemp("checkpoints"))
+    settings = SparkSettings(app_name="tests", checkpoint_root=root, allow_entrypoint=("tested", "absent"))
+    executor = SparkExecutor(settings, lease)
+    await executor.open()
+    yield executor
+    await executor.close()
+
+
+@pytest.fixture(scope="session")
+def spark(executor: SparkExecutor) -> SparkSession:
+    """The session of that executor."""
+    assert executor._session is not None
+    return executor._session.spark
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> Flights:
+    return Flights(tmp_path / "in")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    return Database(tmp_path / "out.db")
+
+
+@pytest.fixture
+def spec() -> Callable[..., QuerySpec]:
+    """Specs of a group that no other test has, so neither its checkpoints."""
+    group = f"g{next(_numbers)}"
+
+    def make(task: str, token: int, **definition: Any) -> QuerySpec:
+        return QuerySpec(group, task, token, parse_definition(json.dumps(definition).encode()))
+
+    return make
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def start(
+    executor: SparkExecutor, lease: Lease, spec: Callable[..., QuerySpec]
+) -> AsyncIterator[Start]:
+    """Starts a query; the test's end stops it."""
+    started = []
+
+    async def run(task: str = "t", token: int = 1, **definition: Any) -> SparkQuery:
+        query = await executor.start(spec(task, token, **definition))
+        started.append(query)
+        return query
+
+    yield run
+    lease.holds = True
+    await asyncio.gather(*(query.stop(0) for query in started))
+
+
+@pytest.fixture
+def entrypoint(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], str]:
+    """Makes a function of the test an entry point that the executor allows."""
+
+    def publish(function: Callable[..., Any]) -> str:
+        module = types.ModuleType("tested")
+        module.run = function  # type: ignore[attr-defined]  # what a module is made of
+        monkeypatch.setitem(sys.modules, "tested", module)
+        return "tested:run"
+
+    return publish
+
+
+class Stage:
+    """A named point in a batch: the test waits until it is reached, and lets it go on."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.go_on = threading.Event()
+
+    def pause(self) -> None:
+        """Called by what runs in the batch."""
+        self.reached.set()
+        assert self.go_on.wait(TIMEOUT_S)
+
+    async def until_reached(self) -> None:
+        """Called by the test."""
+        assert await asyncio.to_thread(self.reached.wait, TIMEOUT_S)
+
+
+@pytest.fixture
+def stage() -> AsyncIterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.go_on.set()
+
+
+class JvmLog:
+    """What the JVM has said since the test began."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.lines: list[str] = []
+        self._spark = spark
+        self._arrived = threading.Event()
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
+        if "end of test" in line:
+            self._arrived.set()
+
+    def all(self) -> str:
+        """Everything up to now: a line of our own at its end says that nothing is on its way."""
+        logs: Any = self._spark._jvm
+        logs.org.apache.logging.log4j.LogManager.getLogger("test").warn("end of test")
+        assert self._arrived.wait(TIMEOUT_S)
+        return "\n".join(self.lines[:-1])
+
+
+@pytest.fixture
+def jvm_log(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> JvmLog:
+    log = JvmLog(spark)
+    monkeypatch.setattr(jvm_module, "_tell", log.tell)
+    return log
+
+
+async def catch_up(query: SparkQuery) -> None:
+    """Wait until the query has done all there is, and has seen that it has."""
+    await asyncio.to_thread(query._handle.processAllAvailable)
+    await asyncio.to_thread(query.poll)
+
+
+@pytest.fixture(name="catch_up")
+def _catch_up() -> Callable[[SparkQuery], Awaitable[None]]:
+    return catch_up

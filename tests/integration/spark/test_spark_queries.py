@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from worker.executor import Ended
+from worker.spark.query import SparkQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from worker.spark.executor import SparkExecutor
+
+ONCE = {"available_now": True}
+DELAYS = "SELECT carrier, COUNT(*) AS flights, MAX(delay) AS worst FROM source GROUP BY carrier"
+
+
+async def test_a_declared_task_from_source_to_sink(
+    start: Any, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """Rows go through the SQL into the table, batch by batch; progress has the figures."""
+    flights.add(files=3)
+    query = await start(
+        source=flights.source, sql="SELECT id, delay FROM source WHERE id <> 7", sink=database.sink()
+    )
+    await catch_up(query)
+    assert database.ids() == [n for n in flights.ids if n != 7]
+    told = query.progress()
+    assert told.batch_id == 2
+    assert told.metrics["rows"] == 10
+    assert told.metrics["total_rows"] == 29  # Spark's JSON reader drops the filtered row itself
+    assert told.metrics["sink_rows"] == 29
+    assert told.metrics["batch_ms"] > 0
+    await query.stop(30)
+    assert await query.ended() == Ended()
+
+
+async def test_the_next_owner_goes_on_where_the_last_one_stopped(
+    start: Any, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """From the checkpoint, under a higher token: no row lost, none twice; the sink's total goes on."""
+    flights.add(files=2)
+    first = await start(token=1, source=flights.source, sink=database.sink())
+    await catch_up(first)
+    await first.stop(30)
+    flights.add(files=2)
+    second = await start(token=2, source=flights.source, sink=database.sink())
+    await catch_up(second)
+    assert database.ids() == flights.ids
+    assert second.progress().batch_id == 3
+    assert second.progress().metrics["total_rows"] == 20
+    assert second.progress().metrics["sink_rows"] == 40
+
+
+async def test_views_of_one_name_do_not_meet(start: Any, flights: Any, database: Any, tmp_path: Path) -> None:
+    """Two tasks in one worker each have a view `source`, and settings of their own."""
+    other = type(flights)(tmp_path / "other")
+    flights.add(rows=3)
+    other.add(rows=5)
+    sql = "SELECT id, current_timezone() AS zone FROM source"
+    one, two = await asyncio.gather(
+        start("one", source=flights.source, sql=sql, sink=database.sink("one"), trigger=ONCE),
+        start(
+            "two",
+            source=other.source,
+            sql=sql,
+            sink=database.sink("two"),
+            trigger=ONCE,
+            spark_conf={"spark.sql.session.timeZone": "Asia/Tokyo"},
+        ),
+    )
+    assert [await one.ended(), await two.ended()] == [Ended(), Ended()]
+    assert database.query("SELECT COUNT(*), MIN(zone) FROM one") == [(3, "UTC")]
+    assert database.query("SELECT COUNT(*), MIN(zone) FROM two") == [(5, "Asia/Tokyo")]
+
+
+async def test_a_bounded_query_comes_to_its_end(start: Any, flights: Any, database: Any) -> None:
+    """`available_now` ends without a cause, its last batch known; a second run has nothing to do."""
+    flights.add(files=3)
+    query = await start(source=flights.source, sink=database.sink(), trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert query.progress().batch_id == 2
+    assert database.ids() == flights.ids
+    await query.stop(30)
+    again = await start(token=2, source=flights.source, sink=database.sink(), trigger=ONCE)
+    assert await again.ended() == Ended()
+    assert database.ids() == flights.ids
+
+
+async def test_sinks_of_spark_s_own(start: Any, flights: Any, tmp_path: Path) -> None:
+    """Their options are passed on; there is no fence and none is asked for."""
+    flights.add(files=2)
+    options = {"path": str(tmp_path / "out"), "compression": "gzip"}
+    query = await start(source=flights.source, sink={"format": "json", "options": options}, trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert len(list((tmp_path / "out").glob("*.json.gz"))) == 2
+
+
+async def test_a_trigger_with_an_interval(start: Any, flights: Any, database: Any, catch_up: Any) -> None:
+    """`processing_time` reaches Spark; a query between two batches stops at once."""
+    flights.add()
+    trigger = {"processing_time": "1 hour"}
+    query = await start(source=flights.source, sink=database.sink(), trigger=trigger)
+    await catch_up(query)
+    assert query._java.streamingQuery().trigger().toString() == "ProcessingTimeTrigger(3600000)"
+    await query.stop(30)
+    assert await query.ended() == Ended()
+
+
+async def test_upserts_of_an_aggregate(start: Any, flights: Any, database: Any, catch_up: Any) -> None:
+    """Output mode update with mode upsert keeps one row a key, the newest."""
+    flights.add(files=3)
+    sink = database.sink("delays", mode="upsert", key=["carrier"])
+    query = await start(source=flights.source, sql=DELAYS, sink=sink, output_mode="update")
+    await catch_up(query)
+    assert database.query("SELECT * FROM delays ORDER BY carrier") == [
+        ("AA", 10, 14.0),
+        ("B6", 10, 14.5),
+        ("UA", 10, 13.5),
+    ]
+
+
+async def test_a_watermark_s_batches_without_data_are_no_gap(
+    start: Any, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """Spark runs batches of its own to close windows; they count in the order like all others."""
+    flights.add(files=3)
+    sql = (
+        "SELECT window.end AS at, COUNT(*) AS n FROM "
+        "(SELECT timestamp_seconds(id) AS ts FROM source) WATERMARK ts DELAY OF INTERVAL 1 SECOND "
+        "GROUP BY window(ts, '5 seconds')"
+    )
+    query = await start(source=flights.source, sql=sql, sink=database.sink("windows"))
+    await catch_up(query)
+    flights.add()
+    await catch_up(query)
+    counts = dict(database.query("SELECT at, n FROM windows"))
+    assert set(counts.values()) == {5}
+    assert len(counts) == 7
+    assert query.progress().batch_id > 3
+
+
+async def test_an_entry_point_has_its_task_at_hand(
+    start: Any, flights: Any, database: Any, entrypoint: Any, catch_up: Any
+) -> None:
+    """Session, options, names, token and checkpoint; the context's sink is the fenced one."""
+    flights.add(files=2)
+    seen: dict[str, Any] = {}
+
+    def run(context: Any) -> Any:
+        seen.update(group=context.group, task=context.task, token=context.token, options=context.options)
+        seen["checkpoint"] = context.checkpoint
+        frame = context.spark.readStream.schema("id LONG").json(context.options["path"])
+        return context.sink(frame, **context.options["to"])
+
+    options = {"path": str(flights.folder), "to": database.sink()["options"]}
+    query = await start("mine", 5, entrypoint=entrypoint(run), options=options)
+    await catch_up(query)
+    assert database.ids() == flights.ids
+    assert database.query("SELECT token, row_count FROM sparkherd_fence") == [(5, 20)]
+    assert seen["options"] == options
+    assert (seen["task"], seen["token"]) == ("mine", 5)
+    assert seen["checkpoint"].endswith(f"/{seen['group']}/mine")
+
+
+async def test_an_entry_point_may_leave_the_sink_to_the_definition(
+    start: Any, flights: Any, database: Any, entrypoint: Any
+) -> None:
+    """`context.sink(frame)` is the definition's sink, with its output mode; the trigger is set too."""
+    flights.add(files=2)
+
+    def run(context: Any) -> Any:
+        frame = context.spark.readStream.schema("carrier STRING").json(str(flights.folder))
+        return context.sink(frame.groupBy("carrier").count())
+
+    sink = database.sink("counts", mode="upsert", key=["carrier"])
+    query = await start(entrypoint=entrypoint(run), sink=sink, output_mode="update", trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert dict(database.query("SELECT * FROM counts")) == {"UA": 7, "AA": 7, "B6": 6}
+
+
+async def test_a_function_a_batch_runs_in_the_task_s_pool(
+    start: Any, flights: Any, entrypoint: Any, catch_up: Any
+) -> None:
+    """`context.foreach_batch` hands over every batch; its jobs run in the FAIR pool named after the task."""
+    flights.add(files=2)
+    seen = []
+
+    def run(context: Any) -> Any:
+        def take(batch: Any, batch_id: int) -> None:
+            pool = batch.sparkSession.sparkContext.getLocalProperty("spark.scheduler.pool")
+            seen.append((batch_id, batch.count(), pool))
+
+        source = context.spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1)
+        return context.foreach_batch(source.json(str(flights.folder)), take)
+
+    query = await start("pooled", entrypoint=entrypoint(run))
+    await catch_up(query)
+    assert seen == [(0, 10, "pooled"), (1, 10, "pooled")]
+
+
+async def test_a_start_nobody_waits_for_any_more(
+    *,
+    executor: SparkExecutor,
+    spec: Callable[..., Any],
+    flights: Any,
+    entrypoint: Any,
+    stage: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A start that is given up half-way leaves no query behind."""
+    stopped: asyncio.Future[SparkQuery] = asyncio.get_running_loop().create_future()
+    stop = SparkQuery.stop
+
+    async def noted_stop(self: SparkQuery, timeout_s: float) -> None:
+        await stop(self, timeout_s)
+        stopped.set_result(self)
+
+    def run(context: Any) -> Any:
+        stage.pause()
+        return context.spark.readStream.schema("id LONG").json(str(flights.folder)).writeStream.format("noop")
+
+    monkeypatch.setattr(SparkQuery, "stop", noted_stop)
+    starting = asyncio.create_task(executor.start(spec("t", 1, entrypoint=entrypoint(run))))
+    await stage.until_reached()
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    stage.go_on.set()
+    query = await stopped
+    assert not query._handle.isActive

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from worker.executor import Ended
+from worker.spark import writer
+from worker.spark.rows import SparkBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from worker.sinks.base import Rows
+
+SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM source"
+
+
+@pytest.fixture
+def hold_batch(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes one batch of the SQL sink pause when its first rows are there."""
+
+    def hold(batch_id: int) -> None:
+        class HeldBatch(SparkBatch):
+            def chunks(self, size: int) -> Iterator[Rows]:
+                for rows in super().chunks(size):
+                    if self.batch_id == batch_id and not stage.go_on.is_set():
+                        stage.pause()
+                    yield rows
+
+        monkeypatch.setattr(writer, "SparkBatch", HeldBatch)
+
+    return hold
+
+
+async def test_a_stop_lets_the_batch_in_flight_finish(
+    *, start: Any, flights: Any, database: Any, stage: Any, hold_batch: Any, jvm_log: Any
+) -> None:
+    """The batch is written and committed, the next one never begins, and the log has no word of it."""
+    flights.add(files=5)
+    hold_batch(1)
+    query = await start(source=flights.source, sink=database.sink())
+    await stage.until_reached()
+    stopping = asyncio.create_task(query.stop(30))
+    await asyncio.to_thread(query._gate._closed.wait)
+    stage.go_on.set()
+    await stopping
+    assert await query.ended() == Ended()
+    assert database.ids() == flights.ids[:20]
+    assert query._handle.lastProgress["batchId"] == 1
+    assert not query._handle.isActive
+    said = jvm_log.all()
+    assert "StackOverflowError" not in said
+    assert "ERROR" not in said
+
+
+async def test_a_batch_that_takes_too_long_is_cut(
+    *, start: Any, flights: Any, database: Any, stage: Any, hold_batch: Any, jvm_log: Any, catch_up: Any
+) -> None:
+    """Nothing of it is written, the stop is a clean one all the same, and the next owner does it anew."""
+    flights.add(files=3)
+    hold_batch(1)
+    query = await start(source=flights.source, sink=database.sink())
+    await stage.until_reached()
+    stopping = asyncio.create_task(query.stop(0))
+    await asyncio.to_thread(query._gate._cut.wait)
+    stage.go_on.set()
+    await stopping
+    assert await query.ended() == Ended()
+    assert database.ids() == flights.ids[:10]
+    assert "StackOverflowError" not in jvm_log.all()
+    successor = await start(token=2, source=flights.source, sink=database.sink())
+    await catch_up(successor)
+    assert database.ids() == flights.ids
+
+
+async def test_a_running_job_is_cancelled(
+    *, start: Any, flights: Any, database: Any, stage: Any, jvm_log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop without patience does not wait for Spark's own work, and no traceback overflows a stack."""
+
+    class NotedBatch(SparkBatch):
+        def chunks(self, size: int) -> Iterator[Rows]:
+            stage.reached.set()
+            return super().chunks(size)
+
+    monkeypatch.setattr(writer, "SparkBatch", NotedBatch)
+    flights.add()
+    query = await start(source=flights.source, sql=SLOW, sink=database.sink())
+    await stage.until_reached()
+    async with asyncio.timeout(9):
+        await query.stop(0)
+    assert await query.ended() == Ended()
+    assert database.ids() == []
+    assert "StackOverflowError" not in jvm_log.all()
+
+
+async def test_spark_s_own_sinks_are_let_finish_too(start: Any, flights: Any, tmp_path: Any) -> None:
+    """No gate stands before them: Spark's own state tells when the batch in flight is done."""
+    flights.add(files=2)
+    sink = {"format": "json", "options": {"path": str(tmp_path / "out")}}
+    sql = "SELECT id, reflect('java.lang.Thread', 'sleep', 10L) AS never FROM source"
+    query = await start(source=flights.source, sql=sql, sink=sink)
+    await query.stop(30)
+    done = query._java.lastProgress()
+    files = list((tmp_path / "out").glob("*.json"))
+    assert len(files) == (0 if done is None else done.batchId() + 1)
+
+
+async def test_stopping_twice_and_stopping_what_is_over(start: Any, flights: Any, database: Any) -> None:
+    """Both do nothing and return once the query is gone; all who wait hear of the end."""
+    flights.add()
+    query = await start(source=flights.source, sink=database.sink())
+    waiting = [asyncio.create_task(query.ended()) for _ in range(2)]
+    await asyncio.gather(query.stop(30), query.stop(30))
+    await query.stop(30)
+    assert await asyncio.gather(*waiting) == [Ended(), Ended()]
+
+
+async def test_six_at_once(start: Any, flights: Any, database: Any, jvm_log: Any, catch_up: Any) -> None:
+    """Queries start and stop side by side, share one database file, and nobody's rows get lost."""
+    flights.add(files=3)
+    queries = await asyncio.gather(
+        *(start(f"t{n}", source=flights.source, sink=database.sink(f"out{n}")) for n in range(6))
+    )
+    await asyncio.gather(*map(catch_up, queries))
+    await asyncio.gather(*(query.stop(30) for query in queries))
+    for n in range(6):
+        assert database.query(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM out{n}") == [(30, 30)]
+    assert "ERROR" not in jvm_log.all()
+
+
+async def test_no_lease_no_batch(start: Any, flights: Any, database: Any, lease: Any, catch_up: Any) -> None:
+    """A worker that may not write any more has its next batch refused at the entry."""
+    flights.add()
+    query = await start(source=flights.source, sink=database.sink())
+    await catch_up(query)
+    lease.holds = False
+    flights.add()
+    assert await query.ended() == Ended("the worker has lost its lease, so it may not write")
+    assert database.ids() == flights.ids[:10]
