@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protocol.settings import SettingsError, resolve, settings_of
+from worker.settings import WorkerSettings
+
+
+def given(**flags: Any) -> WorkerSettings:
+    """The settings as they come from the command line."""
+    return resolve(WorkerSettings, flags={"group": "g"} | flags, environ={}, table={}, origin="")
+
+
+def test_a_group_is_all_a_worker_needs_to_be_told() -> None:
+    """Everything else has a default."""
+    settings = given()
+    assert settings.manager == ("http://127.0.0.1:8470",)
+    assert settings.assignor == ("sticky",)
+    assert (settings.session_timeout_ms, settings.rebalance_timeout_ms) == (10_000, 60_000)
+    assert (settings.heartbeat_wait_ms, settings.stop_timeout_ms) == (3000, 30_000)
+
+
+def test_every_setting_says_what_it_is() -> None:
+    """It is the text of `--help`."""
+    assert all(len(setting.description) > 15 for setting in settings_of(WorkerSettings))
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("group", "a/b"),
+        ("group", ".."),
+        ("instance_id", "a b"),
+        ("manager", ["127.0.0.1:8470"]),
+        ("manager", ["http://host:1/path"]),
+        ("capacity", "0"),
+        ("session_timeout_ms", "0"),
+        ("stop_timeout_ms", "-1"),
+        ("label", ["zone"]),
+        ("client_id", ""),
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_flag_s_name(flag: str, value: Any) -> None:
+    """Before the worker starts anything."""
+    with pytest.raises(SettingsError, match="^--" + flag.replace("_", "-")):
+        given(**{flag: value})
+
+
+@pytest.mark.parametrize(
+    ("wait", "session", "capped"), [(3000, 10_000, 3000), (3000, 3000, 1000), (0, 9000, 0)]
+)
+def test_a_heartbeat_is_held_a_third_of_the_session_at_most(wait: int, session: int, capped: int) -> None:
+    """The manager would not hold it longer (PROTOCOL.md §3.3)."""
+    settings = given(heartbeat_wait_ms=str(wait), session_timeout_ms=str(session))
+    assert settings.wait_ms == capped
