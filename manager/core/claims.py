@@ -151,7 +151,7 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     """Take in how tasks are doing; the report of an old token changes nothing."""
     _check_reports(request.tasks)
     member = checks.member(turn.group, request.member_id, request.instance_id)
-    sessions.heard(turn, member, parked)
+    sessions.heard_aside(turn, member)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors))
     if any(entry.state in OWNERLESS for entry in request.tasks):

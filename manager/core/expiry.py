@@ -51,6 +51,7 @@ def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
         member.parked_sync = None
     if member.held_heartbeat is parked:
         member.held_heartbeat = None
+        group.timers.cancel(waiting.held_key(member))
     for number in [n for n, claim in group.herd.waiting.items() if claim.parked is parked]:
         waiting.unpark_claim(group, number)
     if member.last_request is parked:

@@ -26,6 +26,15 @@ def is_parked(group: Group, member: Member) -> bool:
 def heard(turn: Turn, member: Member, parked: Parked) -> None:
     """An accepted request of `member` arrived: its session starts anew."""
     member.last_request = parked
+    heard_aside(turn, member)
+
+
+def heard_aside(turn: Turn, member: Member) -> None:
+    """As `heard`, of what a worker sends all the while on a connection of its own: its reports.
+
+    They say nothing about a connection that closes after them. If they did, a killed worker, which has
+    reported a moment ago as all workers have, would keep its whole session.
+    """
     member.last_heartbeat_ms = turn.instant.wall
     renew(turn, member)
 

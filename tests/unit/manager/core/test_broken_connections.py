@@ -51,6 +51,32 @@ def test_a_connection_that_closes_after_a_later_request_counts_for_nothing() -> 
     assert bench.state == "Stable"
 
 
+def test_a_report_does_not_vouch_for_a_connection_that_closes_after_it() -> None:
+    """Workers report all the while; one that is killed a moment later is noticed in a second all the same."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    held = bench.heartbeat(member, wait_ms=3000)
+    bench.report(member, "unknown", 1)
+    bench.disconnect(held)
+    bench.pass_time(999)
+    assert bench.state == "Stable"
+    bench.report(member, "unknown", 1)
+    bench.pass_time(9_999)
+    assert bench.state == "Stable"
+    bench.pass_time(1)
+    assert bench.state == "Empty"
+
+
+def test_a_held_heartbeat_that_was_given_up_has_no_deadline_any_more() -> None:
+    """The member may leave before it would have been answered."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    bench.disconnect(bench.heartbeat(member, wait_ms=3000))
+    bench.leave((member, None))
+    bench.pass_time(3_000)
+    assert bench.state == "Empty"
+
+
 def test_static_members_are_spared() -> None:
     """They may come back on another connection in their own time."""
     bench = Bench()
