@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,7 +32,7 @@ INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
     "postgresql": postgresql.insert,
 }
-TROUBLE = (SQLAlchemyError, OSError)
+TROUBLE = (SQLAlchemyError, OSError, sqlite3.Error)
 
 
 class SqlStorage:
@@ -45,6 +47,7 @@ class SqlStorage:
     async def open(self) -> None:
         """Connect and migrate."""
         try:
+            self._try_sqlite()
             async with self._engine.begin() as connection:
                 await connection.run_sync(upgrade)
         except TROUBLE as error:
@@ -78,6 +81,13 @@ class SqlStorage:
     async def close(self) -> None:
         """Close every connection."""
         await asyncio.shield(self._engine.dispose())
+
+    def _try_sqlite(self) -> None:
+        """Open an SQLite file plainly first: aiosqlite, where it cannot, leaves a thread to outlive the loop."""
+        if self._engine.dialect.name == "sqlite":
+            arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
+            with closing(sqlite3.connect(arguments[0], uri=options.get("uri", False))) as connection:
+                _set_up_sqlite(connection, None)
 
     def _shown_url(self) -> str:
         return self._engine.url.render_as_string(hide_password=True)
