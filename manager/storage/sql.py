@@ -83,7 +83,7 @@ class SqlStorage:
         await asyncio.shield(self._engine.dispose())
 
     def _try_sqlite(self) -> None:
-        """Open an SQLite file plainly first: aiosqlite, where it cannot, leaves a thread to outlive the loop."""
+        """Open an SQLite file plainly first: aiosqlite would leave a thread that outlives the loop."""
         if self._engine.dialect.name == "sqlite":
             arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
             with closing(sqlite3.connect(arguments[0], uri=options.get("uri", False))) as connection:
