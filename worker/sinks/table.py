@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 def describe_table(name: str, fields: Sequence[Field], key: Sequence[str]) -> Table:
     """The table `name` with the query's columns; `key` becomes its primary key.
 
+    All names are quoted: SQLAlchemy does not know every word that SQLite reserves.
+
     Raises:
         SchemaError: a column has a type or a name that no table can have, or the key is not among them.
     """
@@ -32,10 +34,10 @@ def describe_table(name: str, fields: Sequence[Field], key: Sequence[str]) -> Ta
     _refuse_twins(names)
     keys = {_find(column, names) for column in key}
     columns = [
-        sa.Column(field.name, kind, primary_key=field.name in keys, autoincrement=False)
+        sa.Column(field.name, kind, primary_key=field.name in keys, autoincrement=False, quote=True)
         for field, kind in zip(fields, column_types(fields), strict=True)
     ]
-    return sa.Table(name, sa.MetaData(), *columns)
+    return sa.Table(name, sa.MetaData(), *columns, quote=True)
 
 
 def ensure_table(connection: Connection, table: Table) -> None:
@@ -57,12 +59,10 @@ def ensure_table(connection: Connection, table: Table) -> None:
 def insert_statement(table: Table, dialect: Dialect) -> str:
     """The INSERT of one row by position; with a key, the newest row takes the place of an earlier one."""
     insert = (sqlite if dialect.name == "sqlite" else postgresql).insert(table)
-    keys = [column.name for column in table.primary_key.columns]
+    keys = list(table.primary_key.columns)
     if not keys:
         return str(insert.compile(dialect=dialect))
-    newest = {
-        column.name: insert.excluded[column.name] for column in table.columns if column.name not in keys
-    }
+    newest = {column: insert.excluded[column.name] for column in table.columns if not column.primary_key}
     upsert = (
         insert.on_conflict_do_update(index_elements=keys, set_=newest)
         if newest
@@ -93,7 +93,7 @@ def _find(key: str, names: Sequence[str]) -> str:
 
 def _check_columns(table: Table, existing: Iterable[ReflectedColumn], dialect: Dialect) -> None:
     def fold(name: str) -> str:
-        return name.lower() if dialect.name == "sqlite" else name
+        return _lower(name) if dialect.name == "sqlite" else name
 
     ours = {fold(column.name) for column in table.columns}
     theirs = {fold(column["name"]): column for column in existing}
@@ -122,12 +122,17 @@ def _unique_sets(inspector: Inspector, table: str) -> list[set[str]]:
         for index in inspector.get_indexes(table)
         if index["unique"]
     ]
-    return [{name.lower() for name in columns} for columns in sets]
+    return [{_lower(name) for name in columns} for columns in sets]
 
 
 def _check_key(table: Table, unique: Sequence[set[str]]) -> None:
     key = [column.name for column in table.primary_key.columns]
-    if {name.lower() for name in key} not in unique:
+    if {_lower(name) for name in key} not in unique:
         raise SchemaError(
             f"the table {table.name} has no unique index on {', '.join(key)}, the key of this upsert"
         )
+
+
+def _lower(name: str) -> str:
+    """SQLAlchemy's own kind of string does not give up the case of a name that is to be quoted."""
+    return str(name).lower()

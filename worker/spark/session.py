@@ -91,7 +91,7 @@ def _spark_conf(settings: SparkSettings, log_file: str) -> SparkConf:
 
 
 def _quieten_pyspark() -> None:
-    """What PySpark says of pandas, and of failures that become causes of tasks, is not for the worker's log."""
+    """What PySpark says of pandas, and of failures that become tasks' causes, is not for the worker's log."""
     warnings.filterwarnings(
         "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
     )

@@ -25,7 +25,7 @@ from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -200,7 +200,7 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> AsyncIterator[Stage]:
+def stage() -> Iterator[Stage]:
     stage = Stage()
     yield stage
     stage.go_on.set()

@@ -37,6 +37,19 @@ def test_an_existing_table_is_used_as_it_is(url: str, make_sink: Callable[..., S
         assert connection.exec_driver_sql("SELECT carrier, delay FROM delays").all() == [("UA", 2.0)]
 
 
+@pytest.mark.parametrize("mode", ["append", "upsert"])
+def test_any_name_will_do_for_a_column(mode: str, make_sink: Callable[..., SqlSink], batch: Any) -> None:
+    """Words that SQL reserves, spaces, quotes and other letters than those of English."""
+    fields = tuple(Field(name, "long") for name in ("group", "nothing", "a b", "Größe", 'say "x"', "%s", "?"))
+    key = ("nothing", "%s") if mode == "upsert" else ()
+    sink = make_sink(1, fields=fields, table="order", mode=mode, key=key)
+    sink.write(batch(0, [tuple(range(7))]))
+    make_sink(2, fields=fields, table="order", mode=mode, key=key).write(batch(1, [tuple(range(7))]))
+    with sink._engine.connect() as connection:
+        stored = connection.exec_driver_sql('SELECT "nothing", "Größe", "%s" FROM "order"').all()
+    assert stored == [(1, 3, 5)] * (1 if mode == "upsert" else 2)
+
+
 def test_a_missing_column_is_named(url: str, make_sink: Callable[..., SqlSink]) -> None:
     """A table that lacks a column of the query is refused before anything runs."""
     execute(url, "CREATE TABLE delays (carrier TEXT)")

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from worker.executor import StartError
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[3]
+DOOMED = """
+import asyncio, json, os, signal, sys, time
+from protocol.definition import parse_definition
+from worker.executor import QuerySpec, StartError
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+
+async def main(root):
+    executor = SparkExecutor(SparkSettings(app_name="doomed", checkpoint_root=root), lambda: True)
+    await executor.open()
+    spec = QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode()))
+    query = await executor.start(spec)
+    os.kill(executor._session.jvm._process.pid, signal.SIGKILL)
+    began = time.monotonic()
+    async with asyncio.timeout(30):
+        how, ended = await asyncio.gather(executor.died(), query.ended())
+    told = {"how": how, "ended": ended.cause, "seconds": time.monotonic() - began}
+    await query.stop(30)
+    try:
+        await executor.start(spec)
+    except StartError as error:
+        told["start"] = str(error)
+    await executor.close()
+    json.dump(told, sys.stdout)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def test_the_death_of_the_jvm_is_noticed(tmp_path: Path) -> None:
+    """Within two seconds the executor and its queries know; stop, start and close do not hang on it."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", DOOMED, str(tmp_path)),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    told = json.loads(out.decode().splitlines()[-1])
+    assert told["how"] == told["ended"] == "the JVM was killed by signal 9"
+    assert told["seconds"] < 2
+    assert told["start"]
+    assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("home", "path", "said"),
+    [
+        (None, "", "Spark needs Java and there is none on the PATH: install Java 17 or newer"),
+        ("/nowhere", None, "Spark needs Java and /nowhere/bin/java does not run: install Java 17 or newer"),
+        ("old", None, "is Java 8: install Java 17 or newer"),
+    ],
+)
+async def test_without_java(
+    *, home: str | None, path: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says what is missing and how to get it."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if path is not None:
+        monkeypatch.setenv("PATH", path)
+    if home == "old":
+        java = tmp_path / "bin" / "java"
+        java.parent.mkdir()
+        java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_292\"' >&2\n")
+        java.chmod(0o755)
+        home = str(tmp_path)
+    if home is not None:
+        monkeypatch.setenv("JAVA_HOME", home)
+    executor = SparkExecutor(SparkSettings(app_name="none", checkpoint_root=str(tmp_path)), lambda: True)
+    with pytest.raises(StartError) as refused:
+        await executor.open()
+    assert said in str(refused.value)
+    assert "apt-get install openjdk-17-jre-headless" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    await executor.close()
+
+
+async def test_nothing_listens_to_the_outside(spark: SparkSession) -> None:
+    """A worker with a local master opens no port but on this machine's own address."""
+    conf = spark.sparkContext.getConf()
+    assert conf.get("spark.driver.host") == "127.0.0.1"
+    assert conf.get("spark.driver.bindAddress") == "127.0.0.1"
+    pid = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # it is running
+    assert _listening(pid) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+
+
+def _listening(pid: int) -> set[str]:
+    """The addresses, in the kernel's hexadecimal, on which a process listens."""
+    sockets = {
+        link.readlink().name.removeprefix("socket:[").removesuffix("]")
+        for link in Path(f"/proc/{pid}/fd").iterdir()
+        if link.is_symlink() and "socket:" in str(link.readlink())
+    }
+    listening = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            columns = line.split()
+            if columns[3] == "0A" and columns[9] in sockets:
+                listening.add(columns[1].partition(":")[0])
+    return listening
+
+
+async def test_the_session_has_the_worker_s_settings(executor: Any, spark: SparkSession) -> None:
+    """FAIR scheduling, UTC, no web page unless it is asked for."""
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sparkContext.getConf().get("spark.scheduler.mode") == "FAIR"
+    assert executor.url is None
