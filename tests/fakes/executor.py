@@ -17,6 +17,7 @@ class FakeQuery:
     def __init__(self, spec: QuerySpec, *, stops_slowly: bool) -> None:
         self.spec = spec
         self.stops: list[float] = []
+        self.stop_surprise: Exception | None = None
         self.stopping = asyncio.Event()
         self._stops_slowly = stops_slowly
         self._progress: Progress | None = None
@@ -40,6 +41,8 @@ class FakeQuery:
         """End it; a slow one waits for its batch unless there is no time for that."""
         self.stops.append(timeout_s)
         self.stopping.set()
+        if self.stop_surprise is not None:
+            raise self.stop_surprise
         if self._stops_slowly and timeout_s > 0:
             waiting = {asyncio.ensure_future(self._batch_done.wait()), asyncio.ensure_future(self.ended())}
             try:

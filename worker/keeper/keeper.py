@@ -194,9 +194,6 @@ class Keeper:
     # What the tasks do.
 
     def _on_ended(self, life: TaskLife, outcome: Outcome) -> None:
-        if outcome is Outcome.CUT:
-            self._roster.forget(life)
-            return
         if outcome is not Outcome.LEFT:
             self._assigned -= {life.task}
         if outcome is Outcome.COMPLETED:

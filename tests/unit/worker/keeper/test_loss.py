@@ -7,12 +7,11 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import (
     ClaimRequest,
-    ClaimResponse,
     ReleaseRequest,
     ReportRequest,
     TaskErrorsResponse,
 )
-from tests.fakes.manager import accept_all, failure, grant_all, granted
+from tests.fakes.manager import accept_all, failure, grant_all
 from tests.fakes.turns import until
 from worker.membership.reactions import Asked
 
@@ -68,9 +67,12 @@ async def test_a_claim_under_way_when_all_is_lost_is_given_up(bench: Bench) -> N
     bench.assign("t1")
     call = await bench.manager.next(ClaimRequest)
     bench.keeper.lose("UNKNOWN_MEMBER_ID")
-    call.answer(ClaimResponse(granted=(granted("t1"),)))
     await bench.settle()
-    assert bench.executor.started == []
+    assert call.is_given_up
+    bench.grants(grant_all(1))
+    bench.assign("t2", generation=2)
+    await until(lambda: bench.executor.running == {"t2"})
+    assert bench.released == {}
 
 
 async def test_a_task_won_back_starts_when_its_old_query_is_gone(bench: Bench) -> None:
@@ -97,6 +99,18 @@ async def test_a_task_lost_and_won_back_keeps_its_token_if_the_manager_says_so(b
     bench.assign("t1", generation=2)
     await until(lambda: len(bench.executor.queries("t1")) == 2)
     assert bench.keeper.owned() == {"t1": 1}
+
+
+async def test_tokens_of_another_manager_may_start_anew(bench: Bench) -> None:
+    """Its database was lost: what was given back before says nothing of the tokens it counts from one."""
+    bench.grants(grant_all(9))
+    await bench.run("t1")
+    bench.assign(generation=2)
+    await until(lambda: bench.released == {"t1": 9})
+    bench.keeper.lose("UNKNOWN_MEMBER_ID")
+    bench.grants(grant_all(1))
+    bench.assign("t1", member="worker-2")
+    await until(lambda: bench.executor.query("t1").spec.token == 1)
 
 
 async def test_a_stale_token_stops_that_query_at_once(bench: Bench) -> None:
@@ -155,6 +169,7 @@ async def test_a_report_of_an_old_token_says_nothing_of_the_new_one(bench: Bench
     call.answer(stale(call.request))
     await bench.settle()
     assert bench.executor.query("t1").is_running
+    assert len(bench.executor.queries("t1")) == 2
 
 
 async def test_a_report_of_a_deleted_task_ends_it(bench: Bench) -> None:

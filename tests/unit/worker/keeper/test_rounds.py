@@ -83,6 +83,14 @@ async def test_a_slow_stop_delays_nobody(bench: Bench) -> None:
     await until(lambda: bench.executor.running == {"slow", "new"})
 
 
+async def test_a_stop_that_goes_wrong_keeps_nobody_from_the_task(bench: Bench) -> None:
+    """What may be left of the query is fenced once the next owner has its token."""
+    query, _ = await bench.run("t1", "t2")
+    query.stop_surprise = ZeroDivisionError("division by zero")
+    bench.assign("t2", generation=2)
+    await until(lambda: bench.released == {"t1": 1})
+
+
 async def test_a_slow_start_delays_nobody(bench: Bench) -> None:
     """Its neighbours run while its start hangs."""
     gate = bench.executor.hold("slow")

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import asyncio
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.groups import Coordinator, CoordinatorResponse
+from tests.fakes.turns import settle
+from worker.client.discovery import Discovery
+
+LOST = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "gone")
+
+
+class Managers:
+    """Say who coordinates, when the test lets them."""
+
+    def __init__(self) -> None:
+        self.coordinator = "http://one"
+        self.asked: list[str] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def get(
+        self, url: str, _expected: type[CoordinatorResponse], _timeout_s: float
+    ) -> CoordinatorResponse | Failure:
+        self.asked.append(url)
+        await self.may_answer.wait()
+        return CoordinatorResponse(group="g", coordinator=Coordinator("m", self.coordinator))
+
+
+async def test_all_who_ask_meanwhile_share_one_lookup() -> None:
+    """A worker's requests lose the coordinator together."""
+    managers = Managers()
+    managers.may_answer.clear()
+    discovery = Discovery(managers, ["http://any"], "g")
+    asking = [asyncio.ensure_future(discovery.coordinator()) for _ in range(5)]
+    await settle()
+    managers.may_answer.set()
+    assert await asyncio.gather(*asking) == ["http://one"] * 5
+    assert managers.asked == ["http://any/v1/coordinator?group=g"]
+
+
+async def test_late_trouble_of_a_former_coordinator_is_no_news() -> None:
+    """The present one was found meanwhile and is not to be forgotten for it."""
+    managers = Managers()
+    discovery = Discovery(managers, ["http://any"], "g")
+    await discovery.coordinator()
+    discovery.learn("http://one", LOST)
+    managers.coordinator = "http://two"
+    assert await discovery.coordinator() == "http://two"
+    discovery.learn("http://one", LOST)
+    assert await discovery.coordinator() == "http://two"
+    assert len(managers.asked) == 2
