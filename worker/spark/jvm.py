@@ -72,7 +72,7 @@ class Jvm:
             StartError: it ended before it was ready; with what it said last.
         """
         reader, writer = os.pipe()
-        lines = _pump(reader)
+        lines, _ = _pump(reader)
         try:
             gateway = launch_gateway(conf, {"stderr": writer})  # type: ignore[no-untyped-call]  # theirs
             return cls(gateway, lines)
@@ -128,8 +128,8 @@ def _forget() -> None:
     SparkContext._jvm = None  # noqa: SLF001 - likewise
 
 
-def _pump(reader: int) -> deque[str]:
-    """Move what the JVM says into the worker's log; returns where its last lines are kept."""
+def _pump(reader: int) -> tuple[deque[str], threading.Thread]:
+    """Move what the JVM says into the worker's log; returns its last lines, and the thread that does it."""
     last: deque[str] = deque(maxlen=_REMEMBERED_LINES)
 
     def run() -> None:
@@ -138,8 +138,9 @@ def _pump(reader: int) -> deque[str]:
                 last.append(line.rstrip())
                 _tell(line.rstrip())
 
-    threading.Thread(target=run, name="jvm-log", daemon=True).start()
-    return last
+    thread = threading.Thread(target=run, name="jvm-log", daemon=True)
+    thread.start()
+    return last, thread
 
 
 def _tell(line: str) -> None:

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from worker.sinks.errors import SchemaError
+from worker.spark.causes import MAX_DETAILS, MAX_LINE, JavaError, describe, headline
+
+STREAM_FAILED = JavaError(
+    "org.apache.spark.sql.streaming.StreamingQueryException",
+    "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted\n=== Query ===",
+)
+
+
+def test_the_innermost_condition_is_the_headline() -> None:
+    """Wrappers that only say that something went wrong are passed over; so is what has no condition."""
+    chain = [
+        STREAM_FAILED,
+        JavaError("org.apache.spark.SparkException", "Job aborted due to stage failure\nDriver stacktrace:"),
+        JavaError("org.apache.spark.SparkException", "[FAILED_READ_FILE] Cannot read x. SQLSTATE: KD001"),
+        JavaError("java.io.EOFException", "early"),
+    ]
+    assert headline(chain) == "[FAILED_READ_FILE] Cannot read x."
+
+
+def test_without_a_condition_the_innermost_message_is_it() -> None:
+    """With the short name of its class, as Java people know it."""
+    chain = [STREAM_FAILED, JavaError("java.io.IOException", "disk full\nsecond line"), JavaError("a.B", "")]
+    assert headline(chain) == "IOException: disk full"
+
+
+def test_a_chain_that_says_nothing() -> None:
+    """At least its class is known."""
+    assert headline([JavaError("java.lang.NullPointerException", "")]) == "java.lang.NullPointerException"
+    assert headline([]) == "an error without a message"
+
+
+def test_a_headline_is_a_line() -> None:
+    """Whatever its length and its leading blank lines."""
+    line = headline([JavaError("a.B", "\n[PARSE_SYNTAX_ERROR] " + "x" * 2000 + "\n== SQL ==")])
+    assert len(line) == MAX_LINE
+    assert line.startswith("[PARSE_SYNTAX_ERROR] xxx")
+
+
+def test_errors_of_python_have_their_trace() -> None:
+    """First the line, then where it came from, within bounds."""
+    with pytest.raises(ValueError, match="no such") as raised:
+        raise ValueError("no such\nflight" + "!" * MAX_DETAILS)
+    text = describe(raised.value)
+    assert text.startswith("ValueError: no such\n\nTraceback")
+    assert "test_errors_of_python" in text
+    assert len(text) < MAX_DETAILS + MAX_LINE
+
+
+def test_errors_of_sinks_need_no_trace() -> None:
+    """They were written for the user."""
+    assert describe(SchemaError("the table t has no column a")) == "the table t has no column a"

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import threading
+import traceback
+from typing import Any
+
+import pytest
+
+from worker.sinks.errors import FencedError
+from worker.spark.batch import BatchRefusedError, Gate, guard
+
+FRAME: Any = object()
+
+
+def open_gate() -> Gate:
+    return Gate(lambda: True)
+
+
+def test_a_batch_goes_through() -> None:
+    """The function gets the frame and the batch's id; afterwards nobody is inside."""
+    gate = open_gate()
+    seen: list[tuple[Any, int]] = []
+    guard(gate, lambda frame, batch_id: seen.append((frame, batch_id)))(FRAME, 7)
+    assert seen == [(FRAME, 7)]
+    assert gate.close(0)
+    assert gate.cause is None
+
+
+def test_a_closed_gate_refuses() -> None:
+    """After a stop was asked for no batch begins; refusing is no failure."""
+    gate = open_gate()
+    gate.close(0)
+    with pytest.raises(BatchRefusedError, match="is being stopped"):
+        guard(gate, lambda _frame, _batch_id: pytest.fail("it began"))(FRAME, 1)
+    assert gate.cause is None
+
+
+def test_without_the_lease_nothing_begins() -> None:
+    """The lease is asked at every entry; its loss is the query's cause."""
+    answers = iter([True, False])
+    gate = Gate(lambda: next(answers))
+    batches = guard(gate, lambda _frame, _batch_id: None)
+    batches(FRAME, 0)
+    with pytest.raises(BatchRefusedError):
+        batches(FRAME, 1)
+    assert gate.cause == "the worker has lost its lease, so it may not write"
+
+
+@pytest.mark.parametrize("error", [ValueError("no such flight"), SystemExit(1), BatchRefusedError("cut")])
+def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
+    """Returning would commit it, whatever was raised inside; the gate remembers the true cause."""
+    gate = open_gate()
+
+    def fail(_frame: Any, _batch_id: int) -> None:
+        raise error
+
+    with pytest.raises(BatchRefusedError, match="batch 3 failed"):
+        guard(gate, fail)(FRAME, 3)
+    assert gate.cause is not None
+    assert gate.cause.startswith(f"{type(error).__name__}: {error}")
+    assert not gate.fenced
+    assert gate.close(0)
+
+
+def test_a_fenced_batch_is_told_apart() -> None:
+    """The keeper has to know that the task is somebody else's by now."""
+    gate = open_gate()
+
+    def fenced(_frame: Any, _batch_id: int) -> None:
+        raise FencedError("an older token")
+
+    with pytest.raises(BatchRefusedError):
+        guard(gate, fenced)(FRAME, 0)
+    assert (gate.cause, gate.fenced) == ("an older token", True)
+
+
+def test_what_leaves_is_short() -> None:
+    """A long traceback overflows the stack of Spark's own regular expression."""
+
+    def deep(_frame: Any, depth: int) -> None:
+        if depth == 0:
+            raise ValueError("x" * 10_000)
+        deep(_frame, depth - 1)
+
+    with pytest.raises(BatchRefusedError) as refused:
+        guard(open_gate(), deep)(FRAME, 100)
+    text = "".join(traceback.format_exception(refused.value))
+    assert len(text) < 1000
+    assert "ValueError" in text
+
+
+def test_closing_waits_for_the_batch_inside() -> None:
+    """It tells whether the batch left in time; a cut reaches it at its next step."""
+    gate = open_gate()
+    entered, ends = threading.Event(), []
+
+    def run(_frame: Any, _batch_id: int) -> None:
+        entered.set()
+        assert gate._cut.wait(30)
+        gate.check()
+
+    def batch() -> None:
+        try:
+            guard(gate, run)(FRAME, 0)
+        except BatchRefusedError as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=batch)
+    thread.start()
+    assert entered.wait(30)
+    assert not gate.close(0)
+    gate.cut()
+    assert gate.close(30)
+    thread.join()
+    assert len(ends) == 1
+    assert gate.cause is not None
+    assert "cut short" in gate.cause

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from protocol.definition import Definition
+from worker.executor import Ended, QuerySpec
+from worker.spark.monitor import Monitor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Polled:
+    """A query whose polls go as the test says."""
+
+    def __init__(self, poll: Callable[[int], bool]) -> None:
+        self.spec = QuerySpec("g", "t", 1, Definition())
+        self.polls = 0
+        self.end: Ended | None = None
+        self.seen = threading.Event()
+        self._poll = poll
+
+    def poll(self) -> bool:
+        self.polls += 1
+        over = self._poll(self.polls)
+        if over or self.polls >= 3:
+            self.seen.set()
+        return over
+
+    def finish(self, ended: Ended) -> None:
+        self.end = ended
+        self.seen.set()
+
+
+@pytest.fixture
+def monitor() -> Iterator[Monitor]:
+    monitor = Monitor()
+    monitor.start()
+    yield monitor
+    monitor.close()
+
+
+def test_a_query_is_looked_at_until_it_is_over(monitor: Monitor) -> None:
+    """Each at its own pace; what is over is forgotten."""
+    short, long = Polled(lambda count: count == 2), Polled(lambda _count: False)
+    monitor.add(short)
+    monitor.add(long)
+    assert short.seen.wait(30)
+    assert long.seen.wait(30)
+    assert short.polls == 2
+    assert monitor.watched() == [long]
+
+
+def test_a_dying_jvm_is_no_news_of_a_query(monitor: Monitor) -> None:
+    """Broken connections are left to who watches the process; then all end with one cause."""
+
+    def broken(_count: int) -> bool:
+        raise Py4JNetworkError("gone")
+
+    query = Polled(broken)
+    monitor.add(query)
+    monitor.lose_all("the JVM was killed by signal 9")
+    assert query.end == Ended("the JVM was killed by signal 9")
+    assert monitor.watched() == []
+
+
+def test_a_query_that_came_too_late(monitor: Monitor) -> None:
+    """One whose start was under way when the JVM died ends as well."""
+    monitor.lose_all("the JVM is gone")
+    late = Polled(lambda _count: False)
+    monitor.add(late)
+    assert late.end == Ended("the JVM is gone")
+
+
+def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
+    """Never a query that nobody hears of any more; the others go on."""
+
+    def surprise(_count: int) -> bool:
+        raise ValueError("a progress record of the future")
+
+    query, healthy = Polled(surprise), Polled(lambda _count: False)
+    monitor.add(query)
+    monitor.add(healthy)
+    assert query.seen.wait(30)
+    assert query.end == Ended("the query cannot be watched any more: a progress record of the future")
+    assert healthy.seen.wait(30)
+    assert monitor.watched() == [healthy]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+from worker.executor import Progress
+from worker.spark.progress import Tally
+
+
+def record(batch_id: int, rows: int, **more: Any) -> dict[str, Any]:
+    """A progress record as Spark writes it, cut down."""
+    told = {"batchId": batch_id, "numInputRows": rows, "timestamp": "2013-01-01T00:00:00Z"}
+    return {**told, "batchDuration": 412, "processedRowsPerSecond": 242.718, **more}
+
+
+def test_before_the_first_batch_there_is_nothing() -> None:
+    """None, not zeros."""
+    assert Tally().last is None
+
+
+def test_rows_add_up() -> None:
+    """The figures are the last batch's; the total counts from the start of the query."""
+    tally = Tally()
+    tally.observe(record(5, 100))
+    tally.observe(record(6, 30), sink_rows=1030)
+    assert tally.last == Progress(
+        6,
+        {
+            "rows": 30,
+            "total_rows": 130,
+            "rows_per_second": 242.7,
+            "batch_ms": 412,
+            "at": "2013-01-01T00:00:00Z",
+            "sink_rows": 1030,
+        },
+    )
+
+
+def test_old_news_changes_nothing() -> None:
+    """The same record may be seen many times, and older ones among the recent."""
+    tally = Tally()
+    for told in (record(5, 100), record(5, 100), record(4, 50)):
+        tally.observe(told)
+    assert tally.last is not None
+    assert (tally.last.batch_id, tally.last.metrics["total_rows"]) == (5, 100)
+
+
+def test_a_rate_that_spark_leaves_out() -> None:
+    """A batch of no time has no rate."""
+    tally = Tally()
+    tally.observe({"batchId": 0, "numInputRows": 0, "timestamp": "t"})
+    assert tally.last is not None
+    assert tally.last.metrics["rows_per_second"] == 0.0
