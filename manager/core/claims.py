@@ -40,7 +40,7 @@ def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
     member = checks.member(group, request.member_id, request.instance_id)
     checks.generation(group, request.generation_id)
     checks.stable(group)
-    sessions.heard(turn, member, parked)
+    sessions.heard_aside(turn, member)
     response = _serve(turn, member, request)
     wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
     if response.granted or not response.pending or not wait_ms:
@@ -126,7 +126,7 @@ def owner_too_slow(turn: Turn, task: str) -> None:
 def release(turn: Turn, request: ReleaseRequest, parked: Parked) -> None:
     """The caller runs these tasks no more; whoever waits for one gets it at once."""
     member = checks.member(turn.group, request.member_id, request.instance_id)
-    sessions.heard(turn, member, parked)
+    sessions.heard_aside(turn, member)
     errors = {task: _release_one(turn, member, task, token) for task, token in request.tasks.items()}
     turn.answer(parked, TaskErrorsResponse(tasks=errors))
     serve_waiting(turn)

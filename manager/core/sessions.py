@@ -30,10 +30,10 @@ def heard(turn: Turn, member: Member, parked: Parked) -> None:
 
 
 def heard_aside(turn: Turn, member: Member) -> None:
-    """As `heard`, of what a worker sends all the while on a connection of its own: its reports.
+    """As `heard`, of what a worker sends all the while beside its heartbeats: claims, releases, reports.
 
-    They say nothing about a connection that closes after them. If they did, a killed worker, which has
-    reported a moment ago as all workers have, would keep its whole session.
+    They say nothing about a heartbeat's connection that closes after them. If they did, a killed worker,
+    which has reported a moment ago as all workers have, would keep its whole session.
     """
     member.last_heartbeat_ms = turn.instant.wall
     renew(turn, member)

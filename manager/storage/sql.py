@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import Table, and_, bindparam, delete, event, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, InvalidRequestError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from manager.core.rows import Dropped, Row
@@ -53,6 +53,9 @@ class SqlStorage:
         except TROUBLE as error:
             await self._engine.dispose()
             raise StartupError(f"--database {self._shown_url()}: {_first_line(error)}") from error
+        except StartupError:
+            await self._engine.dispose()
+            raise
 
     async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
         """Read every table once."""
@@ -99,7 +102,7 @@ def _make_engine(url: str) -> AsyncEngine:
         if parsed.get_backend_name() not in INSERTS:
             raise StartupError(f"--database: {parsed.get_backend_name()} is neither sqlite nor postgresql")
         engine = create_async_engine(parsed)
-    except (ArgumentError, NoSuchModuleError) as error:
+    except (ArgumentError, InvalidRequestError, NoSuchModuleError) as error:
         raise StartupError(
             f"--database: not a SQLAlchemy URL with an asyncio driver: {_first_line(error)}"
         ) from error

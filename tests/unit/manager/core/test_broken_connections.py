@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from protocol.messages.base import encode_opaque
+from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.bench import Bench
 
 
@@ -45,7 +47,8 @@ def test_a_connection_that_closes_after_a_later_request_counts_for_nothing() -> 
     bench = Bench()
     [member] = bench.stable(None)
     parked = bench.heartbeat(member, wait_ms=3000)
-    bench.claim(member)
+    offsets = {"k": OffsetToCommit(encode_opaque(1))}
+    bench.ask(CommitOffsetsRequest(member_id=member, generation_id=1, offsets=offsets))
     bench.disconnect(parked)
     bench.pass_time(5_000)
     assert bench.state == "Stable"

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+from yarl import URL
+
+from manager.http.app import make_app
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.messages.groups import Coordinator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from manager.core.turn import Outcome
+
+MAX_BYTES = 100_000
+JOIN: dict[str, Any] = {
+    "member_id": "",
+    "session_timeout_ms": 10_000,
+    "rebalance_timeout_ms": 60_000,
+    "protocol_type": "test",
+    "protocols": [{"name": "range", "metadata": {"any": ["thing"]}}],
+    "require_member_id": False,
+}
+DEFINITION = {
+    "source": {"format": "json", "schema": "a INT", "options": {"path": "in"}},
+    "sql": "SELECT a FROM source",
+    "sink": {"format": "sql", "options": {"url": "sqlite:///out.db", "table": "t"}},
+}
+
+
+class Client:
+    """Requests to the manager under test."""
+
+    def __init__(self, session: ClientSession, base: str) -> None:
+        self.session = session
+        self.base = base
+
+    async def __call__(
+        self, method: str, path: str, body: Any = None, raw: bytes | None = None
+    ) -> tuple[int, Any]:
+        arguments: dict[str, Any] = {"data": raw} if raw is not None else {"json": body}
+        async with self.session.request(method, URL(self.base + path, encoded=True), **arguments) as response:
+            return response.status, await response.json()
+
+
+@pytest.fixture
+async def call(tmp_path: Path) -> AsyncIterator[Client]:
+    runtime = Runtime(
+        GroupSettings(initial_rebalance_delay_ms=0), SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
+    )
+    await runtime.start()
+    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), MAX_BYTES)
+    server = TestServer(app, skip_url_asserts=True)
+    await server.start_server()
+    async with ClientSession() as session:
+        yield Client(session, f"http://127.0.0.1:{server.port}")
+    await runtime.stop()
+    await server.close()
+
+
+@pytest.mark.parametrize(
+    ("raw", "complaint"),
+    [
+        (b"{", "not JSON"),
+        (b"[]", "object"),
+        (b"null", "object"),
+        (b"\xff\xfe", "not JSON"),
+        (b'{"member_id":"\xff"}', "not JSON"),
+        (b'{"member_id": 3}', "member_id: Expected `str`"),
+        (b'{"member_id": "", "generation_id": 1.5}', "generation_id: Expected `int`"),
+        (b'{"member_id": "", "generation_id": 1e400}', "generation_id"),
+        (b'{"member_id": "", "generation_id": 123456789012345678901}', "generation_id"),
+        (b'{"member_id": "", "generation_id": 1, "instance_id": "a\\n"}', "instance_id"),
+        (b'{"member_id": "", "generation_id": 1, "instance_id": ".."}', "instance_id"),
+        (b'{"member_id": "", "generation_id": 1, "wait_ms": -1}', "wait_ms"),
+        (b"{}", "member_id"),
+        (b'{"member_id":' + b"[" * 5000 + b"]" * 5000 + b"}", "member_id"),
+    ],
+)
+async def test_a_malformed_body_is_refused_with_the_field_named(
+    call: Client, raw: bytes, complaint: str
+) -> None:
+    """INVALID_REQUEST, whatever the bytes are."""
+    status, body = await call("POST", "/v1/groups/g/heartbeat", raw=raw)
+    assert (status, body["error"], body["retriable"]) == (400, "INVALID_REQUEST", False)
+    assert complaint in body["message"]
+
+
+async def test_deeply_nested_metadata_is_refused_and_not_a_bug(call: Client) -> None:
+    """An opaque value is never walked, but it is never trusted either."""
+    raw = b'{"member_id":"","x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
+    status, body = await call("POST", "/v1/groups/g/heartbeat", raw=raw)
+    assert (status, body["error"]) == (400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("name", ["a%20b", "%2E%2E", "a%2Fb", "%C3%A4", "x" * 250, "a%0A"])
+async def test_an_illegal_group_id_comes_before_the_body(call: Client, name: str) -> None:
+    """INVALID_GROUP_ID, and a join says its generation all the same."""
+    status, body = await call("POST", f"/v1/groups/{name}/join", raw=b"{")
+    assert (status, body["error"], body["generation_id"]) == (400, "INVALID_GROUP_ID", -1)
+
+
+async def test_an_empty_group_id_is_an_illegal_one(call: Client) -> None:
+    """Not a path that does not exist."""
+    assert (await call("POST", "/v1/groups//heartbeat", {}))[1]["error"] == "INVALID_GROUP_ID"
+
+
+async def test_a_join_is_answered_with_the_contracts_fields(call: Client) -> None:
+    """Names exact, metadata as it was sent, no `tasks` for another protocol type."""
+    status, body = await call("POST", "/v1/groups/g/join", JOIN | {"client_id": "c", "unknown": 1})
+    member = body["member_id"]
+    assert (status, member[:2]) == (200, "c-")
+    assert body == {
+        "error": "NONE",
+        "generation_id": 1,
+        "protocol_type": "test",
+        "protocol_name": "range",
+        "leader_id": member,
+        "member_id": member,
+        "skip_assignment": False,
+        "members": [{"member_id": member, "instance_id": None, "metadata": {"any": ["thing"]}}],
+    }
+
+
+async def test_a_refused_join_echoes_its_id(call: Client) -> None:
+    """Beside generation -1."""
+    _, body = await call("POST", "/v1/groups/g/join", JOIN | {"member_id": "made-up"})
+    assert (body["error"], body["generation_id"], body["member_id"]) == ("UNKNOWN_MEMBER_ID", -1, "made-up")
+    _, body = await call("POST", "/v1/groups/g/join", JOIN | {"require_member_id": True, "client_id": "z"})
+    assert (body["error"], body["member_id"][:2]) == ("MEMBER_ID_REQUIRED", "z-")
+
+
+async def test_unknown_paths_methods_and_large_bodies_have_codes(call: Client) -> None:
+    """NOT_FOUND, METHOD_NOT_ALLOWED, PAYLOAD_TOO_LARGE."""
+    assert (await call("GET", "/v1/nothing"))[1]["error"] == "NOT_FOUND"
+    status, body = await call("PATCH", "/v1/groups/g/tasks/t")
+    assert (status, body["error"]) == (405, "METHOD_NOT_ALLOWED")
+    status, body = await call("POST", "/v1/groups/g/heartbeat", raw=b" " * (MAX_BYTES + 1))
+    assert (status, body["error"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+async def test_a_tasks_life_over_http(call: Client) -> None:
+    """Create, show, change, steer, delete; each with its status."""
+    tasks = "/v1/groups/g/tasks"
+    assert (await call("GET", tasks))[1]["error"] == "GROUP_ID_NOT_FOUND"
+    status, body = await call("POST", tasks, {"task": "t", "definition": DEFINITION})
+    assert (status, body["state"], body["definition_version"]) == (201, "UNASSIGNED", 1)
+    assert (await call("POST", tasks, {"task": "t", "definition": DEFINITION}))[1]["error"] == "TASK_EXISTS"
+    assert (await call("PUT", f"{tasks}/t", {"definition": DEFINITION}))[0] == 200
+    assert (await call("PUT", f"{tasks}/u", {"definition": DEFINITION | {"weight": 2}}))[0] == 201
+    status, body = await call("PUT", f"{tasks}/t/pause")
+    assert (status, body["target"]) == (202, "PAUSED")
+    assert (await call("POST", f"{tasks}/t/restart"))[1]["restart_count"] == 1
+    status, body = await call("GET", f"{tasks}/t/status")
+    assert (body["task"], body["owner"], body["token"]) == ("t", None, 0)
+    assert [t["task"] for t in (await call("GET", tasks))[1]["tasks"]] == ["t", "u"]
+    assert (await call("DELETE", f"{tasks}/t"))[1] == {"error": "NONE"}
+    assert (await call("GET", f"{tasks}/t"))[1]["error"] == "UNKNOWN_TASK"
+
+
+async def test_a_bad_definition_is_refused_with_every_problem_and_creates_nothing(call: Client) -> None:
+    """The same list that validation gives."""
+    bad = DEFINITION | {"surprise": 1, "sink": {"format": "sql", "options": {"table": "t"}}}
+    _, body = await call("POST", "/v1/groups/g/tasks", {"task": "t", "definition": bad})
+    assert body["error"] == "INVALID_REQUEST"
+    assert sorted(p["path"] for p in body["problems"]) == ["sink.options.url", "surprise"]
+    _, checked = await call("POST", "/v1/tasks/validate", {"definition": bad})
+    assert (checked["error"], checked["problems"]) == ("NONE", body["problems"])
+    assert (await call("GET", "/v1/groups/g"))[1]["error"] == "GROUP_ID_NOT_FOUND"
+
+
+async def test_a_bug_leaves_as_an_id_and_no_trace(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UNKNOWN_SERVER_ERROR; what went wrong is for the log."""
+
+    async def broken(*_: object, **__: object) -> Outcome:
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr(Runtime, "ask", broken)
+    status, body = await call("GET", "/v1/groups/g")
+    assert (status, body["error"]) == (500, "UNKNOWN_SERVER_ERROR")
+    assert "secret" not in body["message"]
+
+
+async def test_groups_are_listed_by_filters_that_ignore_case(call: Client) -> None:
+    """An unknown word matches nothing."""
+    await call("POST", "/v1/groups/g/join", JOIN)
+    for query, names in {
+        "": ["g"],
+        "?state=AWAITINGSYNC": ["g"],
+        "?state=no": [],
+        "?protocol_type=TEST": ["g"],
+    }.items():
+        _, body = await call("GET", f"/v1/groups{query}")
+        assert [group["group"] for group in body["groups"]] == names
+
+
+async def test_the_coordinator_is_named(call: Client) -> None:
+    """To whoever asks for a legal group."""
+    _, body = await call("GET", "/v1/coordinator?group=g")
+    assert body["coordinator"] == {"id": "m1", "url": "http://127.0.0.1:1"}
+    assert (await call("GET", "/v1/coordinator"))[1]["error"] == "INVALID_GROUP_ID"
+
+
+def test_every_operation_of_the_contract_has_a_route() -> None:
+    """Those that members use, by name."""
+    runtime = Runtime(GroupSettings(), SqlStorage("sqlite+aiosqlite://"))
+    app: web.Application = make_app(runtime, Coordinator(id="m", url="u"), 1)
+    paths = {resource.canonical for resource in app.router.resources()}
+    operations = "join sync heartbeat leave claim release report offsets/commit offsets/fetch offsets/delete"
+    assert {f"/v1/groups/{{group}}/{name}" for name in operations.split()} <= paths

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from manager.core import heartbeat as heartbeat_rules
+from manager.core.coordinator import RULES
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.base import StorageError
+from manager.storage.sql import SqlStorage
+from protocol.errors import Failure
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
+from tests.fakes.turns import settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from manager.core.rows import Change
+
+
+class Shaky(SqlStorage):
+    """A real storage that holds commits up, or refuses them, as a test says."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.commits = 0
+        self.refusals = 0
+        self.open_gate = asyncio.Event()
+        self.open_gate.set()
+        self.at_gate = asyncio.Event()
+
+    async def commit(self, changes: Sequence[Change]) -> None:
+        self.at_gate.set()
+        await self.open_gate.wait()
+        if self.refusals:
+            self.refusals -= 1
+            raise StorageError("disk full")
+        self.commits += 1
+        await super().commit(changes)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Shaky:
+    return Shaky(f"sqlite+aiosqlite:///{tmp_path}/m.db")
+
+
+@pytest.fixture
+async def runtime(storage: Shaky) -> AsyncIterator[Runtime]:
+    started = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
+    await started.start()
+    yield started
+    await started.stop()
+
+
+def join(member_id: str = "", **fields: Any) -> JoinRequest:
+    return JoinRequest(
+        member_id=member_id,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="test",
+        protocols=(Protocol("range", encode_opaque({})),),
+        require_member_id=False,
+        **fields,
+    )
+
+
+async def stable(runtime: Runtime, group: str = "g") -> str:
+    joined: Any = await runtime.ask(group, join())
+    await runtime.ask(group, SyncRequest(member_id=joined.member_id, generation_id=joined.generation_id))
+    return str(joined.member_id)
+
+
+def error(outcome: Any) -> str:
+    return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
+
+
+async def test_no_generation_is_told_before_it_is_durable(runtime: Runtime, storage: Shaky) -> None:
+    """The join's answer waits for the commit."""
+    storage.open_gate.clear()
+    asked = asyncio.create_task(runtime.ask("g", join()))
+    await storage.at_gate.wait()
+    assert not asked.done()
+    storage.open_gate.set()
+    assert error(await asked) == "NONE"
+    assert storage.commits == 1
+
+
+async def test_one_turn_of_the_loop_is_one_transaction(runtime: Runtime, storage: Shaky) -> None:
+    """Twenty groups that complete together share it."""
+    await asyncio.gather(*(runtime.ask(f"g{n}", join()) for n in range(20)))
+    assert storage.commits == 1
+
+
+async def test_a_storage_failure_answers_unavailable_and_the_next_attempt_works(
+    runtime: Runtime, storage: Shaky
+) -> None:
+    """Nothing half-done is left behind: the generation goes on from the highest ever told."""
+    member = await stable(runtime)
+    storage.refusals = 1
+    assert error(await runtime.ask("g", join(member))) == "COORDINATOR_NOT_AVAILABLE"
+    outcome: Any = await until_available(runtime, lambda: join(member))
+    assert outcome.generation_id == 2
+
+
+async def until_available(runtime: Runtime, request: Callable[[], Any]) -> Any:
+    """Ask until the group was read again."""
+    while True:
+        outcome = await runtime.ask("g", request())
+        if error(outcome) != "COORDINATOR_NOT_AVAILABLE":
+            return outcome
+        await settle()
+
+
+async def test_other_groups_do_not_suffer_from_a_failed_transaction(runtime: Runtime, storage: Shaky) -> None:
+    """Heartbeats of a group that was not in it are answered throughout."""
+    other = await stable(runtime, "other")
+    storage.open_gate.clear()
+    storage.at_gate.clear()
+    storage.refusals = 1
+    asked = asyncio.create_task(runtime.ask("g", join()))
+    await storage.at_gate.wait()
+    beat = await runtime.ask("other", HeartbeatRequest(member_id=other, generation_id=1))
+    assert error(beat) == "NONE"
+    storage.open_gate.set()
+    assert error(await asked) == "COORDINATOR_NOT_AVAILABLE"
+
+
+async def test_a_bug_in_a_rule_costs_one_group_its_memory_and_nothing_else(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UNKNOWN_SERVER_ERROR with an id; the group is read again and serves."""
+    member = await stable(runtime)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    rules: dict[Any, Any] = RULES
+    monkeypatch.setitem(rules, HeartbeatRequest, broken)
+    beat = HeartbeatRequest(member_id=member, generation_id=1)
+    outcome: Any = await runtime.ask("g", beat)
+    assert error(outcome) == "UNKNOWN_SERVER_ERROR"
+    assert "log has more under" in outcome.message
+    monkeypatch.setitem(rules, HeartbeatRequest, heartbeat_rules.heartbeat)
+    assert error(await until_available(runtime, lambda: beat)) == "NONE"
+
+
+async def test_stopping_answers_everything_that_waits(storage: Shaky) -> None:
+    """Held heartbeats and parked joins alike: COORDINATOR_NOT_AVAILABLE."""
+    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=60_000), storage)
+    await runtime.start()
+    waiting = [asyncio.create_task(runtime.ask(f"g{n}", join())) for n in range(3)]
+    await asyncio.gather(
+        *(runtime.ask(f"x{n}", HeartbeatRequest(member_id="", generation_id=0)) for n in "ab")
+    )
+    await runtime.stop()
+    assert [error(await task) for task in waiting] == ["COORDINATOR_NOT_AVAILABLE"] * 3
+    assert error(await runtime.ask("g", join())) == "COORDINATOR_NOT_AVAILABLE"
+
+
+async def test_a_restart_on_the_same_database_goes_on(storage: Shaky, tmp_path: Path) -> None:
+    """Same generation, same members: a member in Stable notices nothing."""
+    first = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
+    await first.start()
+    member = await stable(first)
+    await first.stop()
+    second = Runtime(GroupSettings(), SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
+    await second.start()
+    beat = await second.ask("g", HeartbeatRequest(member_id=member, generation_id=1))
+    await second.stop()
+    assert error(beat) == "NONE"
+
+
+async def test_a_cancelled_request_is_a_broken_connection(storage: Shaky) -> None:
+    """The parked join of a stranger is withdrawn with its connection."""
+    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=60_000), storage)
+    await runtime.start()
+    parked = asyncio.create_task(runtime.ask("g", join()))
+    await settle()
+    parked.cancel()
+    await asyncio.wait([parked])
+    assert [group.members for group in runtime.groups()] == [0]
+    await runtime.stop()

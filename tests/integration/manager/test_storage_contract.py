@@ -1,0 +1,182 @@
+"""What every storage does; `storage_url` names the backends it is tried on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, text
+
+from manager.core.rows import (
+    Dropped,
+    GroupRow,
+    MemberRow,
+    OffsetRow,
+    OwnershipRow,
+    RebalanceRow,
+    Row,
+    TaskRow,
+)
+from manager.storage.base import StorageError
+from manager.storage.migrate import VERSION_TABLE, upgrade
+from manager.storage.schema import METADATA, TABLES
+from manager.storage.sql import SqlStorage
+from protocol.errors import StartupError
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import Protocol
+from protocol.states import GroupState, Target, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+def member(member_id: str, position: int) -> MemberRow:
+    return MemberRow(
+        group="g",
+        member_id=member_id,
+        position=position,
+        instance_id=None,
+        client_id="ü",
+        host="10.0.0.1",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocols=(Protocol("range", encode_opaque({"a": [1, None]})), Protocol("rr", encode_opaque("x"))),
+        assignment=encode_opaque({"tasks": ["t"]}),
+    )
+
+
+ROWS: tuple[Row, ...] = (
+    GroupRow(group="g", generation=7, state=GroupState.STABLE, protocol_type="sparkherd", leader_id="m1"),
+    member("m1", 1),
+    member("m0", 2),
+    OffsetRow(group="g", offset_key="k", offset=encode_opaque({"x": 1.5}), metadata="m"),
+    TaskRow(
+        group="g",
+        task="t",
+        definition=encode_opaque({"sql": "SELECT 'ä'"}),
+        definition_version=2,
+        target=Target.PAUSED,
+        restart_count=1,
+        revision=9,
+        weight=1.5,
+        worker=None,
+        labels={"zone": "b"},
+    ),
+    OwnershipRow(group="g", task="t", token=3, owner="m1", state=TaskState.FAILED, cause="no such path"),
+    *(
+        RebalanceRow(
+            group="g", generation_id=n, reason="r", started_at_ms=2**41, duration_ms=1, members=2, moved=0
+        )
+        for n in (1, 2, 3)
+    ),
+)
+
+
+@pytest.fixture
+def storage_url(tmp_path: Path) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path}/m.db"
+
+
+@pytest.fixture
+async def storage(storage_url: str) -> AsyncIterator[SqlStorage]:
+    opened = SqlStorage(storage_url)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+def plain(rows: list[Row]) -> list[object]:
+    return [msgspec.json.encode(row) for row in rows]
+
+
+async def test_what_is_committed_is_read_back_by_another_connection(
+    storage: SqlStorage, storage_url: str
+) -> None:
+    """Every row type, opaque values untouched, members by position and history by generation."""
+    await storage.commit(ROWS)
+    other = SqlStorage(storage_url)
+    await other.open()
+    rows = (await other.load())["g"]
+    await other.close()
+    assert plain(rows) == plain(list(ROWS))
+
+
+async def test_the_last_change_of_a_key_counts(storage: SqlStorage) -> None:
+    """Put, drop and put again in one transaction."""
+    older, newer = GroupRow(group="g", generation=1), GroupRow(group="g", generation=2)
+    offset = OffsetRow(group="g", offset_key="k", offset=encode_opaque(1), metadata="")
+    await storage.commit([older, offset, Dropped(GroupRow, older.key), newer, Dropped(OffsetRow, offset.key)])
+    assert plain((await storage.load())["g"]) == plain([newer])
+
+
+async def test_groups_are_loaded_by_name(storage: SqlStorage) -> None:
+    """Only those asked for; an unknown one is not there."""
+    await storage.commit([GroupRow(group=name, generation=1) for name in ("a", "b", "c")])
+    assert sorted(await storage.load(["a", "c", "zz"])) == ["a", "c"]
+    assert await storage.load([]) == {}
+
+
+async def test_a_failing_commit_changes_nothing(storage: SqlStorage, storage_url: str) -> None:
+    """All or nothing, also when the last statement of the transaction fails."""
+    await storage.commit([GroupRow(group="g", generation=1)])
+    with create_engine(storage_url.replace("+aiosqlite", "")).begin() as connection:
+        connection.execute(text("DROP TABLE rebalances"))
+    changes = [GroupRow(group="g", generation=2), ROWS[-1]]
+    with pytest.raises(StorageError, match="rebalances"):
+        await storage.commit(changes)
+    with create_engine(storage_url.replace("+aiosqlite", "")).begin() as connection:
+        connection.execute(text("CREATE TABLE rebalances AS SELECT 1 AS x WHERE 0"))
+        assert connection.execute(text("SELECT generation FROM groups")).scalar() == 1
+
+
+async def test_opening_twice_keeps_what_is_there(storage: SqlStorage, storage_url: str) -> None:
+    """Migrations run once."""
+    await storage.commit([GroupRow(group="g", generation=1)])
+    again = SqlStorage(storage_url)
+    await again.open()
+    assert sorted(await again.load()) == ["g"]
+    await again.close()
+
+
+async def test_a_newer_schema_is_refused(storage: SqlStorage, storage_url: str) -> None:
+    """One line that says so, and nothing is touched."""
+    with create_engine(storage_url.replace("+aiosqlite", "")).begin() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    await storage.close()
+    with pytest.raises(StartupError, match="9999 is newer"):
+        await SqlStorage(storage_url).open()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("nonsense", "--database: not a SQLAlchemy URL"),
+        ("mysql://x/y", "neither sqlite nor postgresql"),
+        ("sqlite:///x.db", "asyncio"),
+        ("sqlite+aiosqlite:////nowhere/at/all/m.db", "unable to open database file"),
+    ],
+)
+async def test_a_database_that_cannot_be_used_is_named(url: str, complaint: str) -> None:
+    """A StartupError of one line."""
+    with pytest.raises(StartupError, match=complaint) as caught:
+        await SqlStorage(url).open()
+    assert "\n" not in str(caught.value)
+
+
+def test_the_migrations_make_exactly_the_tables_that_are_used(tmp_path: Path) -> None:
+    """Alembic's own comparison finds nothing, and every field has its column."""
+
+    def differences(connection: Connection) -> list[object]:
+        upgrade(connection)
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        return list(compare_metadata(context, METADATA))
+
+    with create_engine(f"sqlite:///{tmp_path}/m.db").begin() as connection:
+        assert differences(connection) == []
+    for kind, table in TABLES.items():
+        assert tuple(table.columns.keys()) == kind.__struct_fields__
+        assert tuple(c.name for c in table.primary_key) == kind.__struct_fields__[: kind.key_length]
