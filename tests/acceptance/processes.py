@@ -119,10 +119,10 @@ class Herd:
     workers: dict[str, Daemon] = field(default_factory=dict)
 
     def start_worker(self, name: str, *flags: str, group: str = "herd") -> Daemon:
-        """A worker with a small Spark session."""
+        """A worker with a small Spark session, and patience with a manager that starts on a busy machine."""
         args = ["worker", "--manager", self.manager.url, "--group", group, "--client-id", name]
         args += ["--checkpoint-root", str(self.folder / "checkpoints"), "--spark-master", "local[2]"]
-        args += ["--spark-conf", "spark.driver.memory=512m", *flags]
+        args += ["--spark-conf", "spark.driver.memory=512m", "--session-timeout-ms", "30000", *flags]
         self.workers[name] = Daemon(name, args, self.folder)
         return self.workers[name]
 
