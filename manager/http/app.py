@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from manager.console.pages import Console
 from manager.http import members
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
@@ -29,5 +30,6 @@ def make_app(runtime: Runtime, this_manager: Coordinator, max_request_bytes: int
     app.add_routes(members.routes(runtime))
     app.add_routes(GroupHandlers(runtime, this_manager).routes())
     app.add_routes(TaskHandlers(runtime).routes())
+    app.add_routes(Console(runtime).routes())
     app.add_routes(HealthHandlers(runtime).routes())
     return app

@@ -201,6 +201,22 @@ async def test_groups_are_listed_by_filters_that_ignore_case(call: Client) -> No
         assert [group["group"] for group in body["groups"]] == names
 
 
+async def test_the_console_shows_groups_and_tasks_and_escapes_what_it_shows(call: Client) -> None:
+    """Server-rendered, with a policy that lets nothing else in."""
+    await call("POST", "/v1/groups/g/tasks", {"task": "t", "definition": DEFINITION})
+    await call("POST", "/v1/groups/g/join", JOIN | {"client_id": "<script>"})
+    async with call.session.get(call.base) as overview, call.session.get(f"{call.base}/groups/g") as group:
+        assert (overview.status, group.status) == (200, 200)
+        assert "default-src 'none'" in overview.headers["Content-Security-Policy"]
+        assert 'href="/groups/g"' in await overview.text()
+        page = await group.text()
+    assert ">t<" in page
+    assert "&lt;script&gt;-" in page
+    assert "<script>" not in page
+    async with call.session.get(f"{call.base}/groups/none") as nothing:
+        assert nothing.status == 404
+
+
 async def test_the_coordinator_is_named(call: Client) -> None:
     """To whoever asks for a legal group."""
     _, body = await call("GET", "/v1/coordinator?group=g")

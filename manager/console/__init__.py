@@ -1,0 +1,1 @@
+"""The console: what the manager shows to a browser, rendered here, nothing fetched from elsewhere."""
