@@ -196,6 +196,8 @@ class TaskLife:
             await self._on_failure(ended, definition)
 
     async def _on_failure(self, ended: Ended, definition: Definition) -> None:
+        if self.is_leaving:
+            return
         cause = ended.cause or "the query ended by itself, and nobody had asked it to"
         if ended.fenced:
             # Whoever owns the task now has made this token stale, and the report of it will be refused. If it

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import (
@@ -73,6 +74,19 @@ async def test_a_claim_under_way_when_all_is_lost_is_given_up(bench: Bench) -> N
     bench.assign("t2", generation=2)
     await until(lambda: bench.executor.running == {"t2"})
     assert bench.released == {}
+
+
+async def test_a_start_that_fails_when_all_is_lost_is_no_news(bench: Bench) -> None:
+    """The engine died while the query was on its way up: nobody is told of a restart that never comes."""
+    gate = bench.executor.hold("t1")
+    bench.executor.broken["t1"] = "connection refused"
+    bench.assign("t1")
+    await bench.settle()
+    with capture_logs() as logs:
+        bench.keeper.lose("the engine died")
+        gate.set()
+        await bench.settle()
+    assert [entry for entry in logs if entry["event"] == "task changed state"] == []
 
 
 async def test_a_task_won_back_starts_when_its_old_query_is_gone(bench: Bench) -> None:
