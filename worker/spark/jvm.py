@@ -42,14 +42,17 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark|%p|%c{1}|%replace{%m %throwable{1}}{[\\r\\n]+}{ }%n
 """
 _QUIET = {
-    # the end of a query is told by the query, once, with its cause
-    "org.apache.spark.sql.execution.streaming": "off",
+    # why a query failed is told once, as its cause; these tell it again, each with a trace of its own
+    "org.apache.spark.sql.execution": "off",
+    "org.apache.spark.executor.Executor": "off",
+    "org.apache.spark.broadcast": "off",
+    "org.apache.spark.util.Utils": "off",
+    "org.apache.spark.scheduler.TaskSetManager": "error",
     # an asked-for stop cancels jobs that may have ended just now
     "org.apache.spark.scheduler.DAGScheduler": "error",
     # a pool a task needs no configuration
     "org.apache.spark.scheduler.FairSchedulableBuilder": "error",
     "org.apache.hadoop.util": "error",
-    "org.apache.spark.util.Utils": "error",
 }
 _LINE = re.compile(r"spark\|(?P<level>\w+)\|(?P<logger>[^|]*)\|(?P<message>.*)")
 _REMEMBERED_LINES = 20

@@ -117,11 +117,16 @@ class SparkQuery:
             self._handle.stop()
 
     def _settle(self, timeout_s: float) -> bool:
-        """Wait for the batch in flight to be done and committed; False if it took too long."""
+        """Wait for the batch in flight to be done and committed; False if it took too long.
+
+        A closed gate then refuses the next batch, which ends the query; where there is none it is cut into.
+        """
         deadline = time.monotonic() + timeout_s
         before = self._last_batch()
         if not self._gate.close(timeout_s):
             return False
+        if self._outlet.is_gated:
+            return _wait_until(lambda: not self._is_working(), deadline)
         return _wait_until(lambda: not self._is_working() or self._last_batch() != before, deadline)
 
     def _last_batch(self) -> int:

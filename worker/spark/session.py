@@ -98,3 +98,9 @@ def _quieten_pyspark() -> None:
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J tells the root logger of every broken connection, with a trace; the JVM's death is told once."""
+    return record.module != "java_gateway"

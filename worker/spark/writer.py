@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
 
 class Outlet:
-    """The fenced sink of one query, if it has one, and what became of its batches."""
+    """The way out of one query: its fenced sink, if it has one, and what became of its batches.
+
+    `total` is how many rows of the task that sink holds; `is_gated` whether all batches go through the gate.
+    """
 
     def __init__(self, owner: Owner, gate: Gate) -> None:
         self.owner = owner
         self.total: int | None = None
+        self.is_gated = False
         self._gate = gate
         self._sinks: list[Sink] = []
 
@@ -50,6 +54,7 @@ class Outlet:
 
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """A writer that hands every batch to `function`, through the query's gate."""
+        self.is_gated = True
         return frame.writeStream.foreachBatch(guard(self._gate, function))
 
     def close(self) -> None:

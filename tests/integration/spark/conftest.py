@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 60
 SCHEMA = "id LONG, carrier STRING, delay DOUBLE"
+QUICK = {
+    # a JVM that lives for a minute never earns its best code back
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "2",
+}
 _numbers = itertools.count()
 
 Start = Callable[..., Awaitable["SparkQuery"]]
@@ -117,7 +122,9 @@ def lease() -> Lease:
 async def executor(lease: Lease, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SparkExecutor]:
     """The one executor; its entry points are those of the module `tested`."""
     root = str(tmp_path_factory.mktemp("checkpoints"))
-    settings = SparkSettings(app_name="tests", checkpoint_root=root, allow_entrypoint=("tested", "absent"))
+    settings = SparkSettings(
+        app_name="tests", checkpoint_root=root, conf=QUICK, allow_entrypoint=("tested", "absent")
+    )
     executor = SparkExecutor(settings, lease)
     await executor.open()
     yield executor

@@ -26,7 +26,9 @@ from worker.spark.settings import SparkSettings
 RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 
 async def main(root):
-    executor = SparkExecutor(SparkSettings(app_name="doomed", checkpoint_root=root), lambda: True)
+    conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    settings = SparkSettings(app_name="doomed", checkpoint_root=root, conf=conf)
+    executor = SparkExecutor(settings, lambda: True)
     await executor.open()
     spec = QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode()))
     query = await executor.start(spec)
