@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from cli.client import Client
+from cli.demo.herd import SPARK_CONF
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +123,8 @@ class Herd:
         """A worker with a small Spark session, and patience with a manager that starts on a busy machine."""
         args = ["worker", "--manager", self.manager.url, "--group", group, "--client-id", name]
         args += ["--checkpoint-root", str(self.folder / "checkpoints"), "--spark-master", "local[2]"]
-        args += ["--spark-conf", "spark.driver.memory=512m", "--session-timeout-ms", "30000", *flags]
+        args += [word for setting in SPARK_CONF for word in ("--spark-conf", setting)]
+        args += ["--session-timeout-ms", "30000", *flags]
         self.workers[name] = Daemon(name, args, self.folder)
         return self.workers[name]
 
