@@ -106,7 +106,11 @@ def test_only_worker_spark_imports_pyspark_when_loaded() -> None:
 @pytest.mark.parametrize("package", ["protocol", "assignors", "manager"])
 def test_packages_load_without_spark(package: str) -> None:
     """`pip install sparkherd` without extras is a working manager: none of its modules needs pyspark."""
-    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules(package)]
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in modules(package)
+        if path.parent.name != "migrations" or path.stem == "__init__"  # env.py is for alembic to run
+    ]
     statements = "\n".join(f"import {name.removesuffix('.__init__')}" for name in names)
     assert "pyspark" not in loaded_after(statements)
 
