@@ -60,6 +60,7 @@ def measure() -> list[Line]:
 def _manager(folder: str) -> list[str]:
     database = f"sqlite+aiosqlite:///{folder}/manager.db"
     flags = ["--listen", "127.0.0.1:0", "--database", database, "--initial-rebalance-delay-ms", "2000"]
+    flags += ["--log-level", "warning"]
     return ["-m", "cli", "manager", *flags]
 
 

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-QUICK = ("startup",)
+QUICK = ("startup", "heartbeats")
 SLOW: tuple[str, ...] = ()
 
 
