@@ -122,17 +122,18 @@ def test_bad_definitions_create_nothing(
     manager: Manager, tmp_path: Path, definition: dict[str, Any], named: str
 ) -> None:
     """Through the file or straight at the API: refused with its place, and no task of the file is created."""
+    group = tmp_path.name
     entries = [{"task": "good", "definition": GOOD}, {"task": "bad", "definition": definition}]
-    (tmp_path / "tasks.yaml").write_text(json.dumps({"group": "bad-input", "tasks": entries}))
+    (tmp_path / "tasks.yaml").write_text(json.dumps({"group": group, "tasks": entries}))
     done = sparkherd("tasks", "apply", "-f", "tasks.yaml", "--manager", manager.url, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert all(line.startswith("sparkherd: bad: ") for line in done.stderr.splitlines())
     assert f"bad: {named}" in done.stderr
     body = json.dumps({"task": "bad", "definition": definition}).encode()
-    status, answer = request(manager, "POST", "/v1/groups/bad-input/tasks", body)
+    status, answer = request(manager, "POST", f"/v1/groups/{group}/tasks", body)
     assert (status, answer["error"]) == (400, "INVALID_REQUEST")
     assert named in answer["message"]
-    assert request(manager, "GET", "/v1/groups/bad-input", b"")[1]["error"] == "GROUP_ID_NOT_FOUND"
+    assert request(manager, "GET", f"/v1/groups/{group}", b"")[1]["error"] == "GROUP_ID_NOT_FOUND"
 
 
 @pytest.mark.parametrize(
