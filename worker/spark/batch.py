@@ -32,7 +32,7 @@ class Gate:
         self.cause: str | None = None
         self.fenced = False
         self._may_write = may_write
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
         self._inside = False
         self._closed = threading.Event()
         self._cut = threading.Event()
@@ -53,9 +53,7 @@ class Gate:
 
     def leave(self) -> None:
         """The batch is done or has failed."""
-        with self._lock:
-            self._inside = False
-            self._lock.notify_all()
+        self._inside = False
 
     def fail(self, error: BaseException) -> None:
         """Remember why a batch failed; what is left of it after its way through Java is no use to anybody."""
@@ -71,11 +69,15 @@ class Gate:
         if self._cut.is_set():
             raise BatchRefusedError("the batch was cut short: the query is being stopped")
 
-    def close(self, timeout_s: float) -> bool:
-        """Let no batch in any more; wait up to `timeout_s` seconds for the one inside; whether it left."""
+    def close(self) -> None:
+        """Let no batch in any more; one that is inside goes on."""
         with self._lock:
             self._closed.set()
-            return self._lock.wait_for(lambda: not self._inside, timeout_s)
+
+    @property
+    def is_occupied(self) -> bool:
+        """Whether a batch is inside."""
+        return self._inside
 
     def cut(self) -> None:
         """Make the batch inside fail at its next step."""

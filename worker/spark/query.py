@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 import json
 import threading
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError
 
 from worker.executor import Ended
 from worker.spark.causes import describe_java
@@ -22,8 +21,12 @@ if TYPE_CHECKING:
     from worker.executor import Progress, QuerySpec
     from worker.spark.launch import Launched
 
+_T = TypeVar("_T")
+
 _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 _SETTLE_POLL_S = 0.02
+_HALT_AGAIN_S = 0.2
+"""Spark cancels the jobs it knows of: one that is just being submitted takes a second call."""
 
 
 class SparkQuery:
@@ -35,7 +38,9 @@ class SparkQuery:
         self.spec = spec
         self._handle = launched.handle
         self._java: Any = launched.handle._jsq  # noqa: SLF001 - its answers, without PySpark's JSON around each
-        self._bounded = self._java.streamingQuery().trigger().toString() in _BOUNDED
+        stream: Any = self._java.streamingQuery()
+        self._thread: Any = stream.queryExecutionThread()
+        self._bounded = stream.trigger().toString() in _BOUNDED
         self._gate = launched.gate
         self._outlet = launched.outlet
         self._tally = Tally()
@@ -58,15 +63,19 @@ class SparkQuery:
         if self._ended.done():
             return
         self._stopping = True
-        await self._loop.run_in_executor(self._pool, self._stop, timeout_s)
-        await asyncio.shield(self._ended)
+        self._gate.close()
+        if not await self._settle(timeout_s):
+            self._gate.cut()
+        while not self._ended.done():
+            await self._in_thread(self._halt)
+            await asyncio.wait([self._ended], timeout=_HALT_AGAIN_S)
 
     def poll(self) -> bool:
         """Take in the news; whether the query is over. Blocks for some calls to the JVM."""
-        active = self._java.isActive()
+        terminated = self._has_terminated()
         with self._observing:
             self._observe()
-        if active or not self._has_terminated():
+        if not terminated:
             return False
         self.finish(self._how_it_ended())
         return True
@@ -94,13 +103,11 @@ class SparkQuery:
         self._tally.observe(json.loads(last.json()), self._outlet.total)
 
     def _has_terminated(self) -> bool:
-        """Whether the query's thread is gone; `isActive` is false as soon as a stop was asked for."""
-        try:
-            return bool(self._java.awaitTermination(1))
-        except Py4JNetworkError:
-            raise
-        except Exception:  # noqa: BLE001 - it ended with an exception, which `_how_it_ended` looks at
-            return True
+        """Whether nothing of it runs any more.
+
+        `isActive` is false as soon as a stop was asked for, and `awaitTermination` takes its word for it.
+        """
+        return not self._thread.isAlive()
 
     def _how_it_ended(self) -> Ended:
         if self._gate.cause is not None:
@@ -110,37 +117,41 @@ class SparkQuery:
             return Ended(describe_java(exception.get()))
         return Ended() if self._bounded else Ended("the query ended by itself, which nobody had asked for")
 
-    def _stop(self, timeout_s: float) -> None:
-        with contextlib.suppress(Exception):  # whatever Spark says to it: that the end comes is watched
-            if not self._settle(timeout_s):
-                self._gate.cut()
-            self._handle.stop()
+    async def _settle(self, timeout_s: float) -> bool:
+        """Wait for the batch in flight to be done and committed; False if it takes too long.
 
-    def _settle(self, timeout_s: float) -> bool:
-        """Wait for the batch in flight to be done and committed; False if it took too long.
-
-        A closed gate then refuses the next batch, which ends the query; where there is none it is cut into.
+        No thread waits here: long batches of some queries must not keep others from being stopped.
         """
-        deadline = time.monotonic() + timeout_s
-        before = self._last_batch()
-        if not self._gate.close(timeout_s):
+        try:
+            async with asyncio.timeout(timeout_s):
+                before = await self._in_thread(self._last_batch)
+                while not await self._in_thread(self._is_at_rest, before):  # noqa: ASYNC110 - Spark does not call
+                    await asyncio.sleep(_SETTLE_POLL_S)
+        except TimeoutError:
             return False
-        if self._outlet.is_gated:
-            return _wait_until(lambda: not self._is_working(), deadline)
-        return _wait_until(lambda: not self._is_working() or self._last_batch() != before, deadline)
+        except Py4JError:
+            return True  # the JVM is gone, and the batch with it
+        return True
+
+    def _is_at_rest(self, before: int) -> bool:
+        """Whether nothing is under way, or a batch later than `before` that may be cut.
+
+        A closed gate refuses the next batch, which ends the query; where there is no gate, it is cut.
+        """
+        if self._gate.is_occupied:
+            return False
+        status = self._java.status()
+        if not (self._java.isActive() and status.isDataAvailable() and status.isTriggerActive()):
+            return True
+        return not self._outlet.is_gated and self._last_batch() != before
 
     def _last_batch(self) -> int:
         last = self._java.lastProgress()
         return -1 if last is None else int(last.batchId())
 
-    def _is_working(self) -> bool:
-        status = self._java.status()
-        return bool(self._java.isActive() and status.isDataAvailable() and status.isTriggerActive())
+    def _halt(self) -> None:
+        with contextlib.suppress(Exception):  # whatever Spark says to it: that the end comes is watched
+            self._handle.stop()
 
-
-def _wait_until(holds: Callable[[], bool], deadline: float) -> bool:
-    while not holds():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(_SETTLE_POLL_S)
-    return True
+    def _in_thread(self, function: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
+        return self._loop.run_in_executor(self._pool, function, *args)

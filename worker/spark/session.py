@@ -25,7 +25,7 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",  # the worker's log is no terminal
     "spark.scheduler.mode": "FAIR",  # one pool a task: a long batch does not starve the others
     "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
-    "spark.sql.streaming.stopTimeout": "5s",  # a stop that hangs gives its thread back
+    "spark.sql.streaming.stopTimeout": "500ms",  # a stop that hangs gives its thread back
 }
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",

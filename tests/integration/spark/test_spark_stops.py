@@ -89,8 +89,10 @@ async def test_a_running_job_is_cancelled(
     flights.add()
     query = await start(source=flights.source, sql=SLOW, sink=database.sink())
     await stage.until_reached()
-    async with asyncio.timeout(9):
+    async with asyncio.timeout(60):  # the job itself would take 100 s
         await query.stop(0)
+    assert not query._gate.is_occupied
+    assert not query._thread.isAlive()
     assert await query.ended() == Ended()
     assert database.ids() == []
     assert "StackOverflowError" not in jvm_log.all()

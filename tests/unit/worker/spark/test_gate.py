@@ -22,14 +22,14 @@ def test_a_batch_goes_through() -> None:
     seen: list[tuple[Any, int]] = []
     guard(gate, lambda frame, batch_id: seen.append((frame, batch_id)))(FRAME, 7)
     assert seen == [(FRAME, 7)]
-    assert gate.close(0)
+    assert not gate.is_occupied
     assert gate.cause is None
 
 
 def test_a_closed_gate_refuses() -> None:
     """After a stop was asked for no batch begins; refusing is no failure."""
     gate = open_gate()
-    gate.close(0)
+    gate.close()
     with pytest.raises(BatchRefusedError, match="is being stopped"):
         guard(gate, lambda _frame, _batch_id: pytest.fail("it began"))(FRAME, 1)
     assert gate.cause is None
@@ -59,7 +59,7 @@ def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
     assert gate.cause is not None
     assert gate.cause.startswith(f"{type(error).__name__}: {error}")
     assert not gate.fenced
-    assert gate.close(0)
+    assert not gate.is_occupied
 
 
 def test_a_fenced_batch_is_told_apart() -> None:
@@ -89,8 +89,8 @@ def test_what_leaves_is_short() -> None:
     assert "ValueError" in text
 
 
-def test_closing_waits_for_the_batch_inside() -> None:
-    """It tells whether the batch left in time; a cut reaches it at its next step."""
+def test_a_cut_reaches_the_batch_inside() -> None:
+    """Closing lets it go on; a cut makes it fail at its next step."""
     gate = open_gate()
     entered, ends = threading.Event(), []
 
@@ -108,10 +108,12 @@ def test_closing_waits_for_the_batch_inside() -> None:
     thread = threading.Thread(target=batch)
     thread.start()
     assert entered.wait(30)
-    assert not gate.close(0)
+    gate.close()
+    assert gate.is_occupied
+    gate.check()
     gate.cut()
-    assert gate.close(30)
     thread.join()
+    assert not gate.is_occupied
     assert len(ends) == 1
     assert gate.cause is not None
     assert "cut short" in gate.cause
