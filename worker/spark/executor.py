@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,8 @@ class SparkExecutor:
     def _on_death(self, how: str) -> None:
         """Called from the thread that watches the JVM."""
         self._monitor.lose_all(how)
-        self._loop.call_soon_threadsafe(self._tell_death, how)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._tell_death, how)
 
     def _tell_death(self, how: str) -> None:
         if not self._died.done():
