@@ -28,6 +28,7 @@ def command(**flags: Any) -> int:
 
 def _serve(settings: ManagerSettings) -> int:
     import uvloop  # noqa: PLC0415 - `--help` needs no event loop
+
     from manager.daemon import run  # noqa: PLC0415 - nor a server
 
     return uvloop.run(run(settings, _announce))

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import click
-from worker.settings import WorkerSettings
 
 from cli.logs import LogSettings, configure_logging
 from cli.options import Sources, settings_options, warn_of_stray_variables
+from worker.settings import WorkerSettings
 
 
 @click.command("worker")
