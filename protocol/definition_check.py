@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from protocol.definition import Definition, DefinitionError, parse_definition
 from protocol.messages.tasks import Problem
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 def check_definition(document: bytes | msgspec.Raw) -> Definition | tuple[Problem, ...]:
-    """The definition, or every problem it has, each with its path in the document."""
+    """The definition that `document` holds, or every problem it has, each with its place."""
     try:
         definition = parse_definition(document)
     except DefinitionError as error:
-        shape = {problem.path: problem for problem in (*_sql_problems(document), *error.problems)}
-        return tuple(sorted(shape.values()))
-    return _sql_problems(document) or definition
-
-
-def _sql_problems(document: bytes | msgspec.Raw) -> tuple[Problem, ...]:
-    from protocol.sql.check import sql_fault  # noqa: PLC0415 - brings a parser along, not for all who import this
-
-    try:
-        sql = msgspec.json.decode(document, type=_OnlySql).sql
-    except (msgspec.DecodeError, RecursionError):
-        return ()
-    fault = None if sql is None else sql_fault(sql)
-    return () if fault is None else (Problem("sql", fault),)
+        known = {problem.path for problem in error.problems}
+        return (*error.problems, *(each for each in _sql_problems(document) if each.path not in known))
+    return tuple(_sql_problems(document)) or definition
 
 
 class _OnlySql(msgspec.Struct, frozen=True):
     sql: str | None = None
+
+
+def _sql_problems(document: bytes | msgspec.Raw) -> Iterable[Problem]:
+    """What is wrong with the SQL, even if other parts of the document cannot be read."""
+    from protocol.sql.check import sql_fault  # noqa: PLC0415 - not for whoever only reads definitions
+
+    try:
+        sql = msgspec.json.decode(document, type=_OnlySql).sql
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    if sql is not None and (fault := sql_fault(sql)):
+        yield Problem("sql", fault)

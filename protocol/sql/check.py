@@ -36,6 +36,7 @@ MAX_SUSPECTS = 4
 """Likewise for words of uncertain roles: each doubles the readings that must fail."""
 
 _CLOSING = {"(": ")", "[": "]"}
+_PLAIN_STARTS = ("SELECT", "WITH", "(")
 _NEVER_MEET = {(",", ","), (",", ")"), (",", "]"), (",", ""), ("(", ","), ("[", ","), ("[", "]"), (".", "")}
 """Signs that no sign of the other kind may follow in any query, "" being its end."""
 
@@ -51,7 +52,7 @@ def sql_fault(sql: str) -> str | None:
         parts.pop()
     if faulty := _first_fault(parts):
         return faulty[0] + _place(faulty[1], sql)
-    if len(parts) > MAX_TOKENS or _depth(parts) > MAX_DEPTH:
+    if parts[0].text not in _PLAIN_STARTS or len(parts) > MAX_TOKENS or _depth(parts) > MAX_DEPTH:
         return None
     stumbled = _parse_fault(list(without_types(parts)))
     return "does not parse" + _place(stumbled, sql) if stumbled else None

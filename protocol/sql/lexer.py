@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["word", "name", "number", "string", "sign", "open", "type"]
+Kind = Literal["word", "name", "number", "string", "sign", "open"]
 
 _TOKEN = re.compile(
     r"""

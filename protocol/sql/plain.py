@@ -4,35 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.sql.lexer import Token
 from protocol.sql.roles import BEFORE_STAR, is_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+
+    from protocol.sql.lexer import Token
 
 NAME = "name_"
 """Stands for every name: it is no keyword in any dialect."""
 
 
 def without_types(parts: Sequence[Token]) -> Iterator[Token]:
-    """`parts` with every `CAST(a AS <anything>)` made `CAST(a AS INT)`: types have a grammar of their own."""
+    """`parts` with every `CAST(a AS <anything>)` made `CAST(a)`: types have a grammar of their own."""
     openers: list[str] = []
     skipped = 0
-    for before, token, after in zip(("", *_texts(parts)), parts, (*_texts(parts)[1:], ""), strict=False):
+    before = ""
+    for token, after in zip(parts, (*(token.text for token in parts[1:]), ""), strict=True):
         if token.text == "(":
             openers.append(before)
         elif token.text == ")":
             openers.pop()
             skipped = 0 if skipped > len(openers) else skipped
+        elif token.text == "AS" and after != ")" and not skipped and openers[-1:] == ["CAST"]:
+            skipped = len(openers)
         if not skipped:
             yield token
-        if token.text == "AS" and after != ")" and not skipped and openers[-1:] == ["CAST"]:
-            yield Token("type", "INT", token.start)
-            skipped = len(openers)
-
-
-def _texts(parts: Sequence[Token]) -> list[str]:
-    return [token.text for token in parts]
+        before = token.text
 
 
 def rewrite(parts: Sequence[Token], names: Collection[int]) -> list[str]:
@@ -46,6 +44,6 @@ def rewrite(parts: Sequence[Token], names: Collection[int]) -> list[str]:
 def _word(token: Token, before: str) -> str:
     if token.text == "*" and before in BEFORE_STAR:
         return NAME
-    if token.kind in ("sign", "type") or is_keyword(token):
+    if token.kind == "sign" or is_keyword(token):
         return token.text
     return {"number": "1", "string": "'s'"}.get(token.kind, NAME)

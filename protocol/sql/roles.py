@@ -11,6 +11,7 @@ a certain role only where the other one is impossible:
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.sql.words import KEYWORDS
@@ -38,7 +39,7 @@ _SIGNS = _faces("( ) [ ] , . + - * / % ||") | _COMPARISONS
 _ENDS = _faces(") ] END") | _CONSTANTS | {NAME, VALUE}
 """What an operand ends with."""
 
-_BEGINS = _faces("( - + NOT CASE CAST EXISTS") | _CONSTANTS | {NAME, VALUE}
+_BEGINS = _faces("( - + NOT CASE EXISTS") | _CONSTANTS | {NAME, VALUE}
 """What an operand begins with."""
 
 _ASKS = _faces("( [ , + - / % || SELECT DISTINCT WHERE HAVING BY AND OR ON WHEN THEN ELSE") | _COMPARISONS
@@ -60,7 +61,7 @@ _TABLE: tuple[tuple[str, Faces, Faces], ...] = (
     ("ORDER", _ENDS | {"("}, _faces("BY")),
     ("PARTITION", _faces("("), _faces("BY")),
     ("BY", _faces("GROUP ORDER PARTITION"), _BEGINS),
-    ("NOT", _ASKS, _BEGINS),
+    ("NOT", _ASKS, _BEGINS - {"("}),
     ("NOT", _ENDS, _faces("IN LIKE BETWEEN")),
     ("NOT", _faces("IS"), _CONSTANTS),
     ("IS", _ENDS, _CONSTANTS | {"NOT"}),
@@ -70,7 +71,7 @@ _TABLE: tuple[tuple[str, Faces, Faces], ...] = (
     ("CASE", _ASKS, _BEGINS | {"WHEN"}),
     ("WHEN", _ENDS | {"CASE"}, _BEGINS),
     ("END", _ENDS, _FOLLOWS | {EDGE, NAME}),
-    ("CAST EXISTS", _ASKS | {"NOT"}, _faces("(")),
+    ("EXISTS", _ASKS - {"(", ","} | {"NOT"}, _faces("(")),
     ("AS", _ENDS, _faces("(") | {NAME}),
     ("JOIN", _ENDS | _faces("INNER CROSS LEFT RIGHT FULL OUTER"), _faces("(") | {NAME}),
     ("INNER CROSS", _ENDS, _faces("JOIN")),
@@ -79,7 +80,7 @@ _TABLE: tuple[tuple[str, Faces, Faces], ...] = (
     ("USING", _ENDS, _faces("(")),
     ("UNION", _ENDS, _faces("SELECT ALL (")),
     ("ALL", _faces("UNION"), _faces("SELECT (")),
-    ("WITH", _faces("(") | {EDGE}, frozenset({NAME})),
+    ("WITH", frozenset({EDGE}), frozenset({NAME})),
     ("OVER", _faces(")"), _faces("(")),
 )
 
@@ -94,15 +95,25 @@ _BEFORE_NAME = _ASKS | _faces(". AS FROM JOIN NOT LIKE BETWEEN")
 BEFORE_STAR = _faces("SELECT DISTINCT ( , .")
 """Where a star is no multiplication."""
 
+_ENDS_EXPRESSION = _faces(") ] , SELECT FROM WHERE HAVING GROUP ORDER BY AS") | {EDGE}
+"""What never stands inside an expression but within brackets."""
+
 _NEVER_NAMES = _faces("AS JOIN ON USING UNION")
 """Keywords of `_TABLE` that even Spark takes for nothing else after an operand."""
 
 _FUNCTIONS = _faces(
-    "ANY_VALUE ARRAY BIGINT BINARY BOOLEAN CHAR CURRENT_DATE CURRENT_TIMESTAMP DATE DATEADD DATEDIFF",
+    "ANY_VALUE ARRAY BIGINT BINARY BOOLEAN CAST CHAR CURRENT_DATE CURRENT_TIMESTAMP DATE DATEADD DATEDIFF",
     "DATE_ADD DATE_DIFF DAY DAYOFYEAR DECIMAL DOUBLE FIRST FLOAT HOUR IF INT LAST MAP MAX MINUTE MONTH",
     "QUARTER REPLACE SECOND SMALLINT STRING TIMESTAMP TINYINT WINDOW YEAR",
 )
-"""Keywords that are plain functions where a bracket follows."""
+"""Keywords that are plain functions where a bracket follows (CAST is, once its type is gone)."""
+
+_NEVER_PLAIN = _faces(
+    "ANTI ANY ASOF CLUSTER DISTRIBUTE EXCEPT IDENTIFIER INTERSECT INTERVAL LATERAL LIMIT MINUS NATURAL",
+    "OFFSET PIVOT QUALIFY RANGE REDUCE ROWS SEMI SOME SORT STREAM TABLE TABLESAMPLE TRANSFORM UNNEST",
+    "UNPIVOT VALUES WATERMARK",
+)
+"""Keywords that begin something of their own, even where a name could stand."""
 
 _VIEW = "SOURCE"
 """What every task's SQL reads from; a keyword in MERGE alone."""
@@ -114,6 +125,8 @@ def suspects(parts: Sequence[Token]) -> frozenset[int] | None:
     That is a sign that plain SQL does not have, or another keyword in a place where it need not be a name.
     What depends on a suspect to be certain is a suspect, too.
     """
+    if any(token.text == "FROM" and before.text == "(" for before, token in pairwise(parts)):
+        return None  # a query that begins with FROM
     found = _uncertain(parts)
     reached = set(found)
     while found:
@@ -140,9 +153,26 @@ def _uncertain(parts: Sequence[Token]) -> set[int]:
         faces.append(_face(token, faces[-1]))
     faces.append(EDGE)
     found = {at for at in range(len(parts)) if not _is_certain(parts, at, faces[at], faces[at + 2])}
-    if faces.count("CASE") != faces.count("END"):
+    if not _cases_nest(faces):
         found |= {at for at, token in enumerate(parts) if token.text in ("CASE", "END")}
     return found
+
+
+def _cases_nest(faces: Sequence[str]) -> bool:
+    """Whether every CASE has its END in the same brackets and nothing between them ends an expression."""
+    open_cases = [0]
+    for face in faces:
+        if face in ("(", "["):
+            open_cases.append(0)
+        elif face == "CASE":
+            open_cases[-1] += 1
+        elif face == "END":
+            open_cases[-1] -= 1
+        elif (face in _ENDS_EXPRESSION and open_cases[-1] > 0) or open_cases[-1] < 0:
+            return False
+        if face in (")", "]"):
+            open_cases.pop()
+    return True
 
 
 def _face(token: Token, before: str) -> str:
@@ -162,6 +192,8 @@ def _is_certain(parts: Sequence[Token], at: int, before: str, after: str) -> boo
     if places := _PLACES.get(token.text):
         could_be_alias = after == "(" and token.text not in _NEVER_NAMES and _are_columns(parts, at + 2)
         return not could_be_alias and any(before in left and after in right for left, right in places)
+    if token.text in _NEVER_PLAIN:
+        return False
     ends = after == EDGE or after in _FOLLOWS or (after == "(" and token.text in _FUNCTIONS)
     return before in _BEFORE_NAME and ends
 
