@@ -14,14 +14,14 @@ from tests.acceptance.processes import sparkherd
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
 
 FLIGHTS = 336_776
 
 
 def test_the_demo_loses_nothing(tmp_path: Path) -> None:
     """A worker is killed, its tasks run elsewhere; every flight is in the sink once."""
-    done = sparkherd("demo", "--workdir", "work", "--json", cwd=tmp_path, timeout_s=400)
+    done = sparkherd("demo", "--workdir", "work", "--json", cwd=tmp_path, timeout_s=580)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["rows_in"], result["rows_out"]) == (FLIGHTS, FLIGHTS)

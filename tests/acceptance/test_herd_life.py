@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import TaskView
     from tests.acceptance.processes import Daemon, Herd
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
 
 WORKERS = ("anna", "berta")
 TASKS = ("t1", "t2", "t3", "t4")
@@ -33,7 +33,7 @@ def group(herd: Herd) -> GroupView:
     eventually(_has(view, len(WORKERS)), "both workers are members", alive=herd.daemons)
     for task in TASKS:
         view.create(task, ticking(herd.folder, task))
-    eventually(lambda: view.settled(len(WORKERS)), "all tasks run", alive=herd.daemons, within_s=120)
+    eventually(lambda: view.settled(len(WORKERS)), "all tasks run", alive=herd.daemons)
     return view
 
 
