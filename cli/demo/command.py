@@ -16,7 +16,7 @@ import msgspec
 
 from cli.client import Client
 from cli.demo.check import Verdict, compare
-from cli.demo.data import ALL_FLIGHTS, write_parts
+from cli.demo.data import ALL_FLIGHTS, package_file, write_parts
 from cli.demo.herd import Herd, HerdError
 from cli.demo.live import View, view
 from cli.demo.story import FIRST_WORKERS, Failover, Scaling, Story
@@ -49,6 +49,7 @@ def command(workdir: str | None, flights: int, *, as_json: bool, keep: bool) -> 
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     start = time.monotonic()
+    package_file()  # what is missing is told before anything is started
     folder = _workdir(workdir)
     with ExitStack() as stack:
         shown = stack.enter_context(view(sys.stderr if as_json else sys.stdout))

