@@ -26,14 +26,14 @@ from protocol.sql.words import QUERY_STARTS, STATEMENT_STARTS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-MAX_TOKENS = 2_000
-"""Anything longer is accepted after step 1: a check must not take long."""
+MAX_LENGTH = 100_000
+"""Characters of SQL; anything longer is accepted unread, for a check must not take long."""
+
+MAX_PARSED = 4_000
+"""Likewise tokens that are parsed in all, which double with every word that may be a name."""
 
 MAX_DEPTH = 20
-"""Likewise for brackets in brackets."""
-
-MAX_SUSPECTS = 4
-"""Likewise for words of uncertain roles: each doubles the readings that must fail."""
+"""Likewise brackets in brackets."""
 
 _CLOSING = {"(": ")", "[": "]"}
 _PLAIN_STARTS = ("SELECT", "WITH", "(")
@@ -43,6 +43,8 @@ _NEVER_MEET = {(",", ","), (",", ")"), (",", "]"), (",", ""), ("(", ","), ("[", 
 
 def sql_fault(sql: str) -> str | None:
     """Why Spark is certain to refuse `sql`, with the place; None if it may accept it."""
+    if len(sql) > MAX_LENGTH:
+        return None
     parts = list(tokens(sql))
     if fault := _start_fault(parts):
         return fault
@@ -52,7 +54,7 @@ def sql_fault(sql: str) -> str | None:
         parts.pop()
     if faulty := _first_fault(parts):
         return faulty[0] + _place(faulty[1], sql)
-    if parts[0].text not in _PLAIN_STARTS or len(parts) > MAX_TOKENS or _depth(parts) > MAX_DEPTH:
+    if parts[0].text not in _PLAIN_STARTS or _depth(parts) > MAX_DEPTH:
         return None
     stumbled = _parse_fault(list(without_types(parts)))
     return "does not parse" + _place(stumbled, sql) if stumbled else None
@@ -65,7 +67,7 @@ def _start_fault(parts: Sequence[Token]) -> str | None:
     first = parts[0].text
     if first in STATEMENT_STARTS:
         return None
-    alike = get_close_matches(first, STATEMENT_STARTS, n=1)
+    alike = get_close_matches(first[:40], STATEMENT_STARTS, n=1)
     return f"begins with {first[:40]}, as no statement does" + (
         f"; did you mean {alike[0]}?" if alike else ""
     )
@@ -107,7 +109,7 @@ def _depth(parts: Iterable[Token]) -> int:
 def _parse_fault(parts: Sequence[Token]) -> Token | None:
     """Where plain SQL does not parse, whichever suspects are names; None if it may parse."""
     unsure = suspects(parts)
-    if unsure is None or len(unsure) > MAX_SUSPECTS:
+    if unsure is None or len(parts) << len(unsure) > MAX_PARSED:
         return None
     first = None
     for names in _subsets(unsure):

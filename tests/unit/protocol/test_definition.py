@@ -1,0 +1,339 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from protocol.definition import (
+    Definition,
+    DefinitionError,
+    Restart,
+    SqlOptions,
+    Trigger,
+    parse_definition,
+)
+from protocol.definition_check import check_definition
+from protocol.messages.tasks import Problem
+
+DECLARATIVE: dict[str, Any] = {
+    "source": {"format": "json", "schema": "a STRING", "options": {"path": "in", "maxFilesPerTrigger": 1}},
+    "sql": "SELECT a FROM source WHERE a > 0",
+    "sink": {
+        "format": "sql",
+        "options": {"url": "sqlite:///out.db", "table": "t", "mode": "append", "key": []},
+    },
+    "output_mode": "append",
+    "trigger": {"processing_time": "1 second"},
+    "weight": 1.0,
+    "worker": None,
+    "labels": {},
+    "spark_conf": {},
+    "restart": {"max_restarts": 5, "window_ms": 300000},
+}
+ENTRYPOINT: dict[str, Any] = {
+    "entrypoint": "flights.pipelines:delays",
+    "options": {"path": "in", "deep": [{}]},
+}
+
+
+def _with(path: str, value: Any, base: dict[str, Any] = DECLARATIVE) -> bytes:
+    """`base` with `value` at a dotted path."""
+    document = json.loads(json.dumps(base))
+    section = document
+    *parents, last = path.split("/")
+    for name in parents:
+        section = section[name]
+    section[last] = value
+    return json.dumps(document).encode()
+
+
+def _without(name: str, base: dict[str, Any] = DECLARATIVE) -> dict[str, Any]:
+    return {key: value for key, value in base.items() if key != name}
+
+
+def _problems(document: bytes) -> list[tuple[str, str]]:
+    with pytest.raises(DefinitionError) as refusal:
+        parse_definition(document)
+    return [(problem.path, problem.message) for problem in refusal.value.problems]
+
+
+def test_the_contracts_example_is_read_whole() -> None:
+    """PROTOCOL.md §6, word by word."""
+    definition = parse_definition(json.dumps(DECLARATIVE).encode())
+    assert definition.source is not None
+    assert definition.source.options == {"path": "in", "maxFilesPerTrigger": 1}
+    assert definition.sink is not None
+    assert definition.sink.sql_options() == SqlOptions(url="sqlite:///out.db", table="t")
+    assert definition.trigger == Trigger(processing_time="1 second")
+    assert definition.restart == Restart(max_restarts=5, window_ms=300_000)
+
+
+def test_all_that_is_optional_has_the_contracts_default() -> None:
+    """The shortest definitions there are."""
+    assert parse_definition(b'{"entrypoint": "a:b"}') == Definition(entrypoint="a:b")
+    definition = parse_definition(b'{"source": {"format": "rate"}, "sink": {"format": "console"}}')
+    assert (definition.output_mode, definition.weight, definition.trigger) == ("append", 1.0, None)
+    assert (definition.sql, definition.worker, definition.labels, definition.spark_conf) == (
+        None,
+        None,
+        {},
+        {},
+    )
+
+
+def test_an_entry_point_takes_options_of_any_shape() -> None:
+    """They are the function's own business."""
+    definition = parse_definition(msgspec.Raw(json.dumps(ENTRYPOINT)))
+    assert definition.options == {"path": "in", "deep": [{}]}
+
+
+def test_a_definition_read_back_from_its_own_json_is_the_same() -> None:
+    """What the worker gets is what the manager checked."""
+    definition = parse_definition(json.dumps(DECLARATIVE).encode())
+    assert parse_definition(msgspec.json.encode(definition)) == definition
+
+
+TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("source", 5, ("source", "expected object | null, got int")),
+        ("source/format", "", ("source.format", "must not be empty")),
+        ("source/format", None, ("source.format", "expected str, got null")),
+        ("source/schema", "  ", ("source.schema", "must not be empty")),
+        (
+            "source/options/path",
+            ["in"],
+            ("source.options.path", "expected bool | int | float | str, got array"),
+        ),
+        (
+            "source/options/a b",
+            None,
+            ('source.options["a b"]', "expected bool | int | float | str, got null"),
+        ),
+        ("source/scheme", "a INT", ("source.scheme", "unknown key; did you mean schema?")),
+        ("sql", 3, ("sql", "expected str | null, got int")),
+        ("sql", " ", ("sql", "must not be empty")),
+        ("sink", None, ("sink", "is required with source")),
+        ("sink/format", 1, ("sink.format", "expected str, got int")),
+        ("sink/options", [], ("sink.options", "expected object, got array")),
+        ("sink/options/url", 7, ("sink.options.url", "expected str, got int")),
+        ("sink/options/table", "a b", ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", "t" * 64, ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", "1t", ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", "Sparkherd_Fence", ("sink.options.table", "is a reserved name")),
+        ("sink/options/table", "sqlite_master", ("sink.options.table", "is a reserved name")),
+        ("sink/options/mode", "merge", ("sink.options.mode", "expected one of append, upsert")),
+        ("sink/options/mode", "upsert", ("sink.options.key", "is required with mode upsert: the columns")),
+        ("sink/options/key", ["a"], ("sink.options.key", "goes with mode upsert only")),
+        ("sink/options/key", "a", ("sink.options.key", "expected array, got str")),
+        ("sink/options/key", [5], ("sink.options.key[0]", "expected str, got int")),
+        ("sink/options/tabel", "t", ("sink.options.tabel", "unknown key; did you mean table?")),
+        ("output_mode", "delta", ("output_mode", "expected one of append, update, complete")),
+        ("output_mode", None, ("output_mode", "expected one of append, update, complete")),
+        ("trigger", {}, ("trigger", "must have processing_time or available_now: true")),
+        (
+            "trigger",
+            {"available_now": False},
+            ("trigger", "must have processing_time or available_now: true"),
+        ),
+        ("trigger/available_now", True, ("trigger.available_now", "cannot stand beside processing_time")),
+        ("trigger/available_now", "yes", ("trigger.available_now", "expected bool, got str")),
+        ("trigger/processing_time", "1 month", ("trigger.processing_time", "must not have years or months")),
+        ("trigger/processing_time", 1000, ("trigger.processing_time", "expected str | null, got int")),
+        ("trigger/once", True, ("trigger.once", "unknown key; known are processing_time, available_now")),
+        ("weight", 0, ("weight", "must be a finite number above 0")),
+        ("weight", -1.5, ("weight", "must be a finite number above 0")),
+        ("weight", "1", ("weight", "expected float, got str")),
+        ("weight", True, ("weight", "expected float, got bool")),
+        ("worker", "", ("worker", "must not be empty")),
+        ("labels", [], ("labels", "expected object, got array")),
+        ("labels/gpu", 1, ("labels.gpu", "expected str, got int")),
+        ("spark_conf/spark.sql.x", 4, ('spark_conf["spark.sql.x"]', "expected str, got int")),
+        ("restart/max_restarts", -1, ("restart.max_restarts", "expected int >= 0")),
+        ("restart/max_restarts", 1.5, ("restart.max_restarts", "expected int, got float")),
+        ("restart/window_ms", 0, ("restart.window_ms", "expected int >= 1")),
+        ("restart", None, ("restart", "expected object, got null")),
+        ("entrypoint", "a:b", ("entrypoint", "cannot stand beside source: a task has one or the other")),
+        ("options", {"a": 1}, ("options", "goes with entrypoint; those of a source are source.options")),
+        ("triger", None, ("triger", "unknown key; did you mean trigger?")),
+    ],
+)
+def test_one_wrong_value_is_one_problem_with_its_path(
+    path: str, value: Any, problem: tuple[str, str]
+) -> None:
+    """And nothing else is blamed."""
+    ((where, message),) = _problems(_with(path, value))
+    assert where == problem[0]
+    assert message.startswith(problem[1])
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        (b"{}", ("source", "is required, unless there is an entrypoint")),
+        (b"[]", ("", "expected object, got array")),
+        (b"{", ("", "is not JSON: Input data was truncated")),
+        (b'"\xff"', ("", "is not JSON: 'utf-8' codec can't decode byte 0xff")),
+        (b"[" * 100_000, ("", "is not JSON: maximum recursion depth exceeded")),
+        (b'{"entrypoint": "a:b", "weight": 1e400}', ("", "is not JSON: Number out of range")),
+        (b'{"entrypoint": "a:b", "sql": "SELECT 1"}', ("sql", "goes with source: it reads the view")),
+        (b'{"source": {"format": "rate"}, "sink": {"format": "sql"}}', ("sink.options.url", "is required")),
+    ],
+)
+def test_a_document_that_is_wrong_as_a_whole(document: bytes, problem: tuple[str, str]) -> None:
+    """Where there is no single value to blame, the place is the root or what is missing."""
+    where, message = _problems(document)[0]
+    assert where == problem[0]
+    assert message.startswith(problem[1])
+
+
+@pytest.mark.parametrize(
+    "entrypoint", ["", "a", "a.b", ":b", "a:", "a:b:c", "a.:b", "1a:b", "a:b()", "a b:c", "a:b\n", "../a:b"]
+)
+def test_an_entry_point_is_a_module_and_a_function(entrypoint: str) -> None:
+    """Nothing else could be imported."""
+    document = _with("entrypoint", entrypoint, ENTRYPOINT)
+    assert _problems(document) == [("entrypoint", "is not of the form package.module:function")]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///out.db",
+        "sqlite://",
+        "sqlite+pysqlite:////tmp/a.db",
+        "postgresql://u:p@h/d",
+        "postgresql+psycopg://h:5433/d?sslmode=require",
+        "postgresql+psycopg://u@/d?host=/run/pg",
+    ],
+)
+def test_databases_the_sink_can_write_to(url: str) -> None:
+    """SQLite and PostgreSQL, by any driver."""
+    definition = parse_definition(_with("sink/options/url", url))
+    assert definition.sink is not None
+    assert definition.sink.sql_options().url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://u:secret@h/d", "secret", "", "http//secret", "postgresql://u:secret@h:x/d"]
+)
+def test_a_database_that_is_refused_is_never_quoted(url: str) -> None:
+    """The URL may hold a password, and problems reach logs."""
+    ((where, message),) = _problems(_with("sink/options/url", url))
+    assert where == "sink.options.url"
+    assert "secret" not in message
+
+
+def test_the_options_of_sparks_own_sinks_are_spark_s() -> None:
+    """Their names are Spark's business; their values must be what Spark can take."""
+    sink = {"format": "kafka", "options": {"topic": "t", "kafka.acks": 1, "url": [], "deep": {}}}
+    assert [where for where, _ in _problems(_with("sink", sink))] == ["sink.options.url", "sink.options.deep"]
+
+
+def test_a_source_spark_does_not_know_is_left_to_the_worker() -> None:
+    """Which formats there are depends on the jars of its session."""
+    definition = parse_definition(_with("source/format", "no.such.Format"))
+    assert definition.source is not None
+    assert definition.source.format == "no.such.Format"
+
+
+def test_all_problems_are_told_at_once() -> None:
+    """Wrong leaves hide neither each other nor what is wrong between fields."""
+    document = {
+        "source": {"format": 1, "extra": 2},
+        "entrypoint": "nonsense",
+        "sink": {"format": "sql", "options": {"mode": "upsert", "key": ["a", "A"], "url": "x"}},
+        "trigger": {"processing_time": "never", "available_now": True},
+        "weight": "heavy",
+        "typo": 1,
+    }
+    assert sorted(where for where, _ in _problems(json.dumps(document).encode())) == [
+        "entrypoint",
+        "entrypoint",
+        "sink.options.key",
+        "sink.options.table",
+        "sink.options.url",
+        "source.extra",
+        "source.format",
+        "trigger.available_now",
+        "trigger.processing_time",
+        "typo",
+        "weight",
+    ]
+
+
+def test_every_problem_is_one_line() -> None:
+    """Whatever the keys are made of."""
+    problems = _problems(_with("labels/a\nb", 1))
+    assert problems == [('labels["a\\nb"]', "expected str, got int")]
+
+
+def test_the_error_reads_as_one_line_too() -> None:
+    """For logs and for a worker that is given what its manager would not have taken."""
+    with pytest.raises(DefinitionError, match=r"^output_mode: expected one of .*; weight: must be a finite"):
+        parse_definition(b'{"entrypoint": "a:b", "output_mode": 1, "weight": 0}')
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("weight", 2),
+        ("worker", "rack-7"),
+        ("labels", {"gpu": "yes"}),
+        ("restart", {"max_restarts": 0}),
+    ],
+)
+def test_what_concerns_the_assignor_only_needs_no_restart(path: str, value: Any) -> None:
+    """The query runs on."""
+    changed = parse_definition(_with(path, value))
+    assert changed.runs_like(parse_definition(_with("weight", 1)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("sql", "SELECT a FROM source"),
+        ("source/options/maxFilesPerTrigger", 2),
+        ("source/options/maxFilesPerTrigger", True),
+        ("sink/options/table", "u"),
+        ("trigger", {"available_now": True}),
+        ("output_mode", "update"),
+        ("spark_conf", {"spark.sql.shuffle.partitions": "2"}),
+    ],
+)
+def test_what_concerns_the_query_restarts_it(path: str, value: Any) -> None:
+    """Also where Python finds two values equal that Spark does not, such as 1 and true."""
+    changed = parse_definition(_with(path, value))
+    assert not changed.runs_like(parse_definition(_with("weight", 1)))
+
+
+def test_the_order_of_keys_is_no_change() -> None:
+    """An object is the same whichever way round it is written."""
+    options = DECLARATIVE["source"]["options"]
+    turned = parse_definition(_with("source/options", dict(reversed(options.items()))))
+    assert turned.runs_like(parse_definition(_with("weight", 1)))
+
+
+def test_the_whole_check_includes_the_sql() -> None:
+    """Shape and SQL are told together, and a good definition is returned."""
+    good = json.dumps(DECLARATIVE).encode()
+    assert check_definition(good) == parse_definition(good)
+    assert check_definition(_with("sql", "SELEC a FROM source")) == (
+        Problem("sql", "begins with SELEC, as no statement does; did you mean SELECT?"),
+    )
+    both = check_definition(_with("weight", 0, _without("sink") | {"sql": "SELECT a b c FROM source"}))
+    assert isinstance(both, tuple)
+    assert [problem.path for problem in both] == ["weight", "sink", "sql"]
+
+
+@pytest.mark.parametrize("document", [b"{", b"[]", b'"\xff"', b'{"sql": 5}', b'{"sql": " "}', b"[" * 100_000])
+def test_the_whole_check_tells_a_problem_of_the_sql_once(document: bytes) -> None:
+    """Whatever cannot be read is told once, not for each part of the check."""
+    problems = check_definition(document)
+    assert isinstance(problems, tuple)
+    assert len({problem.path for problem in problems}) == len(problems) > 0
