@@ -39,11 +39,14 @@ _SIGNS = _faces("( ) [ ] , . + - * / % ||") | _COMPARISONS
 _ENDS = _faces(") ] END") | _CONSTANTS | {NAME, VALUE}
 """What an operand ends with."""
 
-_BEGINS = _faces("( - + NOT CASE EXISTS") | _CONSTANTS | {NAME, VALUE}
+_BEGINS = _faces("( - + NOT CASE") | _CONSTANTS | {NAME, VALUE}
 """What an operand begins with."""
 
 _ASKS = _faces("( [ , + - / % || SELECT DISTINCT WHERE HAVING BY AND OR ON WHEN THEN ELSE") | _COMPARISONS
 """What an operand of any kind must follow."""
+
+_ASKS_NO_TABLE = _ASKS - {"(", ","}
+"""Likewise, but not what a table may follow, which can have any name."""
 
 _FOLLOWS = _COMPARISONS | _faces(
     ") ] , . [ + - * / % || FROM WHERE HAVING GROUP ORDER AND OR WHEN THEN ELSE END AS ON USING",
@@ -61,17 +64,16 @@ _TABLE: tuple[tuple[str, Faces, Faces], ...] = (
     ("ORDER", _ENDS | {"("}, _faces("BY")),
     ("PARTITION", _faces("("), _faces("BY")),
     ("BY", _faces("GROUP ORDER PARTITION"), _BEGINS),
-    ("NOT", _ASKS, _BEGINS - {"("}),
+    ("NOT", _ASKS_NO_TABLE, _BEGINS - {"("}),
     ("NOT", _ENDS, _faces("IN LIKE BETWEEN")),
     ("NOT", _faces("IS"), _CONSTANTS),
     ("IS", _ENDS, _CONSTANTS | {"NOT"}),
     ("IN", _ENDS | {"NOT"}, _faces("(")),
     ("LIKE BETWEEN", _ENDS | {"NOT"}, _BEGINS),
-    ("NULL TRUE FALSE", _ASKS | {"IS", "NOT"}, _FOLLOWS | {EDGE}),
+    ("NULL TRUE FALSE", _ASKS_NO_TABLE | {"IS", "NOT"}, _FOLLOWS | {EDGE}),
     ("CASE", _ASKS, _BEGINS | {"WHEN"}),
     ("WHEN", _ENDS | {"CASE"}, _BEGINS),
     ("END", _ENDS, _FOLLOWS | {EDGE, NAME}),
-    ("EXISTS", _ASKS - {"(", ","} | {"NOT"}, _faces("(")),
     ("AS", _ENDS, _faces("(") | {NAME}),
     ("JOIN", _ENDS | _faces("INNER CROSS LEFT RIGHT FULL OUTER"), _faces("(") | {NAME}),
     ("INNER CROSS", _ENDS, _faces("JOIN")),
@@ -95,7 +97,7 @@ _BEFORE_NAME = _ASKS | _faces(". AS FROM JOIN NOT LIKE BETWEEN")
 BEFORE_STAR = _faces("SELECT DISTINCT ( , .")
 """Where a star is no multiplication."""
 
-_ENDS_EXPRESSION = _faces(") ] , SELECT FROM WHERE HAVING GROUP ORDER BY AS") | {EDGE}
+_ENDS_EXPRESSION = _faces(") ] , SELECT FROM WHERE HAVING GROUP ORDER BY AS JOIN ON USING UNION") | {EDGE}
 """What never stands inside an expression but within brackets."""
 
 _NEVER_NAMES = _faces("AS JOIN ON USING UNION")
@@ -103,7 +105,7 @@ _NEVER_NAMES = _faces("AS JOIN ON USING UNION")
 
 _FUNCTIONS = _faces(
     "ANY_VALUE ARRAY BIGINT BINARY BOOLEAN CAST CHAR CURRENT_DATE CURRENT_TIMESTAMP DATE DATEADD DATEDIFF",
-    "DATE_ADD DATE_DIFF DAY DAYOFYEAR DECIMAL DOUBLE FIRST FLOAT HOUR IF INT LAST MAP MAX MINUTE MONTH",
+    "DATE_ADD DATE_DIFF DAY DAYOFYEAR DECIMAL DOUBLE EXISTS FIRST FLOAT HOUR IF INT LAST MAP MAX MINUTE MONTH",
     "QUARTER REPLACE SECOND SMALLINT STRING TIMESTAMP TINYINT WINDOW YEAR",
 )
 """Keywords that are plain functions where a bracket follows (CAST is, once its type is gone)."""

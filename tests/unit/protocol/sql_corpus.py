@@ -396,6 +396,50 @@ FROM source /* block /* nested */ ( */ WHERE a = 1
 -- first a comment
 SELECT a
 FROM source -- and one at the end
+
+SELECT x FROM source WHERE (x, y) WHERE x > 1
+
+SELECT * FROM source IN (a, b) JOIN other
+
+SELECT 'z' END, CASE a FROM source w
+
+SELECT * FROM a, CASE b JOIN c
+
+SELECT CAST(a - INT) FROM source
+
+SELECT CAST(AS) FROM source
+
+SELECT struct(* source, 1) FROM source
+
+SELECT (WITH a, b), (a) FROM source
+
+SELECT a FROM (SELECT a FROM source) AS x, (NOT (1)) y(b)
+
+SELECT * FROM source, NOT USE JOIN other
+
+SELECT * FROM source, NULL JOIN other
+
+SELECT * FROM source FROM NATURAL JOIN other
+
+SELECT count(*) FROM STREAM BETWEEN source
+
+SELECT * FROM WHERE LIMIT a > 1
+
+SELECT a FROM source UNION DISTINCT SELECT SELECT * FROM c
+
+SELECT to_json(a) SELECT, (DISTINCT a, b) FROM source
+
+SELECT * FROM (FROM source SELECT a WHERE b)
+
+FROM source SELECT * FROM SELECT a, sum
+
+SELECT * FROM (FROM source SELECT * WHERE a SELECT b)
+
+SELECT NOT (a) OVER (PARTITION BY b) FROM source
+
+SELECT EXISTS(a) OVER (PARTITION BY b) FROM source
+
+SELECT a FROM source WHERE NOT EXISTS (WITH x AS (SELECT 1) SELECT b FROM x UNION SELECT 2)
 """.strip().split("\n\n")
 
 REFUSED = r"""
