@@ -13,7 +13,9 @@ from protocol.intervals import trigger_interval_fault
 from protocol.sql.check import sql_fault
 from protocol.sql.lexer import tokens
 from protocol.sql.words import KEYWORDS
-from tests.unit.protocol import interval_corpus, sql_corpus
+from tests.unit.protocol import interval_corpus
+from tests.unit.protocol.sql_accepted import ACCEPTED
+from tests.unit.protocol.sql_refused import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +42,7 @@ def _mutants() -> Iterator[str]:
     """The corpus with words taken out, put in, put elsewhere; the same ones every time."""
     random = Random(2013)
     spare = SPARE.split()
-    corpus = [_words(sql) for sql in (*sql_corpus.ACCEPTED, *sql_corpus.REFUSED)]
+    corpus = [_words(sql) for sql in (*ACCEPTED, *REFUSED)]
     for _ in range(MUTANTS):
         words = list(random.choice(corpus))
         for _ in range(random.randint(1, 3)):
@@ -55,13 +57,13 @@ def _words(sql: str) -> list[str]:
 
 def test_what_spark_parses_is_accepted(spark: SparkSession) -> None:
     """The corpus is what it says, so the unit tests over it mean something."""
-    assert [sql for sql in sql_corpus.ACCEPTED if not _parses(spark, sql)] == []
-    assert [sql for sql in sql_corpus.ACCEPTED if sql_fault(sql)] == []
+    assert [sql for sql in ACCEPTED if not _parses(spark, sql)] == []
+    assert [sql for sql in ACCEPTED if sql_fault(sql)] == []
 
 
 def test_what_is_refused_does_not_parse(spark: SparkSession) -> None:
     """Likewise for the garbage."""
-    assert [sql for sql in sql_corpus.REFUSED if _parses(spark, sql)] == []
+    assert [sql for sql in REFUSED if _parses(spark, sql)] == []
 
 
 def test_no_mutant_that_spark_parses_is_refused(spark: SparkSession) -> None:

@@ -8,7 +8,8 @@ import pytest
 import sqlglot
 
 from protocol.sql.check import MAX_LENGTH, sql_fault
-from tests.unit.protocol.sql_corpus import ACCEPTED, REFUSED
+from tests.unit.protocol.sql_accepted import ACCEPTED
+from tests.unit.protocol.sql_refused import REFUSED
 
 
 @pytest.mark.parametrize("sql", ACCEPTED)
