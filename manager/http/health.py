@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from manager.http.replying import reply
-from manager.runtime.batch import UNAVAILABLE
+from manager.runtime.pending import UNAVAILABLE
 from protocol.messages.base import Response
 
 if TYPE_CHECKING:

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core.parked import Parked
+from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Iterable
 
     from manager.core.turn import Outcome
 
+UNAVAILABLE = Failure(
+    ErrorCode.COORDINATOR_NOT_AVAILABLE, "the manager is stopping or cannot reach its database; try again"
+)
+
 
 class Pending(Parked):
-    """A `Parked` somebody awaits."""
+    """A `Parked` somebody awaits; every parked request of the runtime is one."""
 
     __slots__ = ("future",)
 
@@ -25,3 +31,15 @@ class Pending(Parked):
         """Hand the answer over; nobody may be there to take it any more."""
         if not self.future.done():
             self.future.set_result(outcome)
+
+
+def deliver(answers: Iterable[tuple[Parked, Outcome]]) -> None:
+    """Send answers, in order."""
+    for parked, outcome in answers:
+        if isinstance(parked, Pending):
+            parked.deliver(outcome)
+
+
+def deliver_instead(answers: Iterable[tuple[Parked, Outcome]], outcome: Outcome) -> None:
+    """Send `outcome` to those whose own answers must not be heard."""
+    deliver((parked, outcome) for parked, _ in answers)

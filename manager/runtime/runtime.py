@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from manager.core.coordinator import Coordinator
-from manager.runtime.batch import UNAVAILABLE
 from manager.runtime.clock import read_clocks
-from manager.runtime.pending import Pending
+from manager.runtime.pending import UNAVAILABLE, Pending
 from manager.runtime.writer import Writer
 from protocol.errors import ErrorCode, Failure
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.runtime.batch import Batch, deliver
+from manager.runtime.commits import Commits
+from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ RETRY_S = 0.5
 class Writer:
     """Commits all that one turn of the loop produced in one transaction, then lets its answers go.
 
-    While a transaction is under way the next batch gathers. A group whose batch failed is let go from memory
-    by `on_lost` and taken up from storage by `on_restored`: trouble is a small crash of that group.
+    A group whose batch failed is let go from memory by `on_lost` and taken up from storage by `on_restored`:
+    trouble is a small crash of that group. `Commits` has the rules.
     """
 
     def __init__(
@@ -41,41 +42,35 @@ class Writer:
         self._on_lost = on_lost
         self._on_restored = on_restored
         self._on_durable = on_durable
-        self._gathering = Batch()
-        self._committing: Batch | None = None
-        self._lost: dict[str, None] = {}
+        self._commits = Commits()
         self._wake = asyncio.Event()
         self._stopping = False
 
     def take(self, turn: Turn) -> None:
         """Send the answers of `turn` when all the group's rows so far, its own included, are durable."""
-        name = turn.group.name
-        if turn.changes or name in self._gathering:
-            self._gathering.add(turn)
+        deliver(self._commits.take(turn))
+        if self._commits.has_work:
             self._wake.set()
-        elif self._committing is not None and name in self._committing:
-            self._committing.add(turn)
-        else:
-            deliver(turn.answers)  # type: ignore[arg-type]  # every parked request here is a Pending
 
     def is_lost(self, group: str) -> bool:
         """Whether the group is out of memory and waits to be read again."""
-        return group in self._lost
+        return self._commits.is_lost(group)
 
     def lose(self, group: str) -> None:
         """Forget `group` and read it again once what is on its way to the storage has arrived."""
-        self._lost[group] = None
+        self._commits.lose(group)
         self._on_lost(group)
         self._wake.set()
 
     async def run(self) -> None:
         """Until `stop`: commit, deliver, restore."""
-        while not self._stopping or self._gathering.changes:
+        while not self._stopping or self._commits.has_work:
             await self._wake.wait()
             self._wake.clear()
             await asyncio.sleep(0)  # let this turn of the loop finish, so that its rows share a transaction
-            await self._commit()
-            if self._lost and not self._stopping:
+            if self._commits.has_work:
+                await self._commit()
+            if not self._stopping:
                 await self._restore()
 
     def stop(self) -> None:
@@ -84,32 +79,24 @@ class Writer:
         self._wake.set()
 
     async def _commit(self) -> None:
-        batch, self._gathering = self._gathering, Batch()
-        if not batch.changes:
-            return
-        self._committing = batch
+        batch = self._commits.begin()
         try:
             await self._storage.commit(batch.all_changes())
         except StorageError as error:
-            log.warning(
-                "storage failed, groups will be read again", error=str(error), groups=len(batch.changes)
-            )
-            self._fail(batch)
+            groups = batch.groups
+            log.warning("storage failed, groups will be read again", error=str(error), groups=len(groups))
+            deliver_instead(self._commits.failed(), UNAVAILABLE)
+            for name in groups:
+                self._on_lost(name)
         else:
-            batch.deliver()
-            for name in batch.changes:
+            deliver(self._commits.committed().all_answers())
+            for name in batch.groups:
                 self._on_durable(name)
-        finally:
-            self._committing = None
-
-    def _fail(self, batch: Batch) -> None:
-        for name in tuple(batch.changes):
-            batch.fail(name)
-            self._gathering.fail(name)
-            self.lose(name)
 
     async def _restore(self) -> None:
-        names = tuple(self._lost)
+        names = self._commits.to_restore()
+        if not names:
+            return
         try:
             rows = await self._storage.load(names)
         except StorageError as error:
@@ -117,5 +104,5 @@ class Writer:
             asyncio.get_running_loop().call_later(RETRY_S, self._wake.set)
             return
         for name in names:
-            del self._lost[name]
+            self._commits.restored(name)
             self._on_restored(name, rows.get(name, ()))

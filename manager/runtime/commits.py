@@ -1,0 +1,116 @@
+"""Which answers wait for which rows: none leaves before all its group's rows so far are durable. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from manager.core.parked import Parked
+    from manager.core.rows import Change
+    from manager.core.turn import Outcome, Turn
+
+    Answer = tuple[Parked, Outcome]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What goes into one transaction, by group, and the answers that wait for it."""
+
+    changes: dict[str, list[Change]] = field(default_factory=dict)
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+
+    def __contains__(self, group: str) -> bool:
+        return group in self.changes
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups with rows in it."""
+        return tuple(self.changes)
+
+    def add(self, turn: Turn) -> None:
+        """Take the effects of `turn` in."""
+        name = turn.group.name
+        self.changes.setdefault(name, []).extend(turn.changes)
+        self.answers.setdefault(name, []).extend(turn.answers)
+
+    def remove(self, group: str) -> list[Answer]:
+        """Take a group's rows out; its answers must not be given any more."""
+        self.changes.pop(group, None)
+        return self.answers.pop(group, [])
+
+    def all_changes(self) -> list[Change]:
+        """Every row, in order within each group."""
+        return [change for changes in self.changes.values() for change in changes]
+
+    def all_answers(self) -> list[Answer]:
+        """Every answer, in order within each group."""
+        return [answer for answers in self.answers.values() for answer in answers]
+
+
+class Commits:
+    """One transaction at a time; while it is under way, the next one gathers.
+
+    A group is *lost* when its memory is not to be trusted: a transaction failed that its later decisions
+    built on, or a rule raised. It is taken up again from storage once none of its rows is on the way there.
+    """
+
+    def __init__(self) -> None:
+        self._gathering = Batch()
+        self._committing = Batch()
+        self._lost: dict[str, None] = {}
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to commit."""
+        return bool(self._gathering.changes)
+
+    def is_lost(self, group: str) -> bool:
+        """Whether the group is out of memory and waits to be read again."""
+        return group in self._lost
+
+    def take(self, turn: Turn) -> Sequence[Answer]:
+        """Keep what `turn` decided; returns the answers that need not wait for any row."""
+        name = turn.group.name
+        if turn.changes or name in self._gathering:
+            self._gathering.add(turn)
+        elif name in self._committing:
+            self._committing.add(turn)
+        else:
+            return turn.answers
+        return ()
+
+    def begin(self) -> Batch:
+        """What goes into the next transaction; `committed` or `failed` has to follow."""
+        self._committing, self._gathering = self._gathering, Batch()
+        return self._committing
+
+    def committed(self) -> Batch:
+        """The transaction is durable; returns it, its answers may leave."""
+        done, self._committing = self._committing, Batch()
+        return done
+
+    def failed(self) -> list[Answer]:
+        """The transaction may not be durable: its groups are lost; returns the answers nobody may hear."""
+        failed, self._committing = self._committing, Batch()
+        unheard = failed.all_answers()
+        for name in failed.groups:
+            unheard += self._gathering.remove(name)
+            self.lose(name)
+        return unheard
+
+    def lose(self, group: str) -> None:
+        """Note that the memory of `group` is gone; what was decided before still becomes durable."""
+        self._lost[group] = None
+
+    def to_restore(self) -> tuple[str, ...]:
+        """The lost groups of which storage holds all there is."""
+        return tuple(
+            name for name in self._lost if name not in self._gathering and name not in self._committing
+        )
+
+    def restored(self, group: str) -> None:
+        """The group is about to be taken up again."""
+        self._lost.pop(group, None)
