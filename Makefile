@@ -26,6 +26,10 @@ test: $(INSTALLED) java ## all tests, with branch coverage
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
 	@$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
 
+.PHONY: simulate
+simulate: $(INSTALLED) ## simulated histories of the group core (N=1000 SEED=0 JOBS=2)
+	@$(BIN)/python -m tests.simulation --histories $(or $(N),1000) --seed $(or $(SEED),0) $(if $(JOBS),--jobs $(JOBS))
+
 .PHONY: lint
 lint: $(INSTALLED) ## style, formatting and types
 	@$(BIN)/ruff check .

@@ -18,12 +18,15 @@ from manager.core.rows import (
     OffsetRow,
     OwnershipRow,
     RebalanceRow,
+    Row,
     TaskRow,
 )
 from manager.core.timers import Timers
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from manager.core.parked import Parked
     from manager.settings import GroupSettings
 
@@ -202,18 +205,18 @@ class Group:
         elif dropped.kind is GroupRow:
             self.header = GroupRow(group=self.name)
 
+    def rows(self) -> Iterator[Row]:
+        """The durable part, a row at a time."""
+        yield self.header
+        yield from (member.stored for member in self.members.values() if member.stored is not None)
+        yield from self.offsets.values()
+        yield from self.herd.definitions.values()
+        yield from self.herd.ownership.values()
+        yield from self.history
+
     def durable(self) -> dict[tuple[Any, ...], Any]:
         """The durable part by table and key, to be compared with what storage holds."""
-        stored = (m.stored for m in self.members.values() if m.stored is not None)
-        rows = (
-            self.header,
-            *stored,
-            *self.offsets.values(),
-            *self.herd.definitions.values(),
-            *self.herd.ownership.values(),
-            *self.history,
-        )
         return {
             (type(row).__name__, *row.key): msgspec.to_builtins(row, builtin_types=(msgspec.Raw,))
-            for row in rows
+            for row in self.rows()
         }

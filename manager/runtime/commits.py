@@ -105,11 +105,13 @@ class Commits:
         """Note that the memory of `group` is gone; what was decided before still becomes durable."""
         self._lost[group] = None
 
+    def is_settled(self, group: str) -> bool:
+        """Whether none of the group's rows is on the way to the storage."""
+        return group not in self._gathering and group not in self._committing
+
     def to_restore(self) -> tuple[str, ...]:
         """The lost groups of which storage holds all there is."""
-        return tuple(
-            name for name in self._lost if name not in self._gathering and name not in self._committing
-        )
+        return tuple(name for name in self._lost if self.is_settled(name))
 
     def restored(self, group: str) -> None:
         """The group is about to be taken up again."""

@@ -1,113 +1,197 @@
-"""One history: a herd in bad weather, then calm, then everything has to be in order."""
+"""One history: members in a storm, then calm, then everything has to be in order and stay so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING
 
+from manager.core.commands import StartRebalance
+from manager.settings import GroupSettings
 from protocol.states import GroupState
-from tests.simulation.liars import lie, steer
-from tests.simulation.manager import SimManager
-from tests.simulation.network import Network, Weather
-from tests.simulation.workers import SimWorker
+from tests.simulation.cluster import Cluster
+from tests.simulation.deeds import DEEDS
+from tests.simulation.invariants import InvariantError, Watch, hold
+from tests.simulation.network import Network, Route
+from tests.simulation.plan import CALM, Plan
+from tests.simulation.readers import SimReader
+from tests.simulation.sink import Sink
+from tests.simulation.workers import REBALANCE_MS, SESSION_MS, SimWorker
 from tests.simulation.world import World
+from worker.membership.requests import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from protocol.messages.base import Request
+    from tests.simulation.participant import Participant
+    from tests.simulation.plan import Deed
 
-STORM_MS = 15_000
-CALM_MS = 25_000
-MAX_WAIT_MS = 8_000
+CALM_MS = 30_000
+"""Bounded time: everything there is to wait for, one after another, is over by then (invariant 5)."""
+LOOK_EVERY_MS = 1000
+MAX_WAIT_MS = 8000
 """Longer than any request may be parked."""
+QUIET_MS = 3000
 
 
 @dataclass
 class Figures:
     """What a history was made of."""
 
+    histories: int = 0
     steps: int = 0
     requests: int = 0
     crashes: int = 0
-    generations: int = 0
+    takeovers: int = 0
+    rebalances: int = 0
+    fenced_writes: int = 0
+
+    def add(self, other: Figures) -> None:
+        """Add up."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
 class History:
-    """Everything that takes part."""
+    """Everything that takes part in what `plan` says."""
 
-    def __init__(self, seed: int) -> None:
-        self.world = World(seed)
-        self.manager = SimManager(self.world)
-        self.network = Network(self.world, self.manager)
-        self.workers: list[SimWorker] = []
-        self.is_calm = False
+    def __init__(self, plan: Plan, *, tracing: bool = False) -> None:
+        self.plan = plan
+        self.world = World(plan.seed, tracing=tracing)
+        self.watch = Watch()
+        settings = GroupSettings(initial_rebalance_delay_ms=500, min_session_timeout_ms=500)
+        self.cluster = Cluster(self.world, plan, settings, self.watch)
+        self.network = Network(self.world, self.cluster, plan.weather)
+        self.sinks = {group: Sink(group, self.watch) for group in plan.groups}
+        self.members_hired: list[Participant] = []
 
     def run(self) -> Figures:
-        """Let it happen; raises AssertionError where an invariant breaks."""
-        for _ in range(self.world.some(1, 4)):
-            self.world.after(self.world.some(0, 1000), self._hire)
-        for _ in range(8):
-            self.world.after(self.world.some(0, 500), lambda: steer(self.world, self.network))
-        for every_ms, deed in self._deeds():
-            self._again(every_ms, deed)
-        self.world.run(STORM_MS)
+        """Let it happen.
+
+        Raises:
+            InvariantError: an invariant does not hold.
+        """
+        for deed in self.plan.deeds:
+            self.world.after(deed.at_ms, partial(self._do, deed))
+        self.world.run(self.plan.storm_ms)
         self._calm_down()
-        self.world.run(STORM_MS + CALM_MS)
-        self._check_order()
-        manager = self.manager
-        return Figures(self.world.steps, manager.requests, manager.crashes, len(manager.told))
+        self._wait_for_order()
+        self._rebalance_quietly()
+        return self._figures()
 
-    def _deeds(self) -> tuple[tuple[int, Callable[[], None]], ...]:
-        return (
-            (300, lambda: lie(self.world, self.manager, self.network)),
-            (900, lambda: steer(self.world, self.network)),
-            (2500, self._hire),
-            (3000, self._fire),
-            (6000, self._crash),
-        )
+    def _do(self, deed: Deed) -> None:
+        self.world.note("deed", deed.what)
+        DEEDS[deed.what](self, Random(deed.seed))
 
-    def _again(self, every_ms: int, deed: Callable[[], None]) -> None:
-        """Do `deed` now and then, as long as the storm lasts."""
+    # What deeds are done with.
 
-        def do() -> None:
-            if not self.is_calm:
-                deed()
-                self._again(every_ms, deed)
+    def alive(self) -> list[Participant]:
+        """The members that have not ended."""
+        return [member for member in self.members_hired if member.is_alive]
 
-        self.world.after(self.world.some(0, 2 * every_ms), do)
+    def hire(self, chance: Random) -> None:
+        """One more member, of a kind that fits its group."""
+        group = chance.choice(self.plan.groups)
+        route = Route(self.network, group)
+        number = len(self.members_hired)
+        instance = f"s{number % 3}" if chance.random() < 0.3 else None
+        name = f"m{number}"
+        member: Participant
+        if group in self.plan.groups[: self.plan.herds]:
+            terms = Terms(name, SESSION_MS, REBALANCE_MS, 0 if chance.random() < 0.2 else 600, instance)
+            member = SimWorker(self.world, route, name, self.sinks[group], terms)
+        else:
+            protocols = chance.choice([("range",), ("sticky", "range"), ("range", "sticky")])
+            member = SimReader(self.world, route, name, protocols, instance)
+        self.members_hired.append(member)
 
-    def _hire(self) -> None:
-        number = len(self.workers)
-        instance = f"s{number % 3}" if self.world.happens(0.3) else None
-        wait_ms = 0 if self.world.happens(0.2) else 600
-        self.workers.append(SimWorker(self.world, self.network, f"w{number}", instance, wait_ms))
+    def ask(self, group: str, request: Request) -> None:
+        """An outsider asks; nobody cares for the answer."""
+        self.world.note("outsider", request)
+        Route(self.network, group).ask(request, lambda _: None)
 
-    def _fire(self) -> None:
-        alive = [worker for worker in self.workers if worker.is_alive]
-        if alive:
-            worker = self.world.chance.choice(alive)
-            worker.stop() if self.world.happens(0.5) else worker.kill()
+    def live(self, group: str) -> Group | None:
+        """The group as its manager has it."""
+        owner = self.cluster.owner(group)
+        return owner.coordinator.group(group) if owner is not None else None
 
-    def _crash(self) -> None:
-        if self.manager.is_up:
-            self.manager.crash(self.world.some(0, 2000))
+    def members(self, group: str) -> list[Member]:
+        """Who is in it, as its manager knows."""
+        live = self.live(group)
+        return list(live.members.values()) if live is not None else []
+
+    def generation(self, group: str) -> int:
+        """Its generation, as its manager knows."""
+        live = self.live(group)
+        return live.generation if live is not None else 0
+
+    # Order in the end.
 
     def _calm_down(self) -> None:
-        self.is_calm = True
-        self.network.weather = Weather(lost=0, twice=0, cut=0, delay_ms=(1, 5))
+        self.world.note("deed", "calm")
+        self.network.weather = self.cluster.weather = CALM
+
+    def _wait_for_order(self) -> None:
+        end = self.world.now + CALM_MS
+        while True:
+            self.world.run(self.world.now + LOOK_EVERY_MS)
+            try:
+                self._check_order()
+            except InvariantError:
+                if self.world.now >= end:
+                    raise
+            else:
+                return
 
     def _check_order(self) -> None:
-        """Invariants 3 and 5: nobody waits for ever, the group is Stable, every runnable task is run."""
-        manager = self.manager
+        """Invariants 3 and 5: nobody waits for ever, groups are Stable, every runnable task is run."""
+        away = [member.name for member in self.alive() if member.is_frozen or member.route.is_cut]
+        hold("all are back", not away and not any(m.is_paused for m in self.cluster.managers), away)
         overdue = self.world.now - MAX_WAIT_MS
-        late = [asked for asked in manager.asked if asked.arrived < overdue and not asked.settled]
-        assert not late, f"{len(late)} requests were never answered"
-        alive = [worker for worker in self.workers if worker.is_alive]
-        group = manager.group
-        if group is None or not alive:
+        late = [
+            asked for manager in self.cluster.managers for asked in manager.asked if asked.arrived < overdue
+        ]
+        hold("every request is answered", not late, lambda: [asked.request for asked in late])
+        for group in self.plan.groups:
+            self._check_group(group)
+
+    def _check_group(self, group: str) -> None:
+        alive = [m for m in self.alive() if m.route.group == group]
+        live = self.live(group)
+        if not alive:
             return
-        assert group.state is GroupState.STABLE, group.tell_story()
-        running = {task: worker.identity.member_id for worker in alive for task in worker.owned}
-        wanted = {row.task for row in group.herd.runnable()}
-        assert {task: group.herd.owner_of(task) for task in wanted} == {
-            task: running.get(task) for task in wanted
-        }, group.tell_story()
+        if live is None:
+            raise InvariantError("every group becomes Stable", f"{group} is nowhere")
+        hold("every group becomes Stable", live.state is GroupState.STABLE, live.tell_story)
+        present = {member.membership_id for member in alive}
+        hold("members are who lives", set(live.members) == present, live.tell_story)
+        settled = all(member.settled_in == live.generation for member in alive)
+        hold("every member knows its generation", settled, live.tell_story)
+        running = {task: w.membership_id for w in alive if isinstance(w, SimWorker) for task in w.owned}
+        wanted = {row.task for row in live.herd.runnable()}
+        owners = {task: live.herd.owner_of(task) for task in wanted}
+        hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
+
+    def _rebalance_quietly(self) -> None:
+        """Invariant 6: a rebalance that nothing has changed for stops no query."""
+        workers = [member for member in self.alive() if isinstance(member, SimWorker)]
+        before = sum(worker.stops for worker in workers)
+        for group in self.plan.groups:
+            self.ask(group, StartRebalance(reason="quietly"))
+        self.world.run(self.world.now + QUIET_MS)
+        self._check_order()
+        stops = sum(worker.stops for worker in workers) - before
+        hold("what need not move is not stopped", not stops, f"{stops} queries were stopped")
+
+    def _figures(self) -> Figures:
+        return Figures(
+            histories=1,
+            steps=self.world.steps,
+            requests=sum(manager.requests for manager in self.cluster.managers),
+            crashes=self.cluster.crashes,
+            takeovers=self.cluster.takeovers,
+            rebalances=self.watch.rebalances,
+            fenced_writes=sum(sink.refused for sink in self.sinks.values()),
+        )

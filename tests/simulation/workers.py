@@ -1,4 +1,4 @@
-"""The members' half: the real membership rules around a keeper that is only its bookkeeping."""
+"""Workers: the real membership rules around a keeper that is only its bookkeeping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from assignors.sticky import StickyAssignor
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import MemberAssignment, Protocol
-from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest
+from protocol.messages.ownership import (
+    ClaimRequest,
+    ClaimResponse,
+    ReleaseRequest,
+    ReportRequest,
+    TaskReport,
+)
+from protocol.states import TaskState
+from tests.simulation.participant import Participant
 from worker.membership.core import Membership
 from worker.membership.effects import (
     Adopt,
@@ -36,51 +44,63 @@ from worker.membership.events import (
     Waited,
 )
 from worker.membership.reactions import Asked
-from worker.membership.requests import Terms
+from worker.membership.states import MemberState
 
 if TYPE_CHECKING:
     from protocol.messages.membership import JoinResponse
-    from tests.simulation.network import Network
+    from tests.simulation.network import Route
+    from tests.simulation.sink import Sink
     from tests.simulation.world import World
+    from worker.membership.requests import Terms
 
 SESSION_MS = 2000
 REBALANCE_MS = 3000
+BATCH_MS = 200
+REPORT_EVERY = 4
 
 
-class SimWorker:
-    """A worker; `owned` is what it would be running, each task under its token."""
+class SimWorker(Participant):
+    """A worker; `owned` is what it runs, each task under its token, and `stops` counts ended queries."""
 
-    def __init__(
-        self, world: World, network: Network, name: str, instance_id: str | None = None, wait_ms: int = 600
-    ) -> None:
-        self.world = world
-        self.network = network
+    def __init__(self, world: World, route: Route, name: str, sink: Sink, terms: Terms) -> None:
+        super().__init__(world, route, name)
+        self.sink = sink
         self.owned: dict[str, int] = {}
         self.assigned: frozenset[str] = frozenset()
-        self.claiming: frozenset[str] = frozenset()
         self.identity = Identity()
-        self.is_alive = True
+        self.instance_id = terms.instance_id
         self.heard_at = world.now
-        self.membership = Membership(
-            Terms(name, SESSION_MS, REBALANCE_MS, wait_ms, instance_id), self._offer, world.chance.random
-        )
+        self.stops = 0
+        self.batches = 0
+        self.membership = Membership(terms, self._offer, world.chance.random)
         self.post(Started())
-        self._watch_lease()
+        self._go_on()
+
+    @property
+    def membership_id(self) -> str:
+        """Its member id, as its membership has it."""
+        return self.membership.identity.member_id
+
+    @property
+    def settled_in(self) -> int | None:
+        """The generation, once its membership is Stable."""
+        membership = self.membership
+        return membership.identity.generation if membership.state is MemberState.STABLE else None
 
     def post(self, event: Any) -> None:
         """Something happened to it."""
-        if not self.is_alive:
-            return
-        for effect in self.membership.handle(event, self.world.now / 1000):
-            self._carry_out(effect)
-
-    def kill(self) -> None:
-        """It is gone between two instructions."""
-        self.is_alive = False
+        if self.is_alive:
+            for effect in self.membership.handle(event, self.world.now / 1000):
+                self._carry_out(effect)
 
     def stop(self) -> None:
         """It is asked to leave in order."""
-        self.post(StopAsked(Quit(Reason.ASKED, "bye")))
+        self._when_awake(lambda: self.post(StopAsked(Quit(Reason.ASKED, "bye"))))
+
+    def thawed(self) -> None:
+        """The batch it was frozen in is written before anybody looks at a clock; the fence refuses it."""
+        self._write()
+        self._look_at_lease()
 
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
         return (Protocol("sticky", encode_opaque({"owned": dict(self.owned), "tasks_revision": revision})),)
@@ -88,12 +108,11 @@ class SimWorker:
     def _carry_out(self, effect: Any) -> None:
         match effect:
             case Send(request):
-                sent = self.world.now
-                self.network.ask(request, lambda answer: self._answered(effect, answer, sent))
+                self.ask(request, partial(self._answered, effect, self.world.now))
             case Wait(delay_s):
-                self.world.after(int(delay_s * 1000) + 1, lambda: self.post(Waited(effect)))
+                self.later(int(delay_s * 1000) + 1, lambda: self.post(Waited(effect)))
             case Assign(joined):
-                self.world.after(self.world.some(0, 5), lambda: self.post(Assigned(effect, _assign(joined))))
+                self.later(self.world.some(0, 5), lambda: self.post(Assigned(effect, _assign(joined))))
             case Adopt(identity, tasks):
                 self.identity, self.assigned = identity, tasks
                 self._let_go(frozenset(self.owned) - tasks)
@@ -102,48 +121,65 @@ class SimWorker:
                 self._claim(self.assigned)
             case Revoke() | Drain():
                 self._let_go(frozenset(self.owned))
-                self.world.after(50, lambda: self.post(Revoked(effect)))
+                self.later(50, lambda: self.post(Revoked(effect)))
             case Lose():
+                self.stops += len(self.owned)
                 self.owned, self.assigned = {}, frozenset()
             case Quit():
                 self.is_alive = False
 
-    def _answered(self, effect: Send, answer: Any, sent: int) -> None:
+    def _answered(self, effect: Send, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure) or answer.code is ErrorCode.REBALANCE_IN_PROGRESS:
             self.heard_at = max(self.heard_at, sent)
         self.post(Answered(effect, answer))
 
-    def _watch_lease(self) -> None:
-        """No accepted request for a session timeout, counted from when it was sent: all is lost."""
-        if not self.is_alive:
-            return
-        if self.world.now - self.heard_at > SESSION_MS and self.owned:
-            self.post(LeaseExpired())
-        self.world.after(100, self._watch_lease)
+    # What its queries do, and the lease that stops them.
 
-    # a keeper's bookkeeping
+    def _go_on(self) -> None:
+        self._look_at_lease()
+        self._write()
+        self.batches += 1
+        if self.batches % REPORT_EVERY == 0:
+            self._report()
+        self.later(BATCH_MS, self._go_on)
+
+    def _look_at_lease(self) -> None:
+        """No accepted request for a session timeout, counted from when it was sent: all is lost."""
+        if self.owned and self.world.now - self.heard_at > SESSION_MS:
+            self.post(LeaseExpired())
+
+    def _write(self) -> None:
+        for task, token in tuple(self.owned.items()):
+            if not self.sink.write(task, token, self.name):
+                self._drop(task)
+
+    def _drop(self, task: str) -> None:
+        self.stops += 1
+        del self.owned[task]
+
+    # A keeper's bookkeeping.
 
     def _claim(self, tasks: frozenset[str]) -> None:
-        if not tasks or not self.is_alive:
-            return
-        request = ClaimRequest(
-            member_id=self.identity.member_id,
-            generation_id=self.identity.generation,
-            tasks=tuple(sorted(tasks)),
-            wait_ms=500,
-        )
-        self.network.ask(request, partial(self._claimed, self.identity, tasks))
+        if tasks:
+            request = ClaimRequest(
+                member_id=self.identity.member_id,
+                generation_id=self.identity.generation,
+                instance_id=self.instance_id,
+                tasks=tuple(sorted(tasks)),
+                wait_ms=500,
+            )
+            self.ask(request, partial(self._claimed, self.identity, tasks))
 
     def _claimed(self, identity: Identity, tasks: frozenset[str], answer: Any) -> None:
-        if not self.is_alive or identity != self.identity:
+        if identity != self.identity:
             return
         if isinstance(answer, ClaimResponse):
             for grant in answer.granted:
                 if grant.task in self.assigned:
-                    self.owned[grant.task] = grant.token
+                    self.owned[grant.task] = max(grant.token, self.owned.get(grant.task, 0))
             self._claim(frozenset(p.task for p in answer.pending) & self.assigned)
-        elif answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            self.world.after(100, lambda: self._claim_still(identity, tasks))
+        elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
+            self.later(100, lambda: self._claim_still(identity, tasks))
         else:
             self.post(Refused(Asked.CLAIM, identity, answer))
 
@@ -154,20 +190,40 @@ class SimWorker:
     def _let_go(self, tasks: frozenset[str]) -> None:
         released = {task: self.owned.pop(task) for task in sorted(tasks)}
         if released:
-            self.world.after(self.world.some(0, 100), lambda: self._release(self.identity, released))
+            self.stops += len(released)
+            self.later(self.world.some(0, 100), lambda: self._release(self.identity, released))
 
     def _release(self, identity: Identity, tasks: dict[str, int]) -> None:
-        if not self.is_alive or identity.member_id != self.identity.member_id:
-            return
-        request = ReleaseRequest(member_id=identity.member_id, tasks=tasks)
-        self.network.ask(request, lambda answer: self._released(identity, tasks, answer))
+        if identity.member_id == self.identity.member_id:
+            request = ReleaseRequest(member_id=identity.member_id, instance_id=self.instance_id, tasks=tasks)
+            self.ask(request, partial(self._released, identity, tasks))
 
     def _released(self, identity: Identity, tasks: dict[str, int], answer: Any) -> None:
+        if not isinstance(answer, Failure):
+            return
+        if answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
+            self.later(100, lambda: self._release(identity, tasks))
+        else:
+            self.post(Refused(Asked.RELEASE, identity, answer))
+
+    def _report(self) -> None:
+        if self.owned and self.identity.member_id:
+            reports = tuple(
+                TaskReport(task=task, token=token, state=TaskState.RUNNING, batch_id=self.batches)
+                for task, token in self.owned.items()
+            )
+            request = ReportRequest(
+                member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
+            )
+            self.ask(request, partial(self._reported, self.identity, dict(self.owned)))
+
+    def _reported(self, identity: Identity, tokens: dict[str, int], answer: Any) -> None:
         if isinstance(answer, Failure):
-            if answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                self.world.after(100, lambda: self._release(identity, tasks))
-            else:
-                self.post(Refused(Asked.RELEASE, identity, answer))
+            self.post(Refused(Asked.REPORT, identity, answer))
+            return
+        for task, error in answer.tasks.items():
+            if error == ErrorCode.STALE_TOKEN and self.owned.get(task) == tokens[task]:
+                self._drop(task)
 
 
 def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:

@@ -12,12 +12,17 @@ if TYPE_CHECKING:
 
 
 class World:
-    """A queue of things to happen; `now` is in milliseconds and moves only from one to the next."""
+    """A queue of things to happen; `now` is in milliseconds and moves only from one to the next.
 
-    def __init__(self, seed: int) -> None:
+    With `tracing`, `trace` keeps what was noted, a line a thing.
+    """
+
+    def __init__(self, seed: int, *, tracing: bool = False) -> None:
         self.chance = random.Random(seed)
         self.now = 0
         self.steps = 0
+        self.tracing = tracing
+        self.trace: list[str] = []
         self._order = count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
 
@@ -35,8 +40,13 @@ class World:
 
     def some(self, low: int, high: int) -> int:
         """A whole number between the two, both included."""
-        return self.chance.randint(low, high)
+        return low + int(self.chance.random() * (high - low + 1))
 
     def happens(self, probability: float) -> bool:
         """Whether something of that probability happens now."""
         return self.chance.random() < probability
+
+    def note(self, who: str, what: object) -> None:
+        """Add a line to the trace."""
+        if self.tracing:
+            self.trace.append(f"{self.now:>6} {who}: {what}")

@@ -1,0 +1,163 @@
+"""The invariants of DESIGN.md §5, looked at after every step; what breaks one is a `InvariantError`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from manager.core.group import Group
+from manager.core.rows import Dropped, GroupRow, MemberRow, OffsetRow, OwnershipRow
+from protocol.messages.base import decode_opaque
+from protocol.messages.membership import JoinResponse, SyncResponse
+from protocol.messages.offsets import CommitOffsetsRequest, OffsetErrorsResponse
+from protocol.messages.ownership import ClaimResponse
+from protocol.states import GroupState
+from tests.simulation.store import in_order
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from manager.core.rows import Change
+    from manager.settings import GroupSettings
+    from protocol.messages.base import Request
+    from tests.simulation.store import Rows
+
+
+class InvariantError(AssertionError):
+    """An invariant does not hold; `rule` names it."""
+
+    def __init__(self, rule: str, detail: object) -> None:
+        super().__init__(f"{rule}: {detail}")
+        self.rule = rule
+
+
+def hold(rule: str, holds: object, detail: object = "") -> None:
+    """Raise unless it holds."""
+    if not holds:
+        raise InvariantError(rule, detail() if callable(detail) else detail)
+
+
+class Watch:
+    """Sees every row and every answer of all managers, and remembers what may never be taken back."""
+
+    def __init__(self) -> None:
+        self.rebalances = 0
+        self._rosters: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._grants: dict[tuple[str, str, int], str] = {}
+        self._offsets: set[tuple[str, str, bytes]] = set()
+
+    # What is stored.
+
+    def check_stored(self, rows: Rows, change: Change) -> None:
+        """Invariant 1: generations grow by one, tokens and revisions only grow, and none is used twice."""
+        if isinstance(change, Dropped) and change.kind is GroupRow:
+            self._forget(change.key[0])
+        if not isinstance(change, GroupRow | OwnershipRow | OffsetRow):
+            return
+        before = rows.get((type(change), change.key))
+        if isinstance(change, OwnershipRow):
+            self._check_token(before, change)
+        elif isinstance(change, GroupRow):
+            self._check_generation(before, change)
+        else:
+            self._check_offset(before, change)
+
+    def _forget(self, group: str) -> None:
+        """The group was deleted: the next one of that name counts its generations anew, not its tokens."""
+        self._rosters = {key: roster for key, roster in self._rosters.items() if key[0] != group}
+
+    def _check_generation(self, before: Any, row: GroupRow) -> None:
+        generation, revision = (before.generation, before.tasks_revision) if before else (0, 0)
+        hold("generations grow by one", row.generation - generation in {0, 1}, (before, row))
+        hold("revisions only grow", row.tasks_revision >= revision, (before, row))
+        self.rebalances += row.generation > generation
+
+    def _check_token(self, before: Any, row: OwnershipRow) -> None:
+        token, owner = (before.token, before.owner) if before else (0, None)
+        hold("tokens only grow", row.token >= token, (before, row))
+        changed_hands = row.owner not in {None, owner}
+        hold("a new owner has a new token", row.token > token or not changed_hands, (before, row))
+
+    def _check_offset(self, before: Any, row: OffsetRow) -> None:
+        fenced = before is None or _generation(row.offset) >= _generation(before.offset)
+        hold("an old generation commits no offset", fenced, (before, row))
+        self._offsets.add((*row.key, bytes(row.offset)))
+
+    # What leaves.
+
+    def check_answer(self, group: str, request: Request, outcome: Any, rows: Rows) -> None:
+        """Invariants 1 and 2 from outside: nothing is told that is not durable, nothing to two."""
+        match outcome:
+            case JoinResponse():
+                self._check_joined(group, outcome, rows)
+            case SyncResponse():
+                _check_synced(group, request, outcome, rows)
+            case ClaimResponse():
+                self._check_granted(group, outcome, rows)
+            case OffsetErrorsResponse() if isinstance(request, CommitOffsetsRequest):
+                self._check_committed(group, request, outcome)
+
+    def _check_joined(self, group: str, joined: JoinResponse, rows: Rows) -> None:
+        header = _header(group, rows)
+        durable = header is not None and header.generation >= joined.generation_id
+        hold("a generation is durable before it is told", durable, joined)
+        if joined.members and not joined.skip_assignment:
+            roster = tuple(member.instance_id or member.member_id for member in joined.members)
+            first = self._rosters.setdefault((group, joined.generation_id), roster)
+            hold("a generation is told once", first == roster, (joined.generation_id, first, roster))
+
+    def _check_granted(self, group: str, claimed: ClaimResponse, rows: Rows) -> None:
+        for grant in claimed.granted:
+            row = rows.get((OwnershipRow, (group, grant.task)))
+            durable = isinstance(row, OwnershipRow) and row.token >= grant.token
+            hold("a token is durable before it is told", durable, grant)
+
+    def _check_committed(
+        self, group: str, request: CommitOffsetsRequest, outcome: OffsetErrorsResponse
+    ) -> None:
+        for key, sent in request.offsets.items():
+            durable = outcome.offsets[key] != "NONE" or (group, key, bytes(sent.offset)) in self._offsets
+            hold("an offset is durable before it is told", durable, sent)
+
+    def check_writer(self, group: str, task: str, token: int, who: str) -> None:
+        """Invariant 2: a token is one worker's."""
+        first = self._grants.setdefault((group, task, token), who)
+        hold("a token is one worker's", first == who, (task, token, first, who))
+
+    # What is in memory.
+
+    def check_memory(self, live: Group | None, rows: Rows) -> None:
+        """Invariant 4, the quick way: the group's durable part is exactly what its turns have put."""
+        durable = {(type(row), row.key): row for row in live.rows()} if live is not None else {}
+        for key, row in durable.items():
+            if rows.get(key) is not row:
+                hold("memory is what is stored", key[0] is GroupRow and row == GroupRow(group=key[1][0]), row)
+        missing = [row for key, row in rows.items() if key not in durable]
+        hold("memory is what is stored", not missing, missing)
+
+    def check_reload(self, live: Group, settings: GroupSettings, rows: Rows) -> None:
+        """Invariant 4, in full: a group built anew from its rows is the group that lives."""
+        again = Group(live.name, settings)
+        for row in in_order(rows):
+            again.apply(row)
+        hold("a reloaded group is the live one", again.durable() == live.durable(), live.tell_story)
+        hold("a reloaded herd is the live one", again.herd.owned == live.herd.owned, live.tell_story)
+
+
+def _header(group: str, rows: Rows) -> GroupRow | None:
+    row = rows.get((GroupRow, (group,)))
+    return row if isinstance(row, GroupRow) else None
+
+
+def _check_synced(group: str, request: Any, synced: SyncResponse, rows: Rows) -> None:
+    header = _header(group, rows)
+    if header is None or header.generation != request.generation_id or header.state is not GroupState.STABLE:
+        return
+    row = rows.get((MemberRow, (group, request.member_id)))
+    if isinstance(row, MemberRow):
+        same = bytes(row.assignment) == bytes(synced.assignment)
+        hold("an assignment is durable before it is told", same, synced)
+
+
+def _generation(offset: msgspec.Raw) -> int:
+    """Readers commit pairs of a generation and a number."""
+    return int(decode_opaque(offset)[0])

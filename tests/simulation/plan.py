@@ -1,0 +1,105 @@
+"""What befalls a history: drawn from a seed, printable, and cut down piece by piece when it shows a fault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+SIZES = ((4, 0.80), (10, 0.17), (30, 0.03))
+"""How many members a history has at the most, and how often."""
+
+EVERY_MS = {
+    "hire": 2500,
+    "stop": 6000,
+    "kill": 5000,
+    "freeze": 6000,
+    "isolate": 6000,
+    "lie": 400,
+    "steer": 900,
+    "crash": 6000,
+    "pause": 9000,
+    "hand_over": 9000,
+    "outage": 12_000,
+}
+"""What happens during the storm, and how often on the average."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something done to those who take part; `seed` settles all that is random about it."""
+
+    at_ms: int
+    what: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """How bad the network and the storage are: probabilities a message, or a transaction."""
+
+    lost: float = 0.0
+    twice: float = 0.0
+    cut: float = 0.0
+    failed: float = 0.0
+    delay_ms: tuple[int, int] = (1, 5)
+    commit_ms: tuple[int, int] = (0, 5)
+
+
+CALM = Weather()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One history: the same plan gives the same steps."""
+
+    seed: int
+    managers: int
+    herds: int
+    readers: int
+    members: int
+    storm_ms: int
+    weather: Weather
+    deeds: tuple[Deed, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of all groups, herds of workers first."""
+        return tuple([f"herd-{n}" for n in range(self.herds)] + [f"readers-{n}" for n in range(self.readers)])
+
+
+def draw(seed: int) -> Plan:
+    """The plan of a seed."""
+    chance = Random(seed)
+    members = chance.choices([n for n, _ in SIZES], [often for _, often in SIZES])[0]
+    storm_ms = chance.randint(1500, 9000)
+    return Plan(
+        seed=seed,
+        managers=chance.randint(1, 3),
+        herds=chance.choice([1, 1, 2]),
+        readers=chance.choice([0, 1]),
+        members=members,
+        storm_ms=storm_ms,
+        weather=_draw_weather(chance),
+        deeds=tuple(sorted(_draw_deeds(chance, members, storm_ms), key=lambda deed: deed.at_ms)),
+    )
+
+
+def _draw_weather(chance: Random) -> Weather:
+    return Weather(
+        lost=chance.choice([0, 0.01, 0.05]),
+        twice=chance.choice([0, 0.02, 0.05]),
+        cut=chance.choice([0, 0.01, 0.05]),
+        failed=chance.choice([0, 0.01, 0.1]),
+        delay_ms=(0, chance.choice([5, 30, 150])),
+        commit_ms=(0, chance.choice([0, 20, 200])),
+    )
+
+
+def _draw_deeds(chance: Random, members: int, storm_ms: int) -> list[Deed]:
+    deeds = [Deed(chance.randint(0, 1000), "hire", chance.getrandbits(32)) for _ in range(members // 2 + 1)]
+    deeds += [Deed(chance.randint(0, 500), "add_task", chance.getrandbits(32)) for _ in range(8)]
+    for what, every_ms in EVERY_MS.items():
+        at = 0.0
+        while (at := at + chance.expovariate(1 / every_ms)) < storm_ms:
+            deeds.append(Deed(int(at), what, chance.getrandbits(32)))
+    return deeds

@@ -1,0 +1,60 @@
+"""The storage that all managers share: one transaction at a time, fenced by epochs, failing now and then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from manager.core.rows import Dropped, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from manager.core.rows import Change
+    from tests.simulation.invariants import Watch
+
+RowKey = tuple[type[Row], tuple[Any, ...]]
+Rows = dict[RowKey, Row]
+
+
+class Store:
+    """Rows by group. `is_down` refuses everything, `is_full` only writes."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._rows: dict[str, Rows] = {}
+        self._epochs: dict[str, int] = {}
+        self.is_down = self.is_full = False
+
+    def new_epoch(self, group: str) -> int:
+        """The group changes hands: from now on older epochs change nothing."""
+        self._epochs[group] = self._epochs.get(group, 0) + 1
+        return self._epochs[group]
+
+    def rows(self, group: str) -> Rows:
+        """What is stored of a group."""
+        return self._rows.setdefault(group, {})
+
+    def commit(self, changes: Mapping[str, Iterable[Change]], epochs: Mapping[str, int]) -> bool:
+        """All changes or none; false when none."""
+        if self.is_down or self.is_full:
+            return False
+        if any(self._epochs.get(group) != epochs[group] for group in changes):
+            return False
+        for group, rows in changes.items():
+            for change in rows:
+                self._watch.check_stored(self.rows(group), change)
+                apply(self.rows(group), change)
+        return True
+
+
+def apply(rows: Rows, change: Change) -> None:
+    """Keep or drop one row."""
+    if isinstance(change, Dropped):
+        rows.pop((change.kind, change.key), None)
+    else:
+        rows[type(change), change.key] = change
+
+
+def in_order(rows: Rows) -> list[Row]:
+    """The rows as the storage gives them back: members by their positions."""
+    return sorted(rows.values(), key=lambda row: getattr(row, "position", 0))
