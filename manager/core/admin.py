@@ -96,7 +96,7 @@ def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None
         )
         for row in newest
     )
-    turn.answer(parked, RebalanceListResponse(rebalances=lines))
+    turn.answer(parked, RebalanceListResponse(rebalances=lines, story=tuple(reversed(turn.group.story))))
 
 
 def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
@@ -108,7 +108,7 @@ def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
     checks.known(group)
     if group.state is not GroupState.EMPTY:
         raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
-    table.move(group, table.BURY)
+    table.move(turn, table.BURY)
     for row in tuple(group.offsets.values()):
         turn.drop(row)
     for task in tuple(group.herd.definitions.values()):

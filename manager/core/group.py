@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from manager.core.parked import Parked
     from manager.settings import GroupSettings
+    from protocol.messages.groups import StoryLine
 
 HISTORY_LENGTH = 100
 STORY_LENGTH = 64
@@ -102,7 +103,7 @@ class Group:
         self.offsets: dict[str, OffsetRow] = {}
         self.herd = Herd()
         self.history: deque[RebalanceRow] = deque(maxlen=HISTORY_LENGTH)
-        self.story: deque[str] = deque(maxlen=STORY_LENGTH)
+        self.story: deque[StoryLine] = deque(maxlen=STORY_LENGTH)
         self.timers: Timers[TimerKey] = Timers()
 
     @property
@@ -135,13 +136,9 @@ class Group:
         """In milliseconds; 0 without members."""
         return max((m.row.rebalance_timeout_ms for m in self.members.values()), default=0)
 
-    def note(self, event: str) -> None:
-        """Add a line to the group's story."""
-        self.story.append(f"[{self.generation}] {event}")
-
     def tell_story(self) -> str:
         """What happened lately, oldest first."""
-        return "; ".join(self.story)
+        return "; ".join(f"{line.at_ms} [{line.generation_id}] {line.event}" for line in self.story)
 
     def admit(self, member: Member) -> None:
         """Take `member` in at the end of the line; the first one in leads."""

@@ -17,7 +17,7 @@ def open_round(turn: Turn, reason: str) -> None:
     """A rebalance begins, for `reason` (cut at 255 characters, KIP-800)."""
     group = turn.group
     reason = reason[:MAX_REASON_LENGTH]
-    group.note(f"rebalance: {reason}")
+    turn.note(f"rebalance: {reason}")
     group.round = Round(reason, turn.now, turn.instant.wall, dict(group.herd.assigned))
 
 

@@ -40,7 +40,7 @@ def prepare(turn: Turn, reason: str, *, remember: bool = False) -> None:
     group = turn.group
     history.close_round(turn)
     opening = group.state is GroupState.EMPTY
-    table.move(group, table.PREPARE)
+    table.move(turn, table.PREPARE)
     history.open_round(turn, reason)
     group.timers.cancel(SYNC_PHASE)
     group.unsynced.clear()
@@ -125,7 +125,7 @@ def complete(turn: Turn) -> None:
 
 def _become_empty(turn: Turn) -> None:
     group = turn.group
-    table.move(group, table.EMPTY_OUT)
+    table.move(turn, table.EMPTY_OUT)
     turn.put(
         msgspec.structs.replace(
             group.header,
@@ -150,7 +150,7 @@ def _begin_generation(turn: Turn) -> None:
     group = turn.group
     if group.leader_id not in group.joining:
         group.leader_id = next(member_id for member_id in group.members if member_id in group.joining)
-    table.move(group, table.COMPLETE)
+    table.move(turn, table.COMPLETE)
     turn.put(
         msgspec.structs.replace(
             group.header,

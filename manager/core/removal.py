@@ -21,7 +21,7 @@ def remove(turn: Turn, member: Member, why: str) -> None:
         why: for the group's story.
     """
     group = turn.group
-    group.note(f"{member.id} removed: {why}")
+    turn.note(f"{member.id} removed: {why}")
     waiting.refuse_all(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.timers.cancel(sessions.key(member))
     ownership.free_all(turn, member)

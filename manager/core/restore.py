@@ -31,7 +31,7 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
     group.protocol_type = group.header.protocol_type
     if group.header.leader_id in group.members:
         group.leader_id = group.header.leader_id
-    group.note("restored from storage")
+    turn.note("restored from storage")
     for member in group.members.values():
         member.confirmed = True
         member.last_heartbeat_ms = turn.instant.wall

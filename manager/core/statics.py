@@ -63,7 +63,7 @@ def _take_place(turn: Turn, old: Member, new: Member) -> None:
     if old.stored is not None:
         turn.drop(old.stored)
         turn.put(new.row)
-    group.note(f"{old.id} replaced by {new.id}")
+    turn.note(f"{old.id} replaced by {new.id}")
 
 
 def _slip_in(turn: Turn, new: Member, parked: Parked) -> None:

@@ -74,7 +74,7 @@ def _become_stable(turn: Turn, assignments: tuple[MemberAssignment, ...], assign
         assignment = given.get(member.id, NULL)
         if member.row.assignment != assignment:
             turn.put(msgspec.structs.replace(member.row, assignment=assignment))
-    table.move(group, table.STABILISE)
+    table.move(turn, table.STABILISE)
     turn.put(msgspec.structs.replace(group.header, state=GroupState.STABLE))
     group.herd.assigned = assigned
     ownership.follow_assignment(turn)

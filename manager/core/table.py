@@ -9,7 +9,7 @@ from transitions import Machine, MachineError
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.group import Group
+    from manager.core.turn import Turn
 
 PREPARE = "prepare"
 COMPLETE = "complete"
@@ -44,12 +44,13 @@ class IllegalMoveError(Exception):
     """A move the table does not have: a bug. The group stays as it was; the text tells its story."""
 
 
-def move(group: Group, trigger: str) -> None:
-    """Take `group` along one arrow of the table.
+def move(turn: Turn, trigger: str) -> None:
+    """Take the group along one arrow of the table.
 
     Raises:
         IllegalMoveError: the table has no such arrow from the present state; nothing changed.
     """
+    group = turn.group
     before = group.state
     try:
         _MACHINE.events[trigger].trigger(group)
@@ -57,4 +58,4 @@ def move(group: Group, trigger: str) -> None:
         raise IllegalMoveError(
             f"group {group.name}: no move {trigger!r} from {before.value}; its story: {group.tell_story()}"
         ) from error
-    group.note(f"{before.value} -> {group.state.value}")
+    turn.note(f"{before.value} -> {group.state.value}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from manager.core.rows import Change, Dropped, Row
 from protocol.errors import ErrorCode, Failure
+from protocol.messages.groups import StoryLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +54,11 @@ class Turn:
     def refuse(self, parked: Parked, code: ErrorCode, message: str, **fields: object) -> None:
         """Answer with an error."""
         self.answer(parked, Failure(code, message, fields))
+
+    def note(self, event: str) -> None:
+        """Add a line to the group's story."""
+        group = self.group
+        group.story.append(StoryLine(self.instant.wall, group.generation, event))
 
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""

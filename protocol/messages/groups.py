@@ -82,7 +82,16 @@ class Rebalance(msgspec.Struct, frozen=True):
     moved: int
 
 
+class StoryLine(msgspec.Struct, frozen=True):
+    """One thing that happened to a group, in the generation it had then."""
+
+    at_ms: int
+    generation_id: int
+    event: str
+
+
 class RebalanceListResponse(Response, frozen=True, kw_only=True):
-    """The group's history, newest first."""
+    """The group's history, newest first; `story` is what led to it, since the manager took the group up."""
 
     rebalances: tuple[Rebalance, ...]
+    story: tuple[StoryLine, ...] = ()

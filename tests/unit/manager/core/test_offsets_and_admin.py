@@ -16,7 +16,7 @@ from protocol.messages.offsets import (
     FetchOffsetsRequest,
     OffsetToCommit,
 )
-from tests.unit.manager.core.bench import Ask, Bench
+from tests.unit.manager.core.bench import SESSION_MS, WALL, Ask, Bench
 
 
 def commit(bench: Bench, member_id: str, generation: int, metadata: str = "", **offsets: object) -> Ask:
@@ -148,6 +148,21 @@ def test_the_history_is_newest_first_and_bounded() -> None:
     lines = bench.ask(ListRebalances(limit=3)).answer.rebalances
     assert [line.generation_id for line in lines] == [121, 120, 119]
     assert len(bench.group.history) == 100
+
+
+def test_the_story_says_what_happened_why_and_when() -> None:
+    """It comes with the history, newest first, and is bounded too."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    bench.pass_time(SESSION_MS)
+    story = bench.ask(ListRebalances(limit=1)).answer.story
+    told = [(line.at_ms - WALL, line.generation_id, line.event) for line in reversed(story)]
+    assert (bench.now, 1, f"{member} removed: its session ended") in told
+    assert told[-1] == (bench.now, 1, "PreparingRebalance -> Empty")
+    for _ in range(100):
+        bench.stable(None)
+        bench.pass_time(SESSION_MS)
+    assert len(bench.group.story) == 64
 
 
 def test_a_group_whose_members_all_left_while_nobody_looked_comes_back_empty() -> None:

@@ -8,6 +8,7 @@ from manager.core import table
 from manager.core.group import Group
 from manager.core.parked import AnsweredTwiceError, Parked
 from manager.core.timers import Timers
+from manager.core.turn import Instant, Turn
 from manager.settings import GroupSettings
 from protocol.states import GroupState
 
@@ -32,14 +33,15 @@ def test_an_illegal_move_raises_tells_the_story_and_changes_nothing(state: Group
     """Every state against every trigger."""
     group = Group("g", GroupSettings())
     group.state = state
-    group.note("something happened")
+    turn = Turn(group, Instant(5, 1005), str)
+    turn.note("something happened")
     [(sources, target)] = [(s, t) for name, s, t in table.MOVES if name == trigger]
     if state in sources:
-        table.move(group, trigger)
+        table.move(turn, trigger)
         assert group.state is target
     else:
-        with pytest.raises(table.IllegalMoveError, match="something happened"):
-            table.move(group, trigger)
+        with pytest.raises(table.IllegalMoveError, match=r"1005 \[0\] something happened"):
+            table.move(turn, trigger)
         assert group.state is state
 
 
