@@ -172,15 +172,16 @@ def _a_lie(history: History, group: str, chance: Random) -> Request:
 
 
 def _joining(chance: Random, member_id: str) -> JoinRequest:
-    """A join that nobody follows up; the group has to get rid of what comes of it."""
+    """A join that nobody follows up; what comes of it has to go, long before its session ends."""
+    announced = chance.random() < 0.7
     return JoinRequest(
         member_id=member_id,
         client_id="liar",
-        session_timeout_ms=2000,
+        session_timeout_ms=2000 if announced else 60_000,
         rebalance_timeout_ms=3000,
         protocol_type=chance.choice(["sparkherd", "consumer", "other"]),
         protocols=(Protocol(chance.choice(["sticky", "range"]), encode_opaque({"owned": {}})),),
-        require_member_id=chance.random() < 0.7,
+        require_member_id=announced,
     )
 
 

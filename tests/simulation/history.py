@@ -15,9 +15,9 @@ from tests.simulation.deeds import DEEDS
 from tests.simulation.invariants import InvariantError, Watch, hold
 from tests.simulation.network import Network, Route
 from tests.simulation.plan import CALM, Plan
-from tests.simulation.readers import SimReader
+from tests.simulation.readers import Habits, SimReader
 from tests.simulation.sink import Sink
-from tests.simulation.workers import REBALANCE_MS, SESSION_MS, SimWorker
+from tests.simulation.workers import SimWorker
 from tests.simulation.world import World
 from worker.membership.requests import Terms
 
@@ -33,7 +33,7 @@ CALM_MS = 30_000
 LOOK_EVERY_MS = 1000
 MAX_WAIT_MS = 8000
 """Longer than any request may be parked."""
-QUIET_MS = 3000
+QUIET_MS = 1000
 
 
 @dataclass
@@ -61,7 +61,11 @@ class History:
         self.plan = plan
         self.world = World(plan.seed, tracing=tracing)
         self.watch = Watch()
-        settings = GroupSettings(initial_rebalance_delay_ms=500, min_session_timeout_ms=500)
+        settings = GroupSettings(
+            initial_rebalance_delay_ms=plan.initial_delay_ms,
+            group_max_size=plan.group_max_size,
+            min_session_timeout_ms=500,
+        )
         self.cluster = Cluster(self.world, plan, settings, self.watch)
         self.network = Network(self.world, self.cluster, plan.weather)
         self.sinks = {group: Sink(group, self.watch) for group in plan.groups}
@@ -100,11 +104,19 @@ class History:
         name = f"m{number}"
         member: Participant
         if group in self.plan.groups[: self.plan.herds]:
-            terms = Terms(name, SESSION_MS, REBALANCE_MS, 0 if chance.random() < 0.2 else 600, instance)
+            wait_ms = 0 if chance.random() < 0.2 else 600
+            terms = Terms(name, self.plan.session_ms, self.plan.rebalance_ms, wait_ms, instance)
             member = SimWorker(self.world, route, name, self.sinks[group], terms)
         else:
             protocols = chance.choice([("range",), ("sticky", "range"), ("range", "sticky")])
-            member = SimReader(self.world, route, name, protocols, instance)
+            habits = Habits(
+                protocols,
+                instance,
+                self.plan.session_ms,
+                self.plan.rebalance_ms,
+                is_deaf=instance is None and chance.random() < 0.1,
+            )
+            member = SimReader(self.world, route, name, habits)
         self.members_hired.append(member)
 
     def ask(self, group: str, request: Request) -> None:
@@ -132,6 +144,13 @@ class History:
     def _calm_down(self) -> None:
         self.world.note("deed", "calm")
         self.network.weather = self.cluster.weather = CALM
+        for member in self.alive():
+            member.calm_down()
+        self._rebalance_all("so that the deaf are found out")
+
+    def _rebalance_all(self, reason: str) -> None:
+        for group in self.plan.groups:
+            self.ask(group, StartRebalance(reason=reason))
 
     def _wait_for_order(self) -> None:
         end = self.world.now + CALM_MS
@@ -175,13 +194,18 @@ class History:
         hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
 
     def _rebalance_quietly(self) -> None:
-        """Invariant 6: a rebalance that nothing has changed for stops no query."""
+        """Invariant 6: a rebalance that nothing has changed for stops no query.
+
+        A group may be larger than its maximum (absent static members stay); then somebody is sent away.
+        """
+        largest = max(len(self.members(group)) for group in self.plan.groups)
+        if self.plan.group_max_size is not None and largest > self.plan.group_max_size:
+            return
         workers = [member for member in self.alive() if isinstance(member, SimWorker)]
         before = sum(worker.stops for worker in workers)
-        for group in self.plan.groups:
-            self.ask(group, StartRebalance(reason="quietly"))
+        self._rebalance_all("nothing has changed")
         self.world.run(self.world.now + QUIET_MS)
-        self._check_order()
+        self._wait_for_order()
         stops = sum(worker.stops for worker in workers) - before
         hold("what need not move is not stopped", not stops, f"{stops} queries were stopped")
 

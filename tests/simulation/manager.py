@@ -199,12 +199,16 @@ class SimManager:
 
     def _restore(self) -> None:
         if self.cluster.store.is_down:
-            self.world.after(RETRY_MS, partial(self._restore_again, self.life))
+            self._restore_soon()
             return
         for group in self.commits.to_restore():
             self._rows[group] = dict(self.cluster.store.rows(group))
             self.commits.restored(group)
             self._take(self.coordinator.restore(group, in_order(self._rows[group]), self.instant))
+
+    def _restore_soon(self) -> None:
+        """After a pause: storage that refuses what is read and written at once would keep it spinning."""
+        self.world.after(RETRY_MS, partial(self._restore_again, self.life))
 
     def _restore_again(self, life: int) -> None:
         if life == self.life:
@@ -254,10 +258,11 @@ class SimManager:
             self._deliver(self.commits.committed().all_answers())
             for group in batch.groups:
                 self.coordinator.bury(group)
+            self._restore()
         else:
             self._lose(batch)
+            self._restore_soon()
         self.cluster.settled(self)
-        self._restore()
         self._commit()
 
     def _lose(self, batch: Batch) -> None:

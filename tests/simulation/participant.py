@@ -87,5 +87,8 @@ class Participant:
         self.route.is_cut = True
         self.world.after(for_ms, self._reconnect)
 
+    def calm_down(self) -> None:
+        """The storm is over."""
+
     def _reconnect(self) -> None:
         self.route.is_cut = False

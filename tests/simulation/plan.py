@@ -8,6 +8,9 @@ from random import Random
 SIZES = ((4, 0.80), (10, 0.17), (30, 0.03))
 """How many members a history has at the most, and how often."""
 
+TIMEOUTS_MS = ((2000, 3000), (2000, 3000), (4000, 1500))
+"""Sessions and rebalances, either the longer one."""
+
 EVERY_MS = {
     "hire": 2500,
     "stop": 6000,
@@ -57,6 +60,10 @@ class Plan:
     herds: int
     readers: int
     members: int
+    group_max_size: int | None
+    initial_delay_ms: int
+    session_ms: int
+    rebalance_ms: int
     storm_ms: int
     weather: Weather
     deeds: tuple[Deed, ...]
@@ -72,12 +79,17 @@ def draw(seed: int) -> Plan:
     chance = Random(seed)
     members = chance.choices([n for n, _ in SIZES], [often for _, often in SIZES])[0]
     storm_ms = chance.randint(1500, 9000)
+    session_ms, rebalance_ms = chance.choice(TIMEOUTS_MS)
     return Plan(
         seed=seed,
         managers=chance.randint(1, 3),
         herds=chance.choice([1, 1, 2]),
         readers=chance.choice([0, 1]),
         members=members,
+        group_max_size=chance.choice([None, None, None, members // 2 + 1]),
+        initial_delay_ms=chance.choice([0, 500, 1500]),
+        session_ms=session_ms,
+        rebalance_ms=rebalance_ms,
         storm_ms=storm_ms,
         weather=_draw_weather(chance),
         deeds=tuple(sorted(_draw_deeds(chance, members, storm_ms), key=lambda deed: deed.at_ms)),

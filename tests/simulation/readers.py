@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from tests.simulation.network import Route
     from tests.simulation.world import World
 
-SESSION_MS = 2000
-REBALANCE_MS = 3000
 HEARTBEAT_MS = 400
 RETRY_MS = 150
 FATAL = {
@@ -39,15 +38,25 @@ FATAL = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What kind of reader it is; a deaf one goes on in its generation, whatever it is told of a rebalance."""
+
+    protocols: tuple[str, ...]
+    instance_id: str | None
+    session_ms: int
+    rebalance_ms: int
+    is_deaf: bool
+
+
 class SimReader(Participant):
     """Joins, syncs, heartbeats, commits; what it is given says for which generation."""
 
-    def __init__(
-        self, world: World, route: Route, name: str, protocols: tuple[str, ...], instance_id: str | None
-    ) -> None:
+    def __init__(self, world: World, route: Route, name: str, habits: Habits) -> None:
         super().__init__(world, route, name)
-        self.protocols = protocols
-        self.instance_id = instance_id
+        self.habits = habits
+        self.protocols = habits.protocols
+        self.instance_id = habits.instance_id
         self.member_id = ""
         self.generation = -1
         self.is_stable = False
@@ -63,6 +72,11 @@ class SimReader(Participant):
     def settled_in(self) -> int | None:
         """The generation, once it has its assignment."""
         return self.generation if self.is_stable else None
+
+    def calm_down(self) -> None:
+        """Whoever has not been deaf so far listens from now on."""
+        if not self.is_stable:
+            self.habits = replace(self.habits, is_deaf=False)
 
     def stop(self) -> None:
         """Leave, and be gone whatever the answer."""
@@ -94,10 +108,13 @@ class SimReader(Participant):
             self._try(request, done)
 
     def _react(self, failure: Failure) -> None:
-        self.is_stable = False
-        if failure.code in FATAL:
+        if self.habits.is_deaf and self.is_stable and failure.code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self.later(HEARTBEAT_MS, self._beat)
+            return
+        if failure.code in FATAL or (self.habits.is_deaf and self.is_stable):
             self.is_alive = False
             return
+        self.is_stable = False
         if failure.code is ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = str(failure.fields["member_id"])
         elif failure.code is ErrorCode.UNKNOWN_MEMBER_ID:
@@ -111,8 +128,8 @@ class SimReader(Participant):
             member_id=self.member_id,
             instance_id=self.instance_id,
             client_id=self.name,
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=REBALANCE_MS,
+            session_timeout_ms=self.habits.session_ms,
+            rebalance_timeout_ms=self.habits.rebalance_ms,
             protocol_type="consumer",
             protocols=tuple(Protocol(name, encode_opaque({"of": self.name})) for name in self.protocols),
         )

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
     from worker.membership.requests import Terms
 
-SESSION_MS = 2000
-REBALANCE_MS = 3000
 BATCH_MS = 200
 REPORT_EVERY = 4
+STUCK = 0.05
+"""How often a query does not stop when it is told to, and nobody is told that it did not."""
 
 
 class SimWorker(Participant):
@@ -66,9 +66,11 @@ class SimWorker(Participant):
         super().__init__(world, route, name)
         self.sink = sink
         self.owned: dict[str, int] = {}
+        self.stuck: dict[str, int] = {}
         self.assigned: frozenset[str] = frozenset()
         self.identity = Identity()
         self.instance_id = terms.instance_id
+        self.session_ms = terms.session_timeout_ms
         self.heard_at = world.now
         self.stops = 0
         self.batches = 0
@@ -103,7 +105,8 @@ class SimWorker(Participant):
         self._look_at_lease()
 
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
-        return (Protocol("sticky", encode_opaque({"owned": dict(self.owned), "tasks_revision": revision})),)
+        owned = self.owned | self.stuck
+        return (Protocol("sticky", encode_opaque({"owned": owned, "tasks_revision": revision})),)
 
     def _carry_out(self, effect: Any) -> None:
         match effect:
@@ -124,7 +127,7 @@ class SimWorker(Participant):
                 self.later(50, lambda: self.post(Revoked(effect)))
             case Lose():
                 self.stops += len(self.owned)
-                self.owned, self.assigned = {}, frozenset()
+                self.owned, self.stuck, self.assigned = {}, {}, frozenset()
             case Quit():
                 self.is_alive = False
 
@@ -145,17 +148,22 @@ class SimWorker(Participant):
 
     def _look_at_lease(self) -> None:
         """No accepted request for a session timeout, counted from when it was sent: all is lost."""
-        if self.owned and self.world.now - self.heard_at > SESSION_MS:
+        if self.owned and self.world.now - self.heard_at > self.session_ms:
             self.post(LeaseExpired())
 
     def _write(self) -> None:
-        for task, token in tuple(self.owned.items()):
-            if not self.sink.write(task, token, self.name):
-                self._drop(task)
+        for running in (self.owned, self.stuck):
+            for task, token in tuple(running.items()):
+                if not self.sink.write(task, token, self.name):
+                    self._drop(task, token)
 
-    def _drop(self, task: str) -> None:
-        self.stops += 1
-        del self.owned[task]
+    def _drop(self, task: str, token: int) -> None:
+        """A query whose token is no longer the present one ends, stuck or not."""
+        if self.owned.get(task) == token:
+            del self.owned[task]
+            self.stops += 1
+        elif self.stuck.get(task) == token:
+            del self.stuck[task]
 
     # A keeper's bookkeeping.
 
@@ -176,6 +184,7 @@ class SimWorker(Participant):
         if isinstance(answer, ClaimResponse):
             for grant in answer.granted:
                 if grant.task in self.assigned:
+                    self.stuck.pop(grant.task, None)
                     self.owned[grant.task] = max(grant.token, self.owned.get(grant.task, 0))
             self._claim(frozenset(p.task for p in answer.pending) & self.assigned)
         elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
@@ -189,8 +198,11 @@ class SimWorker(Participant):
 
     def _let_go(self, tasks: frozenset[str]) -> None:
         released = {task: self.owned.pop(task) for task in sorted(tasks)}
+        self.stops += len(released)
+        for task in tuple(released):
+            if self.world.happens(STUCK):
+                self.stuck[task] = released.pop(task)
         if released:
-            self.stops += len(released)
             self.later(self.world.some(0, 100), lambda: self._release(self.identity, released))
 
     def _release(self, identity: Identity, tasks: dict[str, int]) -> None:
@@ -207,23 +219,24 @@ class SimWorker(Participant):
             self.post(Refused(Asked.RELEASE, identity, answer))
 
     def _report(self) -> None:
-        if self.owned and self.identity.member_id:
+        running = self.owned | self.stuck
+        if running and self.identity.member_id:
             reports = tuple(
                 TaskReport(task=task, token=token, state=TaskState.RUNNING, batch_id=self.batches)
-                for task, token in self.owned.items()
+                for task, token in running.items()
             )
             request = ReportRequest(
                 member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
             )
-            self.ask(request, partial(self._reported, self.identity, dict(self.owned)))
+            self.ask(request, partial(self._reported, self.identity, running))
 
     def _reported(self, identity: Identity, tokens: dict[str, int], answer: Any) -> None:
         if isinstance(answer, Failure):
             self.post(Refused(Asked.REPORT, identity, answer))
             return
         for task, error in answer.tasks.items():
-            if error == ErrorCode.STALE_TOKEN and self.owned.get(task) == tokens[task]:
-                self._drop(task)
+            if error == ErrorCode.STALE_TOKEN:
+                self._drop(task, tokens[task])
 
 
 def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
