@@ -33,7 +33,8 @@ CALM_MS = 30_000
 LOOK_EVERY_MS = 1000
 MAX_WAIT_MS = 8000
 """Longer than any request may be parked."""
-QUIET_MS = 1000
+QUIET_MS = 5000
+"""Longer than any session: whoever would be lost without a reason is lost by then."""
 
 
 @dataclass
