@@ -69,8 +69,8 @@ class Tasks(Protocol):
         """A new assignment."""
         ...
 
-    def refresh(self) -> None:
-        """A definition or a target has changed."""
+    def refresh(self, tasks_revision: int) -> None:
+        """Definitions or targets have changed up to this revision."""
         ...
 
     def lose(self, reason: str) -> None:
@@ -167,8 +167,8 @@ class Member:
             case Adopt(identity, tasks):
                 self._tasks.adopt(identity, tasks)
                 self._on_adopted(identity, tasks)
-            case Refresh():
-                self._tasks.refresh()
+            case Refresh(tasks_revision):
+                self._tasks.refresh(tasks_revision)
             case Lose(reason):
                 self._surrender()
                 self._tasks.lose(reason)

@@ -80,7 +80,12 @@ def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
             pending.append(outcome)
         else:
             refused.append(outcome)
-    return ClaimResponse(granted=tuple(granted), pending=tuple(pending), refused=tuple(refused))
+    return ClaimResponse(
+        granted=tuple(granted),
+        pending=tuple(pending),
+        refused=tuple(refused),
+        tasks_revision=turn.group.header.tasks_revision,
+    )
 
 
 def _serve_one(turn: Turn, member: Member, task: str) -> GrantedTask | PendingTask | RefusedTask:

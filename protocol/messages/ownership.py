@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from protocol.messages.base import Generation, Millis, Request, Response, Token
+from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
 from protocol.names import Name
 from protocol.states import TaskState
 
@@ -48,11 +48,12 @@ class RefusedTask(msgspec.Struct, frozen=True):
 
 
 class ClaimResponse(Response, frozen=True, kw_only=True):
-    """What became of each claimed task."""
+    """What became of each claimed task, as of `tasks_revision`."""
 
     granted: tuple[GrantedTask, ...] = ()
     pending: tuple[PendingTask, ...] = ()
     refused: tuple[RefusedTask, ...] = ()
+    tasks_revision: Revision | None = None
 
 
 class ReleaseRequest(Request, frozen=True, kw_only=True):
@@ -69,9 +70,14 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     token: Token
     state: TaskState
-    batch_id: int | None = None
+    batch_id: BatchId | None = None
     metrics: dict[str, Any] | None = None
     cause: str | None = None
+
+    def __post_init__(self) -> None:
+        """A failure is told whatever its text is; only NUL, which no database takes, is shown as unreadable."""
+        if self.cause is not None and "\0" in self.cause:
+            msgspec.structs.force_setattr(self, "cause", self.cause.replace("\0", "\ufffd"))
 
 
 class ReportRequest(Request, frozen=True, kw_only=True):

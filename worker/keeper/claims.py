@@ -29,6 +29,7 @@ class Claims:
     Args:
         line: to the manager.
         wait_ms: how long a claim of which nothing can be granted may wait.
+        revision: the latest `tasks_revision` the worker knows.
         taken: is given each answer.
         spawn: runs a coroutine in the background.
     """
@@ -38,21 +39,30 @@ class Claims:
         line: Line,
         *,
         wait_ms: int,
+        revision: Callable[[], int],
         taken: Callable[[ClaimResponse], None],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._line = line
         self._wait_ms = wait_ms
+        self._revision = revision
         self._taken = taken
         self._spawn = spawn
         self._latest = object()
+        self._told: int | None = None
         self._running: set[asyncio.Task[None]] = set()
+
+    def is_fresh(self, revision: int) -> bool:
+        """Whether the latest claim has told of that revision, or is yet to be answered."""
+        return self._told is None or self._told >= revision
 
     def claim(self, tasks: Iterable[str]) -> None:
         """Claim `tasks`, and what of them is pending again and again; returns at once."""
         self._latest = place = object()
+        self._told = known = self._revision()
         if wanted := tuple(sorted(tasks)):
-            task = self._spawn(self._until_settled(place, self._line.identity(), wanted))
+            self._told = None
+            task = self._spawn(self._until_settled(place, known, self._line.identity(), wanted))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
@@ -66,11 +76,15 @@ class Claims:
         for task in tuple(self._running):
             task.cancel()
 
-    async def _until_settled(self, place: object, identity: Identity, tasks: tuple[str, ...]) -> None:
+    async def _until_settled(
+        self, place: object, known: int, identity: Identity, tasks: tuple[str, ...]
+    ) -> None:
+        """`known` is the revision whose news the claim was to bring, at the least."""
         tries = 0
         while tasks and place is self._latest:
             asked_at = self._line.clock.now()
             answer = await self._ask(place, identity, tasks)
+            self._note(place, known, answer)
             if isinstance(answer, Failure):
                 if place is self._latest:
                     self._line.refused(Asked.CLAIM, identity, answer)
@@ -80,6 +94,12 @@ class Claims:
             tries = 0 if answer.granted else tries + 1
             if tasks and self._line.clock.now() < asked_at + BRISK_S:
                 await self._line.pause(tries)
+
+    def _note(self, place: object, known: int, answer: ClaimResponse | Failure) -> None:
+        """The first answer of the latest claim says how fresh it is; an old manager's does not."""
+        if place is self._latest and self._told is None:
+            told = None if isinstance(answer, Failure) else answer.tasks_revision
+            self._told = known if told is None else told
 
     async def _ask(
         self, place: object, identity: Identity, tasks: tuple[str, ...]

@@ -61,10 +61,17 @@ class Keeper:
         self._trouble = trouble
         self._identity = Identity()
         self._assigned: frozenset[str] = frozenset()
+        self._revision = 0
         self._given_back: dict[str, int] = {}
         self._news = News()
         line = Line(manager, clock, chance, settings.instance_id, lambda: self._identity, self._on_refused)
-        self._claims = Claims(line, wait_ms=settings.wait_ms, taken=self._on_claimed, spawn=spawn)
+        self._claims = Claims(
+            line,
+            wait_ms=settings.wait_ms,
+            revision=lambda: self._revision,
+            taken=self._on_claimed,
+            spawn=spawn,
+        )
         self._releases = Releases(line, released=self._on_released)
         self._reports = Reports(
             line,
@@ -96,15 +103,17 @@ class Keeper:
         self._assigned = tasks
         self._claim(plan_round(tasks, self._roster.held, self._roster.leaving).leave)
 
-    def refresh(self) -> None:
-        """A definition or a target has changed: claims tell the present ones."""
-        self._claim(frozenset())
+    def refresh(self, tasks_revision: int) -> None:
+        """Definitions or targets have changed up to this revision: claims tell the present ones."""
+        self._revision = max(self._revision, tasks_revision)
+        self._catch_up()
 
     def lose(self, reason: str) -> None:
         """Every task is lost: stop all queries at once, release nothing."""
         if self._roster.held:
             log.warning("tasks lost, their queries are stopped", reason=reason, tasks=len(self._roster.held))
         self._assigned = frozenset()
+        self._revision = 0  # the group itself may be a new one
         self._given_back.clear()
         self._claims.abandon()
         self._releases.forget()
@@ -140,6 +149,12 @@ class Keeper:
             self._on_pending(pending.task)
         for refused in answer.refused:
             self._on_not_ours(refused.task)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Claim again what is assigned, unless a claim has told as much already, or soon will."""
+        if not self._claims.is_fresh(self._revision):
+            self._claim(frozenset())
 
     def _on_granted(self, granted: GrantedTask) -> None:
         """A token that was given back is no longer ours, however late the answer is that grants it."""
@@ -181,7 +196,7 @@ class Keeper:
             log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
         self._roster.cut(life)
         if life.task in self._assigned:
-            self.refresh()
+            self._claim(frozenset())
 
     def _on_refused(self, asked: Asked, identity: Identity, failure: Failure) -> None:
         if asked is Asked.CLAIM or is_loss(failure, asked):
@@ -206,7 +221,7 @@ class Keeper:
         if (life := self._roster.get(task)) is not None and life.token == token:
             self._roster.forget(life)
         if task in self._assigned:
-            self.refresh()
+            self._claim(frozenset())
 
 
 def _stop_timeout_s(settings: WorkerSettings) -> float:

@@ -48,8 +48,8 @@ class Tasks:
     def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
         self.log.append(("adopt", identity.generation, sorted(tasks)))
 
-    def refresh(self) -> None:
-        self.log.append("refresh")
+    def refresh(self, tasks_revision: int) -> None:
+        self.log.append(("refresh", tasks_revision))
 
     def lose(self, reason: str) -> None:
         self.log.append(("lose", reason))
@@ -184,7 +184,7 @@ async def test_a_manager_that_is_away_is_asked_until_it_is_back(bench: Bench) ->
     bench.manager.rule(HeartbeatRequest, lambda _: None)
     await bench.clock.advance(1.1)
     (await bench.manager.next(HeartbeatRequest)).answer(HeartbeatResponse(tasks_revision=3))
-    await until(lambda: bench.tasks.log == ["refresh"])
+    await until(lambda: bench.tasks.log == [("refresh", 3)])
 
 
 async def test_losing_the_tasks_gives_the_lease_up_first(bench: Bench) -> None:

@@ -31,6 +31,7 @@ class Bench:
         self.executor = FakeExecutor()
         self.manager = ScriptedManager()
         self.trouble: list[Refused] = []
+        self.revision = 0
         self.spawn = crew.spawn
         self.manager.rule(ClaimRequest, grant_all())
         self.manager.rule(ReleaseRequest, accept_all)
@@ -48,6 +49,11 @@ class Bench:
     def assign(self, *tasks: str, generation: int = 1, member: str = ME) -> None:
         """The membership adopts this assignment."""
         self.keeper.adopt(Identity(member, generation), frozenset(tasks))
+
+    def refresh(self) -> None:
+        """A heartbeat tells that definitions or targets have changed."""
+        self.revision += 1
+        self.keeper.refresh(self.revision)
 
     async def run(self, *tasks: str) -> list[FakeQuery]:
         """Assign `tasks` and wait until they all run; returns their queries."""

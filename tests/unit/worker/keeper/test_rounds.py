@@ -159,9 +159,9 @@ async def test_a_refused_claim_stops_the_query(error: ErrorCode, bench: Bench) -
             refused=tuple(RefusedTask(task, error.name) for task in request.tasks if task == "t1"),
         )
     )
-    bench.keeper.refresh()
+    bench.refresh()
     await until(lambda: bench.executor.running == {"t2"})
-    bench.keeper.refresh()
+    bench.refresh()
     await bench.settle()
     assert bench.claimed[-1] == ("t2",)
 
@@ -170,10 +170,28 @@ async def test_a_query_whose_task_is_pending_runs_under_a_stale_token(bench: Ben
     """Somebody else owns it by now: it is ended at once and not released."""
     (query,) = await bench.run("t1")
     bench.grants(pending("t1"))
-    bench.keeper.refresh()
+    bench.refresh()
     await until(lambda: not query.is_running)
     assert query.stops == [0.0]
     assert bench.released == {}
+
+
+@pytest.mark.parametrize(("told", "claims"), [(5, 1), (4, 2)])
+async def test_a_change_is_claimed_again_only_if_the_claim_under_way_has_not_told_of_it(
+    bench: Bench, told: int, claims: int
+) -> None:
+    """A rebalance brings a claim and, with the next heartbeat, a new revision; mostly the claim knew it."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    claim = await bench.manager.next(ClaimRequest)
+    bench.keeper.refresh(5)
+    await bench.settle()
+    assert len(bench.claimed) == 1
+    bench.grants(grant_all())
+    claim.answer(ClaimResponse(granted=(granted("t1"),), tasks_revision=told))
+    await until(lambda: bench.executor.running == {"t1"})
+    await bench.settle()
+    assert len(bench.claimed) == claims
 
 
 async def test_a_newer_claim_takes_the_place_of_a_waiting_one(bench: Bench) -> None:
@@ -181,7 +199,7 @@ async def test_a_newer_claim_takes_the_place_of_a_waiting_one(bench: Bench) -> N
     bench.manager.no_rule(ClaimRequest)
     bench.assign("t1")
     first = await bench.manager.next(ClaimRequest)
-    bench.keeper.refresh()
+    bench.assign("t1", generation=2)
     second = await bench.manager.next(ClaimRequest)
     first.answer(failure(ErrorCode.REBALANCE_IN_PROGRESS))
     second.answer(ClaimResponse(granted=(granted("t1"),)))
@@ -225,7 +243,7 @@ async def test_a_late_grant_of_a_released_token_is_no_grant(bench: Bench) -> Non
     """The answer was under way while the token was given back."""
     (query,) = await bench.run("t1")
     bench.manager.no_rule(ClaimRequest)
-    bench.keeper.refresh()
+    bench.refresh()
     late = await bench.manager.next(ClaimRequest)
     bench.assign(generation=2)
     await until(lambda: bench.released == {"t1": 1})

@@ -22,7 +22,7 @@ def grant(bench: Bench, **what: Any) -> None:
 async def change(bench: Bench, **what: Any) -> None:
     """A heartbeat says that something has changed, and the claim says what."""
     grant(bench, **what)
-    bench.keeper.refresh()
+    bench.refresh()
     await bench.settle()
 
 
@@ -127,7 +127,7 @@ async def test_a_bounded_query_completes_and_is_forgotten(bench: Bench) -> None:
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.batch_id) == ("COMPLETED", 9)
     assert bench.keeper.owned() == {}
-    bench.keeper.refresh()
+    bench.refresh()
     await bench.settle()
     assert len(bench.claimed) == 1
 
@@ -205,7 +205,7 @@ async def test_stopping_reports_and_releases(bench: Bench) -> None:
     assert bench.released == {"t1": 1}
     assert bench.keeper.owned() == {}
     before = len(bench.claimed)
-    bench.keeper.refresh()
+    bench.refresh()
     await bench.settle()
     assert len(bench.claimed) == before
 
@@ -299,7 +299,7 @@ async def test_a_claim_that_brings_nothing_new_changes_nothing(bench: Bench) -> 
     """Claims are made at every change of any task."""
     (query,) = await bench.run("t1")
     for _ in range(5):
-        bench.keeper.refresh()
+        bench.refresh()
         await bench.settle()
     assert bench.executor.queries("t1") == [query]
     assert len(bench.manager.asked(ClaimRequest)) == 6
