@@ -60,6 +60,10 @@ def _url_fault(url: str) -> str | None:
     return None if database in _DATABASES else f"must be of {' or '.join(_DATABASES)}, not {database}"
 
 
+def _nul_fault(text: str) -> str | None:
+    return "must not contain NUL, which databases refuse" if "\0" in text else None
+
+
 Text = Annotated[str, Check(_blank)]
 Scalar = str | int | float | bool
 """What Spark takes as the value of an option."""
@@ -144,7 +148,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
     weight: Annotated[float, Check(_weight_fault)] = 1.0
-    worker: Text | None = None
+    worker: Annotated[str, Check(_blank), Check(_nul_fault)] | None = None
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()

@@ -29,5 +29,5 @@ class HealthHandlers:
         return reply(Response())
 
     async def ready(self, _: web.Request) -> web.Response:
-        """Requests are taken."""
-        return reply(Response() if self._runtime.is_serving else UNAVAILABLE)
+        """Requests are taken, and the storage does what it is asked to."""
+        return reply(Response() if self._runtime.is_ready else UNAVAILABLE)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
+from manager.http.nesting import MAX_DEPTH, is_deeper_than
 from protocol.errors import ErrorCode, RefusedError
 from protocol.names import is_legal_name
-
-if TYPE_CHECKING:
-    from aiohttp import web
 
 T = TypeVar("T")
 
@@ -41,17 +41,35 @@ async def body_of(request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:
     Raises:
         RefusedError: INVALID_REQUEST that names the field.
     """
-    raw = await request.read()
+    raw = await _read(request)
     try:
         if not raw.isascii():
             raw.decode()
-        return decoder.decode(raw)
+        body = decoder.decode(raw)
     except msgspec.ValidationError as error:
         raise RefusedError(ErrorCode.INVALID_REQUEST, _plainly(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body is not JSON: {error}") from None
     except RecursionError:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, "the body is nested too deeply") from None
+        raise _too_deep() from None
+    if is_deeper_than(MAX_DEPTH, raw):
+        raise _too_deep()
+    return body
+
+
+async def _read(request: web.Request) -> bytes:
+    try:
+        return await request.read()
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        reason = " ".join(str(error).split())
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
+
+
+def _too_deep() -> RefusedError:
+    return RefusedError(
+        ErrorCode.INVALID_REQUEST,
+        f"the body is nested too deeply: more than {MAX_DEPTH} brackets in brackets",
+    )
 
 
 def _plainly(error: msgspec.ValidationError) -> str:

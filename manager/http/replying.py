@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
@@ -39,29 +39,52 @@ def refusal(failure: Failure) -> web.Response:
     return response
 
 
-@web.middleware
-async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Nothing leaves as anything but a body with a code; a bug leaves as an id that the log has too."""
+def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
+    """A bug leaves as an id that the log has too."""
+    bug_id = uuid.uuid4().hex
+    log.error("bug in a request handler", bug_id=bug_id, path=_path(request), exc_info=error)
+    return refusal(
+        Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a bug; the manager's log has more under {bug_id}")
+    )
+
+
+async def errors_as_json(request: Any, handler: Handler) -> web.StreamResponse:
+    """Nothing leaves as anything but a body with a code; what is announced as too large stays unread."""
+    if (request.content_length or 0) > request.client_max_size:
+        return _too_large()
     try:
         return await handler(request)
     except RefusedError as error:
         return refusal(error.failure)
-    except web.HTTPNotFound:
-        return refusal(Failure(ErrorCode.NOT_FOUND, f"there is nothing at {request.path}"))
-    except web.HTTPMethodNotAllowed as error:
+    except web.HTTPRequestEntityTooLarge:
+        return _too_large()
+    except web.HTTPException as error:
+        return _refused_by_aiohttp(request, error)
+    except Exception as error:  # noqa: BLE001 - a bug in one handler must not take others down
+        return bug(request, error)
+
+
+def _too_large() -> web.Response:
+    return refusal(Failure(ErrorCode.PAYLOAD_TOO_LARGE, "the body is larger than max_request_bytes"))
+
+
+def _refused_by_aiohttp(request: web.Request, error: web.HTTPException) -> web.Response:
+    path = _path(request)
+    if isinstance(error, web.HTTPNotFound):
+        return refusal(Failure(ErrorCode.NOT_FOUND, f"there is nothing at {path}"))
+    if isinstance(error, web.HTTPMethodNotAllowed):
         allowed = ", ".join(sorted(error.allowed_methods))
-        response = refusal(
-            Failure(ErrorCode.METHOD_NOT_ALLOWED, f"{request.path} takes {allowed}, not {request.method}")
-        )
+        message = f"{path} takes {allowed}, not {request.method}"
+        response = refusal(Failure(ErrorCode.METHOD_NOT_ALLOWED, message))
         response.headers["Allow"] = allowed
         return response
-    except web.HTTPRequestEntityTooLarge:
-        return refusal(Failure(ErrorCode.PAYLOAD_TOO_LARGE, "the body is larger than max_request_bytes"))
-    except web.HTTPException:
-        raise
-    except Exception as error:
-        bug_id = uuid.uuid4().hex
-        log.exception("bug in a request handler", bug_id=bug_id, path=request.path, error=str(error))
-        return refusal(
-            Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a bug; the manager's log has more under {bug_id}")
-        )
+    return refusal(Failure(ErrorCode.INVALID_REQUEST, f"{error.reason}: {_printable(error.text or '')}"))
+
+
+def _path(request: web.BaseRequest) -> str:
+    return _printable(request.path)
+
+
+def _printable(text: str) -> str:
+    """`text` without what UTF-8 has no bytes for: a path may come as any bytes."""
+    return text.encode(errors="backslashreplace").decode()

@@ -17,6 +17,20 @@ Generation = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT)]
 Token = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 Revision = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 
+BatchId = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT)]
+
+_NO_NUL = r"^[^\u0000]*$"
+Text = Annotated[
+    str, msgspec.Meta(pattern=_NO_NUL, description="any text without NUL, which databases refuse")
+]
+Label = Annotated[
+    str, msgspec.Meta(pattern=_NO_NUL, max_length=249, description="up to 249 characters, none of them NUL")
+]
+Key = Annotated[
+    str, msgspec.Meta(pattern=_NO_NUL, max_length=512, description="up to 512 characters, none of them NUL")
+]
+"""What part of a database's key can be: PostgreSQL indexes 2,704 bytes, a character may take four."""
+
 NO_GENERATION = -1
 
 

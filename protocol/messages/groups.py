@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from protocol.messages.base import NULL, Request, Response
+from protocol.messages.base import NULL, Request, Response, Text
 
 
 class Coordinator(msgspec.Struct, frozen=True):
@@ -49,6 +49,7 @@ class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
     assignment: msgspec.Raw = NULL
     session_timeout_ms: int
     last_heartbeat_ms: int
+    draining: bool = False
 
 
 class DescribeGroupResponse(Response, frozen=True, kw_only=True):
@@ -68,7 +69,7 @@ class DescribeGroupResponse(Response, frozen=True, kw_only=True):
 class RebalanceRequest(Request, frozen=True, kw_only=True):
     """Ask for a rebalance."""
 
-    reason: str | None = None
+    reason: Text | None = None
 
 
 class Rebalance(msgspec.Struct, frozen=True):

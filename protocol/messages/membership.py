@@ -8,11 +8,13 @@ from protocol.messages.base import (
     NO_GENERATION,
     NULL,
     Generation,
+    Label,
     Millis,
     PositiveMillis,
     Request,
     Response,
     Revision,
+    Text,
 )
 from protocol.messages.tasks import OfferedTask
 from protocol.names import Name
@@ -21,7 +23,7 @@ from protocol.names import Name
 class Protocol(msgspec.Struct, frozen=True):
     """One assignor a member can work with, and what it tells the leader under it."""
 
-    name: str
+    name: Label
     metadata: msgspec.Raw
 
 
@@ -31,20 +33,21 @@ class JoinRequest(Request, frozen=True, kw_only=True):
     member_id: str
     session_timeout_ms: Millis
     rebalance_timeout_ms: PositiveMillis
-    protocol_type: str
+    protocol_type: Label
     protocols: tuple[Protocol, ...]
     instance_id: Name | None = None
-    client_id: str | None = None
-    reason: str | None = None
+    client_id: Label | None = None
+    reason: Text | None = None
     require_member_id: bool = True
 
 
 class JoinedMember(msgspec.Struct, frozen=True):
-    """A member as the leader sees it."""
+    """A member as the leader sees it; `draining` is there only when it is to be given no tasks."""
 
     member_id: str
     instance_id: str | None
     metadata: msgspec.Raw
+    draining: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class JoinResponse(Response, frozen=True, kw_only=True):
@@ -107,7 +110,7 @@ class Leaver(msgspec.Struct, frozen=True):
 
     member_id: str
     instance_id: Name | None = None
-    reason: str | None = None
+    reason: Text | None = None
 
 
 class LeaveRequest(Request, frozen=True, kw_only=True):

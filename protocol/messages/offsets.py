@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from protocol.messages.base import NO_GENERATION, NULL, Generation, Request, Response
+from protocol.messages.base import NO_GENERATION, NULL, Generation, Key, Request, Response, Text
 from protocol.names import Name
 
 
@@ -21,13 +21,13 @@ class OffsetToCommit(msgspec.Struct, frozen=True):
     """An offset as it is sent; the value itself is required."""
 
     offset: msgspec.Raw
-    metadata: str = ""
+    metadata: Text = ""
 
 
 class CommitOffsetsRequest(Request, frozen=True, kw_only=True):
     """Store offsets, fenced by the generation; generation -1 is for clients outside any membership."""
 
-    offsets: dict[str, OffsetToCommit]
+    offsets: dict[Key, OffsetToCommit]
     member_id: str = ""
     instance_id: Name | None = None
     generation_id: Generation = NO_GENERATION

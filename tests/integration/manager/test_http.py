@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import ClientSession, web
-from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from manager.http.app import make_app
+from manager.http.server import Runner
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
@@ -57,12 +57,13 @@ async def call(tmp_path: Path) -> AsyncIterator[Client]:
     )
     await runtime.start()
     app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), MAX_BYTES)
-    server = TestServer(app, skip_url_asserts=True)
-    await server.start_server()
+    runner = Runner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     async with ClientSession() as session:
-        yield Client(session, f"http://127.0.0.1:{server.port}")
+        yield Client(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
     await runtime.stop()
-    await server.close()
+    await runner.cleanup()
 
 
 @pytest.mark.parametrize(
