@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TextIO, cast
 
 import msgspec
 import structlog
@@ -35,9 +36,26 @@ def configure_logging(settings: LogSettings) -> None:
             *_rendering(settings),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Unfailing(sys.stderr))),
         cache_logger_on_first_use=True,
     )
+
+
+class _Unfailing:
+    """A stream that loses what it cannot write: a full disk or a closed pipe must not stop a daemon."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write `text`, if possible."""
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Let go of what was written, if possible."""
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
 
 def _rendering(settings: LogSettings) -> list[structlog.typing.Processor]:

@@ -13,6 +13,7 @@ import structlog
 from aiohttp import web
 
 from manager.http.app import make_app
+from manager.http.server import Runner
 from manager.runtime.runtime import Runtime
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from manager.settings import ManagerSettings
 
 log = structlog.get_logger(__name__)
-
-STOP_GRACE_S = 2.0
-"""How long answers that were given at the end may take to leave."""
 
 
 async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
@@ -49,7 +47,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
     url = f"http://{host}:{port}"
     this_manager = Coordinator(id=uuid.uuid4().hex[:12], url=url)
     app = make_app(runtime, this_manager, settings.max_request_bytes)
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=STOP_GRACE_S)
+    runner = Runner(app)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listener.close)
         await runtime.start()

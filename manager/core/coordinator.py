@@ -34,6 +34,7 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from manager.core.group import TimerKey
     from manager.core.parked import Parked
     from manager.core.rows import Row
     from manager.settings import GroupSettings
@@ -80,6 +81,14 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
 }
 
 
+class DeadlineError(Exception):
+    """The rule of a deadline raised: a bug; `group` is not to be trusted any more."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"a deadline of group {group}")
+        self.group = group
+
+
 class Coordinator:
     """Groups by name, and the deadlines of all of them. `new_id` makes the unique half of a member id."""
 
@@ -120,7 +129,11 @@ class Coordinator:
         return turn
 
     def advance(self, instant: Instant) -> Iterator[Turn]:
-        """Carry out what is due by now, one turn a deadline, the earliest first."""
+        """Carry out what is due by now, one turn a deadline, the earliest first.
+
+        Raises:
+            DeadlineError: a rule raised; what else is due is left for the next call.
+        """
         while (name := self._timers.pop_due(instant.mono)) is not None:
             group = self._groups.get(name)
             if group is None:
@@ -128,8 +141,7 @@ class Coordinator:
             key = group.timers.pop_due(instant.mono)
             turn = self._turn(group, instant)
             if key is not None:
-                kind, what = key
-                DEADLINES[kind](turn, what)
+                _carry_out(turn, key)
             self._keep(group)
             yield turn
 
@@ -187,3 +199,11 @@ class Coordinator:
         deadline = group.timers.next_deadline()
         if deadline is not None:
             self._timers.set(group.name, deadline)
+
+
+def _carry_out(turn: Turn, key: TimerKey) -> None:
+    kind, what = key
+    try:
+        DEADLINES[kind](turn, what)
+    except Exception as error:
+        raise DeadlineError(turn.group.name) from error

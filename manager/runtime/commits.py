@@ -87,6 +87,14 @@ class Commits:
         self._committing, self._gathering = self._gathering, Batch()
         return self._committing
 
+    def present(self) -> tuple[str, ...]:
+        """The groups with rows in the transaction under way."""
+        return self._committing.groups
+
+    def waiting(self) -> list[Answer]:
+        """Every answer that waits for rows."""
+        return self._committing.all_answers() + self._gathering.all_answers()
+
     def committed(self) -> Batch:
         """The transaction is durable; returns it, its answers may leave."""
         done, self._committing = self._committing, Batch()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.core.coordinator import Coordinator
+from manager.core.coordinator import Coordinator, DeadlineError
 from manager.runtime.clock import read_clocks
 from manager.runtime.pending import UNAVAILABLE, Pending
-from manager.runtime.writer import Writer
+from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
@@ -34,15 +34,20 @@ class Runtime:
         self._storage = storage
         self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
         self._writer = Writer(storage, self._evict, self._restore, self._bury)
-        self._writing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
+        self._parked = 0
 
     @property
-    def is_serving(self) -> bool:
-        """Whether requests are taken: from the end of `start` to the beginning of `stop`."""
-        return self._serving
+    def is_ready(self) -> bool:
+        """Whether requests are taken (from the end of `start` to the start of `stop`) and can be stored."""
+        return self._serving and self._writer.is_healthy
+
+    @property
+    def parked(self) -> int:
+        """How many requests wait for their answers, the connections of all of them still open."""
+        return self._parked
 
     async def start(self) -> None:
         """Take up every stored group.
@@ -53,23 +58,21 @@ class Runtime:
         """
         await self._storage.open()
         stored = await self._storage.load()
-        self._writing = asyncio.create_task(self._writer.run(), name="storage writer")
+        self._writer.start()
         for name, rows in stored.items():
-            self._restore(name, rows)
+            self._writer.take_up(name, rows)
         self._serving = True
         log.info("groups taken up", groups=len(stored))
 
     async def stop(self) -> None:
-        """Answer whatever still waits, store what was decided, close the storage."""
+        """Answer whatever still waits, store what was decided, close the storage: `2 * STALL_S` at most."""
         self._serving = False
         if self._timer is not None:
             self._timer.cancel()
         for name in self._coordinator.names():
             self._evict(name)
-        if self._writing is not None:
-            self._writer.stop()
-            await self._writing
-        await self._storage.close()
+        await self._writer.stop()
+        await asyncio.wait([asyncio.create_task(self._storage.close())], timeout=STALL_S)
 
     async def ask(self, group: str, request: Request, host: str = "") -> Outcome:
         """Put `request` to the group and wait for its one answer.
@@ -77,7 +80,7 @@ class Runtime:
         Cancelling this means that the caller's connection is gone, which the group may act on
         (PROTOCOL.md §4, Broken connections).
         """
-        if not self._serving or self._writer.is_lost(group):
+        if not self._serving or self._writer.refuses(group):
             return UNAVAILABLE
         pending = Pending(host, asyncio.get_running_loop().create_future())
         try:
@@ -87,11 +90,17 @@ class Runtime:
         self._take(turn)
         if pending.future.done():
             return pending.future.result()
+        return await self._wait(group, pending)
+
+    async def _wait(self, group: str, pending: Pending) -> Outcome:
+        self._parked += 1
         try:
             return await pending.future
         except asyncio.CancelledError:
             self._disconnected(group, pending)
             raise
+        finally:
+            self._parked -= 1
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
@@ -102,7 +111,11 @@ class Runtime:
         self._arm()
 
     def _disconnected(self, group: str, pending: Pending) -> None:
-        turn = self._coordinator.disconnect(group, pending, read_clocks())
+        try:
+            turn = self._coordinator.disconnect(group, pending, read_clocks())
+        except Exception as error:  # noqa: BLE001 - as in `ask`; nobody is there to hear of it
+            self._bug(group, error)
+            return
         if turn is not None:
             self._take(turn)
 
@@ -122,6 +135,8 @@ class Runtime:
         try:
             for turn in self._coordinator.advance(read_clocks()):
                 self._writer.take(turn)
+        except DeadlineError as error:
+            self._bug(error.group, error)
         finally:
             self._arm()
 

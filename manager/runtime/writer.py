@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
 from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
-from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
@@ -20,15 +21,16 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-RETRY_S = 0.5
-"""Pause before the storage is tried again after it failed to give groups back."""
+STALL_S = 10.0
+"""How long a request waits for a storage that says nothing, neither yes nor no."""
 
 
 class Writer:
     """Commits all that one turn of the loop produced in one transaction, then lets its answers go.
 
     A group whose batch failed is let go from memory by `on_lost` and taken up from storage by `on_restored`:
-    trouble is a small crash of that group. `Commits` has the rules.
+    trouble is a small crash of that group. `Commits` has the rules. While the storage is known to fail,
+    whatever needs it is refused at once, and a growing pause lies between two looks for it.
     """
 
     def __init__(
@@ -43,18 +45,47 @@ class Writer:
         self._on_restored = on_restored
         self._on_durable = on_durable
         self._commits = Commits()
+        self._backoff = Backoff()
         self._wake = asyncio.Event()
-        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+        self._is_failing = False  # the last commit failed, and the storage was not seen to be well since
+        self._is_away = False  # it was looked for since, and was not there
+        self._is_stalled = False
+        self._is_stopping = False
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the storage did what it was last asked to, and is not late with an answer."""
+        return not (self._is_failing or self._is_stalled)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.create_task(self._run(), name="storage writer")
+
+    async def stop(self) -> None:
+        """Commit what is gathered; those who wait are answered in any case, after `STALL_S` at most."""
+        self._is_stopping = True
+        self._wake.set()
+        if self._task is None:
+            return
+        _, unfinished = await asyncio.wait([self._task], timeout=STALL_S)
+        if unfinished:
+            self._stall()
+            self._task.cancel()
 
     def take(self, turn: Turn) -> None:
         """Send the answers of `turn` when all the group's rows so far, its own included, are durable."""
         deliver(self._commits.take(turn))
+        if self._is_away:
+            self._refuse_gathered()
+        elif self._is_stalled:
+            deliver_instead(turn.answers, UNAVAILABLE)
         if self._commits.has_work:
             self._wake.set()
 
-    def is_lost(self, group: str) -> bool:
-        """Whether the group is out of memory and waits to be read again."""
-        return self._commits.is_lost(group)
+    def refuses(self, group: str) -> bool:
+        """Whether a request could not be answered now: the group, or the storage it waits for, is away."""
+        return self._commits.is_lost(group) or (self._is_stalled and not self._commits.is_settled(group))
 
     def lose(self, group: str) -> None:
         """Forget `group` and read it again once what is on its way to the storage has arrived."""
@@ -62,47 +93,93 @@ class Writer:
         self._on_lost(group)
         self._wake.set()
 
-    async def run(self) -> None:
+    async def _run(self) -> None:
         """Until `stop`: commit, deliver, restore."""
-        while not self._stopping or self._commits.has_work:
+        while not self._is_stopping or self._commits.has_work:
             await self._wake.wait()
             self._wake.clear()
             await asyncio.sleep(0)  # let this turn of the loop finish, so that its rows share a transaction
             if self._commits.has_work:
                 await self._commit()
-            if not self._stopping:
+            if not self._is_stopping and not self._backoff.is_pausing:
                 await self._restore()
-
-    def stop(self) -> None:
-        """Let `run` return after what is gathered is committed."""
-        self._stopping = True
-        self._wake.set()
 
     async def _commit(self) -> None:
         batch = self._commits.begin()
         try:
-            await self._storage.commit(batch.all_changes())
-        except StorageError as error:
-            groups = batch.groups
-            log.warning("storage failed, groups will be read again", error=str(error), groups=len(groups))
-            deliver_instead(self._commits.failed(), UNAVAILABLE)
-            for name in groups:
-                self._on_lost(name)
+            with self._patience():
+                await self._storage.commit(batch.all_changes())
+        except Exception as error:  # noqa: BLE001 - whatever it was, nobody may hear of a row that is not stored
+            self._is_failing = True
+            self._wake.set()
+            self._refuse()
+            log.warning(
+                "storage failed, groups will be read again", error=_told(error), groups=len(batch.groups)
+            )
         else:
             deliver(self._commits.committed().all_answers())
             for name in batch.groups:
                 self._on_durable(name)
+
+    def _refuse(self) -> None:
+        """The batch under way may not be durable: its groups are lost, its answers are not to be heard."""
+        lost = self._commits.present()
+        deliver_instead(self._commits.failed(), UNAVAILABLE)
+        for name in lost:
+            self._on_lost(name)
+
+    def _refuse_gathered(self) -> None:
+        if self._commits.has_work:
+            self._commits.begin()
+            self._refuse()
 
     async def _restore(self) -> None:
         names = self._commits.to_restore()
         if not names:
             return
         try:
-            rows = await self._storage.load(names)
-        except StorageError as error:
-            log.warning("storage cannot be read, trying again", error=str(error), retry_s=RETRY_S)
-            asyncio.get_running_loop().call_later(RETRY_S, self._wake.set)
+            with self._patience():
+                await self._storage.probe()
+                stored = await self._storage.load(names)
+        except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
+            self._is_failing = self._is_away = True
+            self._refuse_gathered()
+            pause_s = self._backoff.pause(self._wake.set)
+            log.warning("storage still fails", error=_told(error), groups=len(names), retry_s=pause_s)
             return
-        for name in names:
-            self._commits.restored(name)
-            self._on_restored(name, rows.get(name, ()))
+        self._is_failing = self._is_away = False
+        taken_up = [self.take_up(name, stored.get(name, ())) for name in names]
+        if all(taken_up):
+            self._backoff.reset()
+
+    def take_up(self, name: str, rows: Iterable[Row]) -> bool:
+        """Bring a group back from its rows; one that resists stays lost, and is tried again later."""
+        self._commits.restored(name)
+        try:
+            self._on_restored(name, rows)
+        except Exception:
+            self.lose(name)
+            log.exception(
+                "a group cannot be taken up", group=name, retry_s=self._backoff.pause(self._wake.set)
+            )
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _patience(self) -> Iterator[None]:
+        """While the storage works: when it takes too long, nobody has to wait for it any more."""
+        late = asyncio.get_running_loop().call_later(STALL_S, self._stall)
+        try:
+            yield
+        finally:
+            late.cancel()
+            self._is_stalled = False
+
+    def _stall(self) -> None:
+        self._is_stalled = True
+        deliver_instead(self._commits.waiting(), UNAVAILABLE)
+        log.warning("storage does not answer", waited_s=STALL_S)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -41,6 +41,14 @@ class Storage(Protocol):
         """
         ...
 
+    async def probe(self) -> None:
+        """Prove that rows can be stored, by storing something that changes nothing.
+
+        Raises:
+            StorageError: they cannot, for now.
+        """
+        ...
+
     async def close(self) -> None:
         """Let go of the database."""
         ...

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Table, and_, bindparam, delete, event, select
+from sqlalchemy import Table, and_, bindparam, delete, event, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, InvalidRequestError, NoSuchModuleError, SQLAlchemyError
@@ -17,7 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from manager.core.rows import Dropped, Row
 from manager.storage.base import StorageError
-from manager.storage.migrate import upgrade
+from manager.storage.file import DatabaseFile, file_of
+from manager.storage.migrate import VERSION_TABLE, upgrade
 from manager.storage.schema import LOAD_ORDER, TABLES
 from protocol.errors import StartupError
 
@@ -33,6 +34,7 @@ INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
     "postgresql": postgresql.insert,
 }
 TROUBLE = (SQLAlchemyError, OSError, sqlite3.Error)
+_TOUCH = text(f"UPDATE {VERSION_TABLE} SET version_num = version_num")  # noqa: S608 - a constant
 
 
 class SqlStorage:
@@ -43,6 +45,7 @@ class SqlStorage:
         dialect = self._engine.dialect.name
         self._upserts = {kind: _upsert(table, dialect) for kind, table in TABLES.items()}
         self._deletes = {kind: _delete(table) for kind, table in TABLES.items()}
+        self._file: DatabaseFile | None = None
 
     async def open(self) -> None:
         """Connect and migrate."""
@@ -50,6 +53,7 @@ class SqlStorage:
             self._try_sqlite()
             async with self._engine.begin() as connection:
                 await connection.run_sync(upgrade)
+            self._file = file_of(self._engine)
         except TROUBLE as error:
             await self._engine.dispose()
             raise StartupError(f"--database {self._shown_url()}: {_first_line(error)}") from error
@@ -78,6 +82,16 @@ class SqlStorage:
                     await connection.execute(self._deletes[kind], keys)
                 for kind, rows in upserts.items():
                     await connection.execute(self._upserts[kind], rows)
+            self._check_file()
+        except TROUBLE as error:
+            raise StorageError(_first_line(error)) from error
+
+    async def probe(self) -> None:
+        """Write the schema's version once more."""
+        try:
+            async with self._engine.begin() as connection:
+                await connection.execute(_TOUCH)
+            self._check_file()
         except TROUBLE as error:
             raise StorageError(_first_line(error)) from error
 
@@ -91,6 +105,11 @@ class SqlStorage:
             arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
             with closing(sqlite3.connect(arguments[0], uri=options.get("uri", False))) as connection:
                 _set_up_sqlite(connection, None)
+
+    def _check_file(self) -> None:
+        """What was written to a file that is no longer there would be gone with the process."""
+        if self._file is not None:
+            self._file.check()
 
     def _shown_url(self) -> str:
         return self._engine.url.render_as_string(hide_password=True)

@@ -1,0 +1,43 @@
+"""The file of an SQLite database: is it still where it was?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFile:
+    """A file as it was opened; SQLite itself goes on writing to one that was removed."""
+
+    path: Path
+    identity: tuple[int, int]
+
+    def check(self) -> None:
+        """Make sure that whoever opens the path finds what was written.
+
+        Raises:
+            OSError: the file is gone, or another one is in its place.
+        """
+        if _identity(self.path) != self.identity:
+            raise OSError(f"{self.path} was replaced by another file; restart the manager to use that one")
+
+
+def file_of(engine: AsyncEngine) -> DatabaseFile | None:
+    """The file behind `engine`, which has been opened; None for servers and databases in memory."""
+    if engine.dialect.name != "sqlite":
+        return None
+    (place, *_), options = engine.dialect.create_connect_args(engine.url)
+    if options.get("uri") or place in {"", ":memory:"}:
+        return None
+    path = Path(place)
+    return DatabaseFile(path, _identity(path))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
