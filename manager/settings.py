@@ -32,6 +32,12 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     offset_metadata_max_bytes: Annotated[
         int, Meta(ge=0, description="Longest text kept beside an offset, in bytes.")
     ] = 4096
+    lost_task_delay_ms: Annotated[
+        int,
+        Meta(
+            ge=0, description="How long tasks of a lost worker wait for its return, in ms; 0: not at all."
+        ),
+    ] = 0
     group_retention_ms: Annotated[
         int, Meta(ge=1, description="How long an empty group without offsets or tasks is remembered, in ms.")
     ] = 7 * 24 * 3600 * 1000

@@ -57,6 +57,7 @@ def _describe_member(group: Group, member: Member) -> DescribedMember:
         assignment=row.assignment if group.state is GroupState.STABLE else NULL,
         session_timeout_ms=row.session_timeout_ms,
         last_heartbeat_ms=member.last_heartbeat_ms,
+        draining=row.draining,
     )
 
 

@@ -35,6 +35,13 @@ class RemoveMember(Request, frozen=True, kw_only=True):
     member_id: str
 
 
+class DrainMember(Request, frozen=True, kw_only=True):
+    """Move a worker's tasks away and keep new ones off it, or take that back."""
+
+    member_id: str
+    draining: bool
+
+
 class NewDefinition(msgspec.Struct, frozen=True):
     """A checked definition: the document, and what of it the assignor goes by."""
 

@@ -8,10 +8,12 @@ from manager.core import (
     admin,
     claims,
     commands,
+    drains,
     expiry,
     heartbeat,
     join,
     leave,
+    lost,
     offsets,
     ownership,
     rebalance,
@@ -57,6 +59,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.StartRebalance: admin.start_rebalance,
     commands.ListRebalances: admin.list_rebalances,
     commands.RemoveMember: leave.remove_by_admin,
+    commands.DrainMember: drains.drain,
     commands.ListTasks: task_views.list_all,
     commands.GetTask: task_views.get,
     commands.GetTaskStatus: task_views.get_status,
@@ -78,6 +81,7 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     waiting.CLAIM: claims.wait_over,
     ownership.FENCE: claims.owner_too_slow,
     tasks.GATHERING[0]: tasks.gathered,
+    lost.KEPT: expiry.worker_did_not_return,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import join, rebalance, removal, sessions, waiting
+from manager.core import join, lost, rebalance, removal, sessions, tasks, waiting
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def session_over(turn: Turn, member_id: str) -> None:
     """Nothing was heard of a member for its session timeout."""
     member = turn.group.members[member_id]
-    removal.remove(turn, member, "its session ended")
+    lost.remove(turn, member, "its session ended")
     rebalance.start(turn, f"the session of {member_id} ended", remember=True)
 
 
@@ -58,6 +58,13 @@ def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
         sessions.shorten(turn, member)
     else:
         sessions.resume(turn, member)
+
+
+def worker_did_not_return(turn: Turn, worker: str) -> None:
+    """The tasks of a lost worker have waited for it long enough."""
+    if lost.release(turn, worker):
+        turn.note(f"{worker} did not return, its tasks are anybody's")
+        tasks.gather(turn)
 
 
 def retention_over(turn: Turn, _: str = "") -> None:

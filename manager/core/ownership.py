@@ -39,6 +39,7 @@ def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
         generation_id=group.generation,
         cause=None,
         since_ms=turn.instant.wall,
+        lost_by=None,
     )
     turn.put(row)
     return row

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import history, ownership, removal, sessions, table, voting, waiting
+from manager.core import history, lost, ownership, sessions, table, voting, waiting
 from manager.core.group import InitialDelay
 from manager.core.replies import join_response
 from protocol.errors import ErrorCode
@@ -112,7 +112,7 @@ def complete(turn: Turn) -> None:
     group.delay = None
     for member in tuple(group.members.values()):
         if member.id not in group.joining and not member.is_static:
-            removal.remove(turn, member, "it did not rejoin in time")
+            lost.remove(turn, member, "it did not rejoin in time")
     if group.members and not group.joining:
         group.timers.set(JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
         return
@@ -167,7 +167,7 @@ def _begin_generation(turn: Turn) -> None:
     group.timers.set(SYNC_PHASE, turn.now + group.largest_rebalance_timeout())
     for member_id in joining:
         ownership.disown_unclaimed(turn, group.members[member_id])
-    group.herd.offered = frozenset(row.task for row in group.herd.runnable())
+    group.herd.offered = frozenset(row.task for row, _ in lost.offers(group))
     for member_id, parked in joining.items():
         member = group.members[member_id]
         member.confirmed = True

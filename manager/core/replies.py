@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from manager.core import lost
 from protocol.messages.membership import JoinedMember, JoinResponse, SyncResponse
 from protocol.messages.tasks import OfferedTask
 from protocol.worker_metadata import PROTOCOL_TYPE
@@ -42,12 +43,22 @@ def sync_response(group: Group, member: Member) -> SyncResponse:
 def _roster(group: Group) -> tuple[JoinedMember, ...]:
     chosen = group.header.protocol_name
     return tuple(
-        JoinedMember(m.id, m.row.instance_id, m.metadata_for(chosen)) for m in group.members.values()
+        JoinedMember(
+            m.id, m.row.instance_id, m.metadata_for(chosen), draining=m.row.draining or msgspec.UNSET
+        )
+        for m in group.members.values()
     )
 
 
 def _offer(group: Group) -> tuple[OfferedTask, ...]:
     return tuple(
-        OfferedTask(task=row.task, weight=row.weight, worker=row.worker, labels=row.labels, load=None)
-        for row in group.herd.runnable()
+        OfferedTask(
+            task=row.task,
+            weight=row.weight,
+            worker=row.worker,
+            labels=row.labels,
+            load=None,
+            returns_to=member_id or msgspec.UNSET,
+        )
+        for row, member_id in lost.offers(group)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import history, ownership, rebalance, sessions, sync
+from manager.core import history, lost, ownership, rebalance, sessions, sync
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
         member.concern_revision = group.header.tasks_revision
         sessions.renew(turn, member)
     sync.restore_assigned(group)
+    lost.restore(turn)
     if group.state is GroupState.STABLE:
         ownership.follow_assignment(turn)
     elif group.state is GroupState.PREPARING_REBALANCE:

@@ -54,6 +54,7 @@ class MemberRow(Row, frozen=True, kw_only=True):
     rebalance_timeout_ms: int
     protocols: tuple[Protocol, ...]
     assignment: msgspec.Raw = NULL
+    draining: bool = False
 
 
 class OffsetRow(Row, frozen=True, kw_only=True):
@@ -79,7 +80,10 @@ class TaskRow(Row, frozen=True, kw_only=True):
 
 
 class OwnershipRow(Row, frozen=True, kw_only=True):
-    """Who runs a task and how it stands; outlives the task, so that its token goes on counting."""
+    """Who runs a task and how it stands; outlives the task, so that its token goes on counting.
+
+    `lost_by` names the lost worker that the task is kept for.
+    """
 
     task: str
     token: int = 0
@@ -89,6 +93,7 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     batch_id: int | None = None
     cause: str | None = None
     since_ms: int = 0
+    lost_by: str | None = None
 
 
 class RebalanceRow(Row, frozen=True, kw_only=True):

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> None:
     """Put a new member in the place of `old`: same place, leadership and assignment, another id.
 
-    In Stable nobody else notices, unless the group's protocol would change; the old id is fenced at once.
+    In Stable nobody else notices, unless the group's protocol would change, or the old one was drained: the
+    new one is not, and tasks may come back to it. The old id is fenced at once.
     """
     group = turn.group
     waiting.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
     new = _successor(turn, old, request, parked)
     _take_place(turn, old, new)
-    if group.state is GroupState.STABLE and voting.choose_protocol(group) == group.header.protocol_name:
+    if group.state is GroupState.STABLE and _is_as_good_as(turn, old):
         _slip_in(turn, new, parked)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:
@@ -37,12 +38,19 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     rebalance.maybe_complete(turn)
 
 
+def _is_as_good_as(turn: Turn, old: Member) -> bool:
+    """Whether the present assignment still is what it would be with the new member in the place of `old`."""
+    group = turn.group
+    return not old.row.draining and voting.choose_protocol(group) == group.header.protocol_name
+
+
 def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> Member:
     row = msgspec.structs.replace(
         adopt(old.row, request),
         member_id=f"{request.instance_id}-{turn.new_id()}",
         client_id=request.client_id or "",
         host=parked.host,
+        draining=False,
     )
     return Member(row=row, confirmed=old.confirmed, concern_revision=old.concern_revision)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, history, ownership, rebalance, removal, sessions, table, waiting
+from manager.core import checks, history, lost, ownership, rebalance, sessions, table, waiting
 from manager.core.replies import sync_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL, decode_opaque
@@ -113,10 +113,10 @@ def _read_assignments(group: Group, assignments: tuple[MemberAssignment, ...]) -
 
 
 def _read_tasks(entry: MemberAssignment, faults: list[str]) -> tuple[str, ...]:
-    value = decode_opaque(entry.assignment)
-    if value is None:
-        return ()
     try:
+        value = decode_opaque(entry.assignment)
+        if value is None:
+            return ()
         return msgspec.convert(value, TaskAssignment).tasks
     except msgspec.ValidationError as error:
         faults.append(f"the assignment of {entry.member_id}: {error}")
@@ -128,7 +128,7 @@ def phase_over(turn: Turn, _: str = "") -> None:
     group = turn.group
     missing = [group.members[member_id] for member_id in group.members if member_id in group.unsynced]
     for member in missing:
-        removal.remove(turn, member, "it did not sync in time")
+        lost.remove(turn, member, "it did not sync in time")
     if missing:
         names = ", ".join(member.id for member in missing)
         rebalance.start(turn, f"{names} did not sync", remember=True)

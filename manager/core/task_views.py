@@ -90,8 +90,11 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
 
 def _why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | None:
     """A task nobody runs says what it waits for."""
-    if group.herd.ownership_of(group.name, row.task).state is not TaskState.UNASSIGNED:
+    ownership = group.herd.ownership_of(group.name, row.task)
+    if ownership.state is not TaskState.UNASSIGNED:
         return None
+    if ownership.lost_by is not None:
+        return f"it is kept for {ownership.lost_by}, which was lost and may return (lost_task_delay_ms)"
     if not group.members:
         return "the group has no workers"
     if assigned is None and row.task in group.herd.offered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +11,7 @@ from aiohttp import web
 from manager.core.commands import (
     DeleteGroup,
     DescribeGroup,
+    DrainMember,
     ListRebalances,
     RemoveMember,
     StartRebalance,
@@ -52,6 +54,8 @@ class GroupHandlers:
             web.post(f"{group}/rebalance", self.rebalance),
             web.get(f"{group}/rebalances", self.rebalances),
             web.delete(f"{group}/members/{{member_id}}", self.remove_member),
+            web.post(f"{group}/members/{{member_id}}/drain", self.drain),
+            web.delete(f"{group}/members/{{member_id}}/drain", self.undrain),
         ]
 
     async def coordinator(self, request: web.Request) -> web.Response:
@@ -92,6 +96,19 @@ class GroupHandlers:
         """Fence a member."""
         command = RemoveMember(member_id=request.match_info["member_id"])
         return reply(await self._runtime.ask(group_of(request), command, host_of(request)))
+
+    async def drain(self, request: web.Request) -> web.Response:
+        """Move a worker's tasks away and keep new ones off it."""
+        return await self._drain(request, draining=True)
+
+    async def undrain(self, request: web.Request) -> web.Response:
+        """Let a drained worker have tasks again."""
+        return await self._drain(request, draining=False)
+
+    async def _drain(self, request: web.Request, *, draining: bool) -> web.Response:
+        command = DrainMember(member_id=request.match_info["member_id"], draining=draining)
+        outcome = await self._runtime.ask(group_of(request), command, host_of(request))
+        return reply(outcome, status=HTTPStatus.ACCEPTED)
 
 
 def _matches(group: GroupSummary, request: web.Request) -> bool:

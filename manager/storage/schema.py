@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import BigInteger, Column, Enum, Float, LargeBinary, MetaData, Table, Text, TypeDecorator
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Enum,
+    Float,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+)
 
 from manager.core.rows import (
     GroupRow,
@@ -85,6 +96,7 @@ TABLES: dict[type[Row], Table] = {
         _count("rebalance_timeout_ms"),
         Column("protocols", Json(tuple[Protocol, ...]), nullable=False),
         Column("assignment", Json(msgspec.Raw), nullable=False),
+        Column("draining", Boolean, nullable=False),
     ),
     OffsetRow: Table(
         "offsets",
@@ -120,6 +132,7 @@ TABLES: dict[type[Row], Table] = {
         Column("batch_id", BigInteger),
         Column("cause", Text),
         _count("since_ms"),
+        Column("lost_by", Text),
     ),
     RebalanceRow: Table(
         "rebalances",

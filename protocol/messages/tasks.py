@@ -13,13 +13,17 @@ from protocol.states import Target
 
 
 class OfferedTask(msgspec.Struct, frozen=True):
-    """A task to be assigned, as the leader is told of it."""
+    """A task to be assigned, as the leader is told of it.
+
+    `returns_to` is there only for a task that was kept for a lost worker: the member that it is now.
+    """
 
     task: str
     weight: float
     worker: str | None
     labels: dict[str, str]
     load: float | None
+    returns_to: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CreateTaskRequest(Request, frozen=True, kw_only=True):

@@ -44,6 +44,7 @@ class Cluster:
         """Renew the leases of those who live; give away what nobody has."""
         for manager in self.managers:
             manager.renew_lease()
+            self.settled(manager)
         for group in self._owners:
             if not self._is_held(group):
                 self._give_away(group)
@@ -54,7 +55,8 @@ class Cluster:
         owner = self._owners[group]
         if owner is None or not owner.is_up or owner.lease_until <= self.world.now:
             return False
-        return group in owner.epochs or group in self._handing
+        heir = self._handing.get(group)
+        return group in owner.epochs or (heir is not None and heir.is_up)
 
     def _give_away(self, group: str) -> None:
         awake = [m for m in self.managers if m.is_up and m.lease_until > self.world.now and not m.is_paused]

@@ -138,6 +138,9 @@ def _an_order(history: History, group: str, chance: Random) -> Request:
             *(commands.SetTarget(task=task, target=target) for target in Target),
             commands.GetTaskStatus(task=task),
             commands.ListTasks(),
+            commands.DrainMember(member_id=member, draining=True),
+            commands.DrainMember(member_id=member, draining=True),
+            commands.DrainMember(member_id=member, draining=False),
         ]
     return chance.choice(orders)
 
@@ -177,7 +180,7 @@ def _joining(chance: Random, member_id: str) -> JoinRequest:
     return JoinRequest(
         member_id=member_id,
         client_id="liar",
-        session_timeout_ms=2000 if announced else 60_000,
+        session_timeout_ms=2000 if announced else 20_000,
         rebalance_timeout_ms=3000,
         protocol_type=chance.choice(["sparkherd", "consumer", "other"]),
         protocols=(Protocol(chance.choice(["sticky", "range"]), encode_opaque({"owned": {}})),),

@@ -65,6 +65,7 @@ class History:
         settings = GroupSettings(
             initial_rebalance_delay_ms=plan.initial_delay_ms,
             group_max_size=plan.group_max_size,
+            lost_task_delay_ms=plan.lost_task_delay_ms,
             min_session_timeout_ms=500,
         )
         self.cluster = Cluster(self.world, plan, settings, self.watch)
@@ -168,7 +169,9 @@ class History:
     def _check_order(self) -> None:
         """Invariants 3 and 5: nobody waits for ever, groups are Stable, every runnable task is run."""
         away = [member.name for member in self.alive() if member.is_frozen or member.route.is_cut]
-        hold("all are back", not away and not any(m.is_paused for m in self.cluster.managers), away)
+        away += [f"manager {m.number}" for m in self.cluster.managers if m.is_paused or not m.is_up]
+        away += ["storage"] * (self.cluster.store.is_down or self.cluster.store.is_full)
+        hold("all are back", not away, away)
         overdue = self.world.now - MAX_WAIT_MS
         late = [
             asked for manager in self.cluster.managers for asked in manager.asked if asked.arrived < overdue
@@ -190,7 +193,8 @@ class History:
         settled = all(member.settled_in == live.generation for member in alive)
         hold("every member knows its generation", settled, live.tell_story)
         running = {task: w.membership_id for w in alive if isinstance(w, SimWorker) for task in w.owned}
-        wanted = {row.task for row in live.herd.runnable()}
+        everybody_drained = all(member.row.draining for member in live.members.values())
+        wanted = set() if everybody_drained else {row.task for row in live.herd.runnable()}
         owners = {task: live.herd.owner_of(task) for task in wanted}
         hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
 

@@ -64,6 +64,7 @@ class Plan:
     initial_delay_ms: int
     session_ms: int
     rebalance_ms: int
+    lost_task_delay_ms: int
     storm_ms: int
     weather: Weather
     deeds: tuple[Deed, ...]
@@ -90,6 +91,7 @@ def draw(seed: int) -> Plan:
         initial_delay_ms=chance.choice([0, 500, 1500]),
         session_ms=session_ms,
         rebalance_ms=rebalance_ms,
+        lost_task_delay_ms=chance.choice([0, 0, 1200]),
         storm_ms=storm_ms,
         weather=_draw_weather(chance),
         deeds=tuple(sorted(_draw_deeds(chance, members, storm_ms), key=lambda deed: deed.at_ms)),

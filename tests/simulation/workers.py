@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from assignors.base import Member, Task
 from assignors.sticky import StickyAssignor
 from protocol.errors import ErrorCode, Failure
@@ -242,9 +244,16 @@ class SimWorker(Participant):
 def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
     metadata = {m.member_id: decode_opaque(m.metadata) for m in joined.members}
     current = {member: sorted(told["owned"]) for member, told in metadata.items()}
+    for task in joined.tasks or ():
+        if task.returns_to is not UNSET:
+            current[task.returns_to].append(task.task)
     members = [
-        Member(m.member_id, m.instance_id, 1.0, {}, frozenset(current[m.member_id])) for m in joined.members
+        Member(m.member_id, m.instance_id, 1.0, {}, frozenset(current[m.member_id]))
+        for m in joined.members
+        if m.draining is UNSET
     ]
+    if not members:
+        return ()
     tasks = [Task(t.task, t.weight, t.worker, t.labels, t.load) for t in joined.tasks or ()]
     given = StickyAssignor().assign(members, tasks, current)
     return tuple(MemberAssignment(m, encode_opaque({"tasks": given.get(m, [])})) for m in metadata)

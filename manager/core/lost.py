@@ -1,0 +1,74 @@
+"""Tasks of lost workers, kept for their return for a while (`lost_task_delay_ms`; after KIP-415).
+
+A worker is lost when it fell silent; whoever leaves, is drained or removed is not expected back. It has
+returned when a new member comes with the same instance id, or else the same client id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import removal
+from protocol.messages.base import NULL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from manager.core.group import Group, TimerKey
+    from manager.core.member import Member
+    from manager.core.rows import TaskRow
+    from manager.core.turn import Turn
+
+KEPT = "tasks kept"
+
+
+def _timer(worker: str) -> TimerKey:
+    return (KEPT, worker)
+
+
+def _worker(member: Member) -> str:
+    """What tells a worker from others across restarts."""
+    return member.row.instance_id or member.row.client_id
+
+
+def remove(turn: Turn, member: Member, why: str) -> None:
+    """Take a member out that was lost; what it owned waits for its return if the settings say so."""
+    owned = turn.group.herd.owned_by(member.id)
+    removal.remove(turn, member, why)
+    if owned and turn.group.settings.lost_task_delay_ms:
+        _keep(turn, owned, _worker(member))
+
+
+def _keep(turn: Turn, names: tuple[str, ...], worker: str) -> None:
+    group = turn.group
+    delay_ms = group.settings.lost_task_delay_ms
+    for name in names:
+        turn.put(msgspec.structs.replace(group.herd.ownership[name], lost_by=worker))
+    group.timers.set(_timer(worker), turn.now + delay_ms)
+    turn.note(f"{len(names)} tasks are kept for {worker}, {delay_ms} ms at most")
+
+
+def restore(turn: Turn) -> None:
+    """After a reload, every lost worker has the full time again."""
+    for row in turn.group.herd.ownership.values():
+        if row.lost_by is not None:
+            turn.group.timers.set(_timer(row.lost_by), turn.now + turn.group.settings.lost_task_delay_ms)
+
+
+def release(turn: Turn, worker: str) -> bool:
+    """The tasks kept for a worker are anybody's; false if there are none."""
+    kept = [row for row in turn.group.herd.ownership.values() if row.lost_by == worker]
+    for row in kept:
+        turn.put(msgspec.structs.replace(row, lost_by=None))
+    return bool(kept)
+
+
+def offers(group: Group) -> Iterator[tuple[TaskRow, str | None]]:
+    """The tasks to be placed, each with the returned member it was kept for, but none that is still kept."""
+    returned = {_worker(m): m.id for m in group.members.values() if m.row.assignment == NULL}
+    for row in group.herd.runnable():
+        worker = group.herd.ownership_of(group.name, row.task).lost_by
+        if worker is None or worker in returned:
+            yield row, None if worker is None else returned[worker]

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from manager.core.commands import DrainMember, GetTaskStatus
+from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, Ask, Bench
+
+
+def drain(bench: Bench, member_id: str, *, draining: bool = True) -> Ask:
+    return bench.ask(DrainMember(member_id=member_id, draining=draining))
+
+
+def rejoin(bench: Bench, ids: list[str]) -> Ask:
+    """Everybody rejoins and keeps what it owns; the leader's join."""
+    asks = [
+        bench.join(
+            member_id,
+            kind="sparkherd",
+            metadata={"owned": {t: bench.owner(t)[1] for t in bench.group.herd.owned_by(member_id)}},
+        )
+        for member_id in ids
+    ]
+    return next(ask for ask in asks if ask.answer.members)
+
+
+def test_a_drain_rebalances_and_tells_the_leader() -> None:
+    """The mark comes with the members, and only with the one that is drained; a crash does not lose it."""
+    bench = Bench()
+    a, b = ids = bench.herd(2, "t1", "t2")
+    assert drain(bench, b).error == "NONE"
+    assert bench.state == "PreparingRebalance"
+    bench.crash()
+    leader = rejoin(bench, ids)
+    assert {m.member_id: m.draining for m in leader.answer.members} == {a: UNSET, b: True}
+
+
+def test_a_drain_that_is_asked_for_twice_changes_nothing() -> None:
+    """No second rebalance."""
+    bench = Bench()
+    a, b = ids = bench.herd(2, "t1", "t2")
+    drain(bench, b)
+    rejoin(bench, ids)
+    bench.deal(ids, {"t1": a, "t2": a})
+    assert drain(bench, b).error == "NONE"
+    assert bench.state == "Stable"
+    assert drain(bench, b, draining=False).error == "NONE"
+    assert bench.state == "PreparingRebalance"
+    leader = rejoin(bench, ids)
+    assert {m.draining for m in leader.answer.members} == {UNSET}
+
+
+def test_only_workers_of_a_sparkherd_group_are_drained() -> None:
+    """Others have no tasks, strangers are unknown, and so is a group that nobody has heard of."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    assert drain(bench, member).error == "INVALID_REQUEST"
+    assert drain(bench, "nobody").error == "UNKNOWN_MEMBER_ID"
+    assert drain(Bench(), "nobody").error == "GROUP_ID_NOT_FOUND"
+
+
+def test_a_drained_static_worker_that_comes_back_is_given_tasks_again() -> None:
+    """Its replacement is not drained, so the group rebalances instead of carrying on as it was."""
+    bench = Bench()
+    bench.create("t1")
+    bench.join(instance_id="s", kind="sparkherd")
+    bench.pass_time()
+    [old] = bench.group.members
+    bench.deal([old], {"t1": old})
+    drain(bench, old)
+    rejoin(bench, [old])
+    bench.deal([old], {})
+    ask = bench.join(instance_id="s", kind="sparkherd")
+    [told] = ask.answer.members
+    assert (told.draining, ask.answer.skip_assignment) == (UNSET, False)
+
+
+def lost_herd(delay_ms: int) -> tuple[Bench, list[str]]:
+    """Two workers own a task each; the second one, `client_id` c as all here, falls silent."""
+    bench = Bench(lost_task_delay_ms=delay_ms)
+    ids = bench.herd(2, "t1", "t2")
+    a = ids[0]
+    bench.pass_time(SESSION_MS - 1)
+    bench.heartbeat(a)
+    bench.pass_time(1)
+    assert set(bench.group.members) == {a}
+    return bench, ids
+
+
+def offered(leader: Ask) -> dict[str, object]:
+    return {task.task: task.returns_to for task in leader.answer.tasks}
+
+
+def test_without_a_delay_a_lost_task_is_offered_at_once() -> None:
+    """The default."""
+    bench, [a, _] = lost_herd(0)
+    assert offered(rejoin(bench, [a])) == {"t1": UNSET, "t2": UNSET}
+
+
+def test_a_lost_task_is_kept_for_its_worker_and_then_anybodys() -> None:
+    """The leader does not hear of it until the delay is over; its status says what it waits for."""
+    bench, [a, _] = lost_herd(5000)
+    assert offered(rejoin(bench, [a])) == {"t1": UNSET}
+    bench.deal([a], {"t1": a})
+    status = bench.ask(GetTaskStatus(task="t2")).answer
+    assert status.state == "UNASSIGNED"
+    assert "kept for c" in status.cause
+    bench.heartbeat(a)
+    bench.pass_time(5050)
+    assert bench.state == "PreparingRebalance"
+    assert offered(rejoin(bench, [a])) == {"t1": UNSET, "t2": UNSET}
+
+
+def test_a_lost_worker_that_returns_gets_its_tasks_back() -> None:
+    """A newcomer with the same client id is the one they were kept for, even after a crash of the manager."""
+    bench, [a, _] = lost_herd(5000)
+    rejoin(bench, [a])
+    bench.deal([a], {"t1": a})
+    bench.crash()
+    back = bench.join(kind="sparkherd")
+    leader = rejoin(bench, [a])
+    returned = back.answer.member_id
+    assert offered(leader) == {"t1": UNSET, "t2": returned}
+    bench.deal([a, returned], {"t1": a, "t2": returned})
+    assert bench.claim(returned, "t2").answer.granted[0].token == 2
+    assert bench.group.herd.ownership["t2"].lost_by is None
+
+
+def test_after_a_crash_the_kept_tasks_have_the_full_delay_again() -> None:
+    """As sessions have."""
+    bench, [a, _] = lost_herd(5000)
+    rejoin(bench, [a])
+    bench.deal([a], {"t1": a})
+    bench.pass_time(4000)
+    bench.crash()
+    bench.pass_time(4999)
+    assert bench.state == "Stable"
+    bench.pass_time(51)
+    assert bench.state == "PreparingRebalance"
+
+
+def test_who_leaves_is_not_expected_back() -> None:
+    """Its tasks are anybody's at once."""
+    bench = Bench(lost_task_delay_ms=REBALANCE_MS)
+    a, b = bench.herd(2, "t1", "t2")
+    bench.leave((b, None))
+    assert offered(rejoin(bench, [a])) == {"t1": UNSET, "t2": UNSET}
