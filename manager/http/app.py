@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from manager.console.pages import Console
 from manager.http import members
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
+from manager.http.reading import is_announced_too_large
 from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
@@ -26,9 +27,22 @@ def make_app(runtime: Runtime, this_manager: Coordinator, max_request_bytes: int
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
     """
     app = web.Application(client_max_size=max_request_bytes)
-    app.add_routes(members.routes(runtime))
-    app.add_routes(GroupHandlers(runtime, this_manager).routes())
-    app.add_routes(TaskHandlers(runtime).routes())
-    app.add_routes(Console(runtime).routes())
-    app.add_routes(HealthHandlers(runtime).routes())
+    routes = [
+        *members.routes(runtime),
+        *GroupHandlers(runtime, this_manager).routes(),
+        *TaskHandlers(runtime).routes(),
+        *Console(runtime).routes(),
+        *HealthHandlers(runtime).routes(),
+    ]
+    app.add_routes(
+        [web.RouteDef(r.method, r.path, r.handler, {**r.kwargs, "expect_handler": _go_on}) for r in routes]
+    )
     return app
+
+
+async def _go_on(request: web.Request) -> None:
+    """Tell a client that waits for it to send its body, unless it would be refused for its size."""
+    waits = request.headers["Expect"].lower() == "100-continue" and request.version >= HttpVersion11
+    if waits and not is_announced_too_large(request):
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer itself has not begun

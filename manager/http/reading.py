@@ -58,11 +58,24 @@ async def body_of(request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 async def _read(request: web.Request) -> bytes:
+    if is_announced_too_large(request):
+        raise _too_large()
     try:
         return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise _too_large() from None
     except (web.RequestPayloadError, HttpProcessingError) as error:
         reason = " ".join(str(error).split())
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
+
+
+def is_announced_too_large(request: web.Request) -> bool:
+    """Whether the body is too large by its own word, and need not be read to know it."""
+    return (request.content_length or 0) > request.client_max_size
+
+
+def _too_large() -> RefusedError:
+    return RefusedError(ErrorCode.PAYLOAD_TOO_LARGE, "the body is larger than max_request_bytes")
 
 
 def _too_deep() -> RefusedError:

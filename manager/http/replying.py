@@ -49,23 +49,15 @@ def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
 
 
 async def errors_as_json(request: Any, handler: Handler) -> web.StreamResponse:
-    """Nothing leaves as anything but a body with a code; what is announced as too large stays unread."""
-    if (request.content_length or 0) > request.client_max_size:
-        return _too_large()
+    """Nothing leaves as anything but a body with a code."""
     try:
         return await handler(request)
     except RefusedError as error:
         return refusal(error.failure)
-    except web.HTTPRequestEntityTooLarge:
-        return _too_large()
     except web.HTTPException as error:
         return _refused_by_aiohttp(request, error)
     except Exception as error:  # noqa: BLE001 - a bug in one handler must not take others down
         return bug(request, error)
-
-
-def _too_large() -> web.Response:
-    return refusal(Failure(ErrorCode.PAYLOAD_TOO_LARGE, "the body is larger than max_request_bytes"))
 
 
 def _refused_by_aiohttp(request: web.Request, error: web.HTTPException) -> web.Response:

@@ -77,6 +77,7 @@ class SqlStorage:
         """One transaction, one statement a table and direction."""
         upserts, deletes = _sort_out(changes)
         try:
+            self._check_file()
             async with self._engine.begin() as connection:
                 for kind, keys in deletes.items():
                     await connection.execute(self._deletes[kind], keys)
@@ -89,6 +90,7 @@ class SqlStorage:
     async def probe(self) -> None:
         """Write the schema's version once more."""
         try:
+            self._check_file()
             async with self._engine.begin() as connection:
                 await connection.execute(_TOUCH)
             self._check_file()
