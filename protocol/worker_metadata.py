@@ -18,6 +18,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks one worker is given."""
+    """The tasks one worker is given; the leader's own also says why which tasks are nobody's."""
 
     tasks: tuple[str, ...] = ()
+    left_out: dict[str, str] | msgspec.UnsetType = msgspec.UNSET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -68,12 +69,17 @@ class Leader:
         """
         members, tasks = _members(joined), _tasks(joined)
         name = joined.protocol_name or ""
-        trouble = faults or await self._try(name, members, tasks)
+        trouble = faults or (await self._try(name, members, tasks) if members else None)
         if trouble is not None:
             log.error("assignor failed, the last good assignment stands in", assignor=name, why=trouble)
             self._last_good = make_valid(self._last_good, members, tasks)
-        _tell_unassigned(self._last_good, members, tasks)
-        return tuple(_encode(member, self._last_good) for member in members)
+        if not members:
+            self._last_good = {}
+        left_out = {joined.member_id: _why_left_out(self._last_good, members, tasks)}
+        return tuple(
+            _encode(member.member_id, self._last_good, left_out.get(member.member_id))
+            for member in joined.members
+        )
 
     async def _try(self, name: str, members: Sequence[Member], tasks: Sequence[Task]) -> str | None:
         """Let the assignor decide; what was wrong with that, or None if it is the last good one now."""
@@ -130,22 +136,45 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
 
 
 def _members(joined: JoinResponse) -> tuple[Member, ...]:
-    """The group as the assignor sees it. If two say they own a task, the higher token is the present one."""
+    """The group as the assignor sees it: whoever is drained is not there."""
     metadata = {member.member_id: _metadata(member) for member in joined.members}
-    highest: dict[str, int] = {}
-    for each in metadata.values():
+    owned: defaultdict[str, set[str]] = defaultdict(set)
+    for task, holder in (_holders(metadata) | _returned(joined)).items():
+        owned[holder].add(task)
+    return tuple(
+        _member(member, metadata[member.member_id], owned[member.member_id])
+        for member in joined.members
+        if not _is_drained(member)
+    )
+
+
+def _holders(metadata: Mapping[str, WorkerMetadata]) -> dict[str, str]:
+    """Who owns what. If two say they own a task, the higher token is the present one."""
+    highest: dict[str, tuple[int, str]] = {}
+    for member_id, each in metadata.items():
         for task, token in each.owned.items():
-            highest[task] = max(token, highest.get(task, token))
-    return tuple(_member(member, metadata[member.member_id], highest) for member in joined.members)
+            if token > highest.get(task, (-1, ""))[0]:
+                highest[task] = (token, member_id)
+    return {task: member_id for task, (_, member_id) in highest.items()}
 
 
-def _member(member: JoinedMember, metadata: WorkerMetadata, highest: Mapping[str, int]) -> Member:
+def _returned(joined: JoinResponse) -> dict[str, str]:
+    """What a worker owned when it was lost counts as its own when it is back."""
+    offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    return {task.task: task.returns_to for task in offered if task.returns_to is not msgspec.UNSET}
+
+
+def _is_drained(member: JoinedMember) -> bool:
+    return member.draining is not msgspec.UNSET and member.draining
+
+
+def _member(member: JoinedMember, metadata: WorkerMetadata, owned: Iterable[str]) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
         capacity=metadata.capacity,
         labels=metadata.labels,
-        owned=frozenset(task for task, token in metadata.owned.items() if token == highest[task]),
+        owned=frozenset(owned),
     )
 
 
@@ -163,11 +192,17 @@ def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
     return tuple(Task(task.task, task.weight, task.worker, task.labels, task.load) for task in offered)
 
 
-def _encode(member: Member, assignment: Assignment) -> MemberAssignment:
-    tasks = tuple(assignment.get(member.member_id, ()))
-    return MemberAssignment(member.member_id, encode_opaque(TaskAssignment(tasks=tasks)))
+def _encode(
+    member_id: str, assignment: Assignment, left_out: dict[str, str] | None = None
+) -> MemberAssignment:
+    given = TaskAssignment(tasks=tuple(assignment.get(member_id, ())), left_out=left_out or msgspec.UNSET)
+    return MemberAssignment(member_id, encode_opaque(given))
 
 
-def _tell_unassigned(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> None:
-    for task, why in why_unassigned(assignment, members, tasks).items():
+def _why_left_out(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> dict[str, str]:
+    if not members:
+        return {task.name: "every worker of the group is being drained" for task in tasks}
+    left_out = why_unassigned(assignment, members, tasks)
+    for task, why in left_out.items():
         log.warning("task stays unassigned", task=task, why=why)
+    return left_out

@@ -40,7 +40,8 @@ class Herd:
     """Tasks by name. `ownership` outlives `definitions`, so that no token is ever issued twice.
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
-    task from an owner that still holds it. `offered` is what the leader was told last.
+    task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
+    gave which tasks to nobody.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Herd:
     assigned: dict[str, str] = field(default_factory=dict)
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: frozenset[str] = frozenset()
+    left_out: dict[str, str] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0

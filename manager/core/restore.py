@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import history, lost, ownership, rebalance, sessions, sync
+from manager.core import assignments, history, lost, ownership, rebalance, sessions
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
         member.last_heartbeat_ms = turn.instant.wall
         member.concern_revision = group.header.tasks_revision
         sessions.renew(turn, member)
-    sync.restore_assigned(group)
+    assignments.restore(group)
     lost.restore(turn)
     if group.state is GroupState.STABLE:
         ownership.follow_assignment(turn)

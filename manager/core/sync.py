@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, history, lost, ownership, rebalance, sessions, table, waiting
+from manager.core import assignments, checks, history, lost, ownership, rebalance, sessions, table, waiting
 from manager.core.replies import sync_response
 from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.base import NULL, decode_opaque
+from protocol.messages.base import NULL
 from protocol.states import GroupState
-from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
 
 if TYPE_CHECKING:
+    from manager.core.assignments import Placement
     from manager.core.group import Group
     from manager.core.member import Member
     from manager.core.parked import Parked
@@ -34,10 +34,10 @@ def sync(turn: Turn, request: SyncRequest, parked: Parked) -> None:
         turn.answer(parked, sync_response(group, member))
         return
     if group.is_leader(member):
-        assigned = _read_assignments(group, request.assignments)
+        placement = assignments.read(group, request.assignments)
         _synced(turn, member, parked)
         _park(turn, member, parked)
-        _become_stable(turn, request.assignments, assigned)
+        _become_stable(turn, request.assignments, placement)
     else:
         _synced(turn, member, parked)
         _park(turn, member, parked)
@@ -67,16 +67,16 @@ def _park(turn: Turn, member: Member, parked: Parked) -> None:
     sessions.suspend(turn, member)
 
 
-def _become_stable(turn: Turn, assignments: tuple[MemberAssignment, ...], assigned: dict[str, str]) -> None:
+def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement: Placement) -> None:
     group = turn.group
-    given = {entry.member_id: entry.assignment.copy() for entry in assignments}
+    given = {entry.member_id: entry.assignment.copy() for entry in entries}
     for member in group.members.values():
         assignment = given.get(member.id, NULL)
         if member.row.assignment != assignment:
             turn.put(msgspec.structs.replace(member.row, assignment=assignment))
     table.move(turn, table.STABILISE)
     turn.put(msgspec.structs.replace(group.header, state=GroupState.STABLE))
-    group.herd.assigned = assigned
+    assignments.follow(group, placement)
     ownership.follow_assignment(turn)
     history.close_round(turn)
     for member in group.members.values():
@@ -84,43 +84,6 @@ def _become_stable(turn: Turn, assignments: tuple[MemberAssignment, ...], assign
         if parked is not None:
             turn.answer(parked, sync_response(group, member))
             sessions.renew(turn, member)
-
-
-def _read_assignments(group: Group, assignments: tuple[MemberAssignment, ...]) -> dict[str, str]:
-    """Task to member, as the leader of a sparkherd group has it; other types are passed on unread.
-
-    Raises:
-        RefusedError: INVALID_ASSIGNMENT with every fault: an unknown task, one task twice, another form.
-    """
-    if group.protocol_type != PROTOCOL_TYPE:
-        return {}
-    known = group.herd.offered | group.herd.definitions.keys()
-    assigned: dict[str, str] = {}
-    faults: list[str] = []
-    for entry in assignments:
-        if entry.member_id not in group.members:
-            continue
-        for task in _read_tasks(entry, faults):
-            if task not in known:
-                faults.append(f"{task!r} is no task of the group")
-            elif task in assigned:
-                faults.append(f"{task!r} is given twice")
-            else:
-                assigned[task] = entry.member_id
-    if faults:
-        raise RefusedError(ErrorCode.INVALID_ASSIGNMENT, "; ".join(faults))
-    return assigned
-
-
-def _read_tasks(entry: MemberAssignment, faults: list[str]) -> tuple[str, ...]:
-    try:
-        value = decode_opaque(entry.assignment)
-        if value is None:
-            return ()
-        return msgspec.convert(value, TaskAssignment).tasks
-    except msgspec.ValidationError as error:
-        faults.append(f"the assignment of {entry.member_id}: {error}")
-        return ()
 
 
 def phase_over(turn: Turn, _: str = "") -> None:
@@ -132,13 +95,3 @@ def phase_over(turn: Turn, _: str = "") -> None:
     if missing:
         names = ", ".join(member.id for member in missing)
         rebalance.start(turn, f"{names} did not sync", remember=True)
-
-
-def restore_assigned(group: Group) -> None:
-    """Task to member, read again from the stored assignments of the members."""
-    if group.protocol_type != PROTOCOL_TYPE:
-        return
-    for member in group.members.values():
-        value = decode_opaque(member.row.assignment)
-        tasks = () if value is None else msgspec.convert(value, TaskAssignment).tasks
-        group.herd.assigned.update(dict.fromkeys(tasks, member.id))

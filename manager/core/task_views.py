@@ -97,6 +97,9 @@ def _why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | N
         return f"it is kept for {ownership.lost_by}, which was lost and may return (lost_task_delay_ms)"
     if not group.members:
         return "the group has no workers"
-    if assigned is None and row.task in group.herd.offered:
-        return "the assignor placed it on no worker: look at its pin and its labels"
-    return None
+    if assigned is not None:
+        return None
+    silent = (
+        "the leader gave it to no worker, and did not say why" if row.task in group.herd.offered else None
+    )
+    return group.herd.left_out.get(row.task, silent)

@@ -103,6 +103,38 @@ async def test_of_two_who_say_they_own_a_task_the_higher_token_counts() -> None:
     assert [each.owned for each in assignor.members] == [frozenset(), {"a"}]
 
 
+async def test_who_is_drained_is_given_nothing() -> None:
+    """The assignor does not even hear of it; it is told so all the same."""
+    lead, assignor = leader(lambda: {"w1": ["a", "b", "c", "d"]})
+    answer = joined()
+    drained = msgspec.structs.replace(answer.members[1], draining=True)
+    answer = msgspec.structs.replace(answer, members=(answer.members[0], drained))
+    assert read(await lead.assign(answer)) == {"w1": ["a", "b", "c", "d"], "w2": []}
+    assert [each.member_id for each in assignor.members] == ["w1"]
+
+
+async def test_when_everybody_is_drained_nobody_is_given_anything() -> None:
+    """The manager is told why."""
+    lead, _ = leader(dict)
+    answer = joined()
+    drained = tuple(msgspec.structs.replace(member, draining=True) for member in answer.members)
+    sent = await lead.assign(msgspec.structs.replace(answer, members=drained))
+    assert read(sent) == {"w1": [], "w2": []}
+    assert decode_opaque(sent[0].assignment)["left_out"]["a"] == "every worker of the group is being drained"
+
+
+async def test_what_a_lost_worker_owned_counts_as_its_own_when_it_is_back() -> None:
+    """So that an assignor that moves little gives it back."""
+    lead, assignor = leader(dict)
+    answer = joined({"w1": {"a": 1}, "w2": {}})
+    returned = tuple(
+        msgspec.structs.replace(task, returns_to="w2") if task.task == "d" else task
+        for task in answer.tasks or ()
+    )
+    await lead.assign(msgspec.structs.replace(answer, tasks=returned))
+    assert [each.owned for each in assignor.members] == [{"a"}, {"d"}]
+
+
 async def test_the_assignor_is_told_the_last_assignment() -> None:
     """What was assigned and not claimed yet need not move either."""
     lead, assignor = leader(lambda: {"w2": ["d"]})
@@ -230,8 +262,10 @@ async def test_tasks_that_nobody_is_given_are_told_with_the_reason() -> None:
     """An assignor may leave a task out; nobody should have to guess."""
     lead, _ = leader(lambda: {"w1": ["a", "b", "c"]})
     with capture_logs() as logs:
-        await lead.assign(joined())
+        sent = await lead.assign(joined())
     assert [(entry["task"], entry["why"]) for entry in logs] == [("d", "the assignor left it out")]
+    assert decode_opaque(sent[0].assignment)["left_out"] == {"d": "the assignor left it out"}
+    assert "left_out" not in decode_opaque(sent[1].assignment)
 
 
 def test_assignors_are_loaded_in_order() -> None:

@@ -332,3 +332,16 @@ def test_a_crash_between_join_and_sync_takes_the_rebalance_up_again() -> None:
     assert bench.sync(a, generation).error == "REBALANCE_IN_PROGRESS"
     bench.join(a, kind="sparkherd", metadata=3)
     assert bench.join(b, kind="sparkherd", metadata=4).answer.generation_id == generation + 1
+
+
+def test_a_task_the_leader_left_out_says_why_even_after_a_crash() -> None:
+    """The leader's own assignment carries the reasons; a leader that gives none is said to have given none."""
+    bench = Bench()
+    bench.create("t", "u")
+    [worker] = bench.worker_group(1)
+    given = {"tasks": [], "left_out": {"t": "no worker has the label zone=b"}}
+    bench.settle([worker], {worker: given})
+    silent = bench.ask(GetTaskStatus(task="u")).answer.cause
+    assert silent == "the leader gave it to no worker, and did not say why"
+    bench.crash()
+    assert bench.ask(GetTaskStatus(task="t")).answer.cause == "no worker has the label zone=b"

@@ -1,0 +1,90 @@
+"""What the leader of a sparkherd group has decided, read from the members' assignments (PROTOCOL.md §5).
+
+Those of groups of other types are passed on unread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import decode_opaque
+from protocol.messages.membership import MemberAssignment
+from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from manager.core.group import Group
+
+NOTHING = TaskAssignment()
+
+
+@dataclass(slots=True)
+class Placement:
+    """Task to member, and why which tasks are nobody's; `faults` says what is wrong with it."""
+
+    assigned: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+
+def read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
+    """The leader's list; entries for strangers are ignored.
+
+    Raises:
+        RefusedError: INVALID_ASSIGNMENT with every fault: an unknown task, one task twice, another form.
+    """
+    placement = _read(group, entries)
+    if placement.faults:
+        raise RefusedError(ErrorCode.INVALID_ASSIGNMENT, "; ".join(placement.faults))
+    return placement
+
+
+def restore(group: Group) -> None:
+    """Follow what the members were given when the group was stored; tasks may be gone since."""
+    entries = [MemberAssignment(member.id, member.row.assignment) for member in group.members.values()]
+    follow(group, _read(group, entries))
+
+
+def follow(group: Group, placement: Placement) -> None:
+    """Make `placement` the present one."""
+    group.herd.assigned = placement.assigned
+    group.herd.left_out = placement.left_out
+
+
+def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
+    placement = Placement()
+    if group.protocol_type != PROTOCOL_TYPE:
+        return placement
+    known = group.herd.offered | group.herd.definitions.keys()
+    for entry in entries:
+        if entry.member_id in group.members:
+            given = _given(entry, placement.faults)
+            _place(placement, given.tasks, entry.member_id, known)
+            placement.left_out.update(given.left_out or {})
+    return placement
+
+
+def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
+    value = decode_opaque(entry.assignment)
+    if value is None:
+        return NOTHING
+    try:
+        return msgspec.convert(value, TaskAssignment)
+    except msgspec.ValidationError as error:
+        faults.append(f"the assignment of {entry.member_id}: {error}")
+        return NOTHING
+
+
+def _place(placement: Placement, tasks: Iterable[str], member_id: str, known: frozenset[str]) -> None:
+    for task in tasks:
+        if task not in known:
+            placement.faults.append(f"{task!r} is no task of the group")
+        elif task in placement.assigned:
+            placement.faults.append(f"{task!r} is given twice")
+        else:
+            placement.assigned[task] = member_id
