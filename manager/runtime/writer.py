@@ -99,6 +99,8 @@ class Writer:
             await self._wake.wait()
             self._wake.clear()
             await asyncio.sleep(0)  # let this turn of the loop finish, so that its rows share a transaction
+            if self._is_failing and self._is_stopping:
+                self._refuse_gathered()
             if self._commits.has_work:
                 await self._commit()
             if not self._is_stopping and not self._backoff.is_pausing:
