@@ -25,6 +25,7 @@ from worker.client.timeouts import Timeouts
 from worker.client.transport import Transport
 from worker.clock import SystemClock
 from worker.crew import Crew
+from worker.departure import move_away
 from worker.executor import StartError
 from worker.keeper.keeper import Keeper
 from worker.leader import Leader, load_assignors
@@ -133,7 +134,8 @@ class Worker:
         self._lease = Lease(settings.session_timeout_ms / 1000, clock, lambda: self._post(LeaseExpired()))
         self._executor = make_executor(settings, self._lease.may_write)
         self._discovery = Discovery(transport, settings.manager, settings.group)
-        client = GroupClient(
+        self._clock = clock
+        self._client = client = GroupClient(
             transport,
             self._discovery,
             group=settings.group,
@@ -211,8 +213,20 @@ class Worker:
         """The first signal ends the worker in order, the second one at once."""
         for each in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(each, os._exit, 128 + each)
-        name = signal.Signals(number).name
-        self._post(StopAsked(Quit(Reason.ASKED, f"stopped by {name}")))
+        self._crew.spawn(self._depart(Quit(Reason.ASKED, f"stopped by {signal.Signals(number).name}")))
+
+    async def _depart(self, farewell: Quit) -> None:
+        """A member has its tasks moved away first, unless it is static: that means to come back to them."""
+        in_order = True
+        if self._member.member_id and self._settings.instance_id is None:
+            in_order = await move_away(
+                self._member.member_id,
+                manager=self._client,
+                tasks=self._keeper,
+                clock=self._clock,
+                within_s=self._settings.stop_timeout_ms / 1000,
+            )
+        self._post(StopAsked(farewell, in_order=in_order))
 
     def _offer(self, tasks_revision: int) -> tuple[Protocol, ...]:
         """Every assignor this worker can use, each with the same metadata."""

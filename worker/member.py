@@ -141,6 +141,11 @@ class Member:
         """Where the member stands."""
         return self._membership.state
 
+    @property
+    def member_id(self) -> str:
+        """Under which name the group knows it."""
+        return self._membership.identity.member_id
+
     def post(self, event: Event) -> None:
         """Take `event` in; from within the handling of another it waits for its turn."""
         self._events.append(event)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from protocol.errors import ErrorCode, Failure
+from protocol.messages.base import Request, Response
 from protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -92,6 +94,12 @@ class GroupClient:
     async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
         """Go."""
         return await self._ask("leave", request, LeaveResponse, self._timeouts.leave_s)
+
+    async def drain(self, member_id: str) -> Response | Failure:
+        """Have every task of a member moved away."""
+        return await self._ask(
+            f"members/{quote(member_id)}/drain", Request(), Response, self._timeouts.leave_s
+        )
 
     async def _as_member(
         self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float

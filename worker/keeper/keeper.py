@@ -130,6 +130,10 @@ class Keeper:
         if not await first(self._news.until(lambda: not self._roster.held), self._clock.sleep(within_s)):
             self.lose("stopping in order took too long")
 
+    async def own_nothing(self) -> None:
+        """Wait until no task is owned."""
+        await self._news.until(lambda: not self._roster.held)
+
     async def come_to_rest(self, within_s: float) -> None:
         """Wait until nothing runs any more, `within_s` seconds at most."""
         await first(self._news.until(lambda: self._roster.is_at_rest), self._clock.sleep(within_s))

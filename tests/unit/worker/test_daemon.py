@@ -99,6 +99,34 @@ async def test_a_worker_joins_says_so_runs_its_task_and_leaves_in_order(herd: He
     assert not herd.executor.is_open
 
 
+async def test_a_worker_that_is_told_to_stop_has_its_tasks_moved_away_first(herd: Herd) -> None:
+    """It is drained, rejoins, is given nothing, lets go of its task, and leaves when it owns nothing."""
+    drained = asyncio.Event()
+
+    async def drain(_: web.Request) -> web.StreamResponse:
+        synced = {"protocol_type": "sparkherd", "protocol_name": "sticky"}
+        herd.server.group("sync", says(200, **synced, assignment={"tasks": []}))
+        drained.set()
+        return web.json_response({"error": "NONE"}, status=202)
+
+    async def beat(_: web.Request) -> web.StreamResponse:
+        await drained.wait()
+        herd.server.group("heartbeat", never_answers)
+        return web.json_response(
+            {"error": "REBALANCE_IN_PROGRESS", "message": "", "retriable": True}, status=409
+        )
+
+    herd.agree()
+    herd.server.group("heartbeat", beat)
+    herd.server.group(f"members/{ME}/drain", drain)
+    running = herd.start()
+    await herd.heard.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+    orders = [word for word in herd.asked() if word in {"drain", "join", "sync", "release", "leave"}]
+    assert orders == ["join", "sync", "drain", "join", "sync", "release", "leave"]
+
+
 async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
     """Assignors in order, capacity, labels."""
     herd.settings = WorkerSettings(

@@ -335,7 +335,7 @@ def test_a_crash_between_join_and_sync_takes_the_rebalance_up_again() -> None:
 
 
 def test_a_task_the_leader_left_out_says_why_even_after_a_crash() -> None:
-    """The leader's own assignment carries the reasons; a leader that gives none is said to have given none."""
+    """The leader's own assignment carries the reasons; a leader that gives none is said to."""
     bench = Bench()
     bench.create("t", "u")
     [worker] = bench.worker_group(1)
