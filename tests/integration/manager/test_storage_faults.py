@@ -32,7 +32,7 @@ from protocol.messages.membership import (
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
 from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target
-from tests.fakes.turns import turn
+from tests.fakes.turns import settle, turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -276,7 +276,10 @@ async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_
         while not inner._is_away:
             await asyncio.to_thread(lambda: None)
     for n in range(200):
-        assert code(await runtime.ask(f"new{n}", join())) == AWAY
+        asked = asyncio.create_task(runtime.ask(f"new{n}", join()))
+        await settle(10)
+        assert asked.done(), "it waited for something"
+        assert code(asked.result()) == AWAY
     assert not inner._commits.has_work
     assert inner._commits.waiting() == []
     assert runtime.parked == 0
