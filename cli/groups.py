@@ -6,7 +6,7 @@ import click
 
 from cli.admin import admin_options
 from cli.client import Client, path_of
-from cli.output import ago, print_json, print_table
+from cli.output import ago, print_json, print_table, tell
 from protocol.messages.base import Response, decode_opaque
 from protocol.messages.groups import (
     DescribedMember,
@@ -63,7 +63,7 @@ def describe(client: Client, group: str, *, as_json: bool) -> None:
 def delete(client: Client, group: str, *, as_json: bool) -> None:
     """Delete a group that has no members any more."""
     client.call("DELETE", path_of("groups", group), into=Response)
-    _done({"group": group, "deleted": True}, f"{group} deleted", as_json=as_json)
+    tell({"group": group, "deleted": True}, f"{group} deleted", as_json=as_json)
 
 
 @command.command("rebalance")
@@ -73,14 +73,7 @@ def delete(client: Client, group: str, *, as_json: bool) -> None:
 def rebalance(client: Client, group: str, reason: str | None, *, as_json: bool) -> None:
     """Have the group compute its assignment anew."""
     client.call("POST", path_of("groups", group, "rebalance"), RebalanceRequest(reason=reason), into=Response)
-    _done({"group": group, "rebalance": "started"}, f"{group}: rebalance started", as_json=as_json)
-
-
-def _done(result: dict[str, object], sentence: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        click.echo(sentence)
+    tell({"group": group, "rebalance": "started"}, f"{group}: rebalance started", as_json=as_json)
 
 
 def _marked(member: DescribedMember, leader_id: str | None) -> str:

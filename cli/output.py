@@ -43,3 +43,11 @@ def ago(then_ms: int) -> str:
         if seconds >= size:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+def tell(result: dict[str, object], sentence: str, *, as_json: bool) -> None:
+    """What a command has done: a sentence for people, `result` for scripts."""
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(sentence)

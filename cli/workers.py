@@ -10,7 +10,8 @@ import msgspec
 
 from cli.admin import admin_options, group_option
 from cli.client import Client, path_of
-from cli.output import ago, print_json, print_table
+from cli.output import ago, print_json, print_table, tell
+from protocol.messages.base import Response
 from protocol.messages.groups import DescribedMember, DescribeGroupResponse
 from protocol.messages.tasks import TaskListResponse
 from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
@@ -18,7 +19,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
 
 @click.group("workers")
 def command() -> None:
-    """See the workers of a group."""
+    """See and drain the workers of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Worker:
     url: str | None
     owned: int
     last_heartbeat_ms: int
+    draining: bool
 
 
 @command.command("list")
@@ -45,8 +47,25 @@ def list_workers(client: Client, group: str, *, as_json: bool) -> None:
         print_json(workers)
         return
     print_table(
-        ("WORKER", "INSTANCE", "HOST", "CAPACITY", "LABELS", "OWNED", "LAST HEARD"), map(_row, workers)
+        ("WORKER", "INSTANCE", "HOST", "CAPACITY", "LABELS", "OWNED", "DRAINING", "LAST HEARD"),
+        map(_row, workers),
     )
+
+
+@command.command("drain")
+@click.argument("worker")
+@click.option("--undo", is_flag=True, help="Let it have tasks again.")
+@group_option
+@admin_options
+def drain(client: Client, group: str, worker: str, *, undo: bool, as_json: bool) -> None:
+    """Move all tasks away from WORKER, each as soon as its query has stopped, and keep new ones off it.
+
+    It stays in the group, idle, until it is stopped or the drain is undone.
+    """
+    path = path_of("groups", group, "members", worker, "drain")
+    client.call("DELETE" if undo else "POST", path, into=Response)
+    sentence = "takes tasks again" if undo else "is being drained, its tasks move away"
+    tell({"worker": worker, "draining": not undo}, f"{worker} {sentence}", as_json=as_json)
 
 
 def _workers(client: Client, group: str) -> list[Worker]:
@@ -69,9 +88,11 @@ def _worker(member: DescribedMember, owned: int) -> Worker:
         url=metadata.url,
         owned=owned,
         last_heartbeat_ms=member.last_heartbeat_ms,
+        draining=member.draining,
     )
 
 
 def _row(w: Worker) -> tuple[object, ...]:
     labels = " ".join(f"{key}={value}" for key, value in sorted(w.labels.items())) or None
-    return w.worker, w.instance_id, w.host, w.capacity, labels, w.owned, ago(w.last_heartbeat_ms)
+    draining = "yes" if w.draining else None
+    return w.worker, w.instance_id, w.host, w.capacity, labels, w.owned, draining, ago(w.last_heartbeat_ms)

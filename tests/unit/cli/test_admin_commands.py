@@ -112,6 +112,20 @@ def test_workers_list(sparkherd: Callable[..., Run], herd: ScriptedManager) -> N
     assert row[:6] == ["w-1", "-", "127.0.0.1", "2.0", "zone=a", "2"]
 
 
+def test_workers_drain_and_undo(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
+    """Each asks the manager for just that, and says what comes of it."""
+    path = "/v1/groups/herd/members/w-1/drain"
+    herd.on("POST", path, {"error": "NONE"}, 202)
+    herd.on("DELETE", path, {"error": "NONE"}, 202)
+    told = sparkherd("workers", "drain", "w-1", "--group", "herd", "--manager", herd.url)
+    assert (told.code, told.out) == (0, "w-1 is being drained, its tasks move away\n")
+    undone = sparkherd(
+        "workers", "drain", "w-1", "--undo", "--group", "herd", "--json", "--manager", herd.url
+    )
+    assert json.loads(undone.out) == {"worker": "w-1", "draining": False}
+    assert [(method, asked) for method, asked, _ in herd.requests] == [("POST", path), ("DELETE", path)]
+
+
 def test_workers_of_a_foreign_group(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
     """A group of another protocol type has members but no workers."""
     described = herd.answers["GET", "/v1/groups/herd"][1]
