@@ -150,6 +150,8 @@ class Writer:
             log.warning("storage still fails", error=_told(error), groups=len(names), retry_s=pause_s)
             return
         self._is_failing = self._is_away = False
+        if self._is_stopping:
+            return
         taken_up = [self.take_up(name, stored.get(name, ())) for name in names]
         if all(taken_up):
             self._backoff.reset()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from aiohttp import ClientSession, web
 from yarl import URL
@@ -164,6 +165,35 @@ async def test_a_tasks_life_over_http(call: Client) -> None:
     assert [t["task"] for t in (await call("GET", tasks))[1]["tasks"]] == ["t", "u"]
     assert (await call("DELETE", f"{tasks}/t"))[1] == {"error": "NONE"}
     assert (await call("GET", f"{tasks}/t"))[1]["error"] == "UNKNOWN_TASK"
+
+
+async def test_a_new_task_says_where_it_is(call: Client) -> None:
+    """Location with 201, and only then."""
+    tasks = f"{call.base}/v1/groups/g/tasks"
+    for method, path, status, place in (
+        ("POST", "", 201, "/v1/groups/g/tasks/a.b"),
+        ("POST", "", 409, None),
+        ("PUT", "/c", 201, "/v1/groups/g/tasks/c"),
+        ("PUT", "/c", 200, None),
+    ):
+        body = {"task": "a.b", "definition": DEFINITION}
+        async with call.session.request(method, tasks + path, json=body) as response:
+            assert (response.status, response.headers.get("Location")) == (status, place)
+
+
+@pytest.mark.parametrize("operation", ["join", "sync", "offsets/commit"])
+async def test_nesting_has_its_limit(call: Client, operation: str) -> None:
+    """A hundred brackets in brackets are fine, one more is refused, wherever the value would go."""
+    bodies = {
+        "join": {**JOIN, "session_timeout_ms": 0},
+        "sync": {"member_id": "m", "generation_id": 1},
+        "offsets/commit": {"offsets": {}},
+    }
+    for depth, is_refused in ((99, False), (100, True)):
+        deep = b'{"x": ' + b"[" * depth + b"]" * depth + b","
+        raw = deep + msgspec.json.encode(bodies[operation])[1:]
+        _, body = await call("POST", f"/v1/groups/g/{operation}", raw=raw)
+        assert ("nested too deeply" in body.get("message", "")) is is_refused
 
 
 async def test_a_bad_definition_is_refused_with_every_problem_and_creates_nothing(call: Client) -> None:
