@@ -51,9 +51,14 @@ def restore(group: Group) -> None:
 
 
 def follow(group: Group, placement: Placement) -> None:
-    """Make `placement` the present one."""
+    """Make `placement` the present one; whatever has changed of a task concerns its member from now on."""
     group.herd.assigned = placement.assigned
     group.herd.left_out = placement.left_out
+    for task, member_id in placement.assigned.items():
+        definition = group.herd.definitions.get(task)
+        member = group.members[member_id]
+        if definition is not None and definition.revision > member.concern_revision:
+            member.concern_revision = definition.revision
 
 
 def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
@@ -70,11 +75,9 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
 
 
 def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
-    value = decode_opaque(entry.assignment)
-    if value is None:
-        return NOTHING
     try:
-        return msgspec.convert(value, TaskAssignment)
+        value = decode_opaque(entry.assignment)
+        return NOTHING if value is None else msgspec.convert(value, TaskAssignment)
     except msgspec.ValidationError as error:
         faults.append(f"the assignment of {entry.member_id}: {error}")
         return NOTHING

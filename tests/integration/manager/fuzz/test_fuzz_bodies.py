@@ -86,7 +86,7 @@ def test_each_field_survives_each_value_that_hurts(front: Front, target: str) ->
 
 
 @pytest.mark.parametrize("target", TYPES)
-@settings(max_examples=8 * FUZZ)
+@settings(max_examples=6 * FUZZ)
 @given(data=st.data())
 def test_nearly_right_bodies_never_do_harm(front: Front, target: str, data: st.DataObject) -> None:
     """Each request type with a field or two spoiled: a code under its own status, or a legitimate wait."""
@@ -101,7 +101,7 @@ def spoiling(draw: st.DrawFn, body: Any) -> Any:
     return nearly_right.spoiled(body, draw)
 
 
-@settings(max_examples=40 * FUZZ)
+@settings(max_examples=30 * FUZZ)
 @given(target=st.sampled_from(sorted(TYPES)), body=nearly_right.json_values)
 def test_any_json_is_answered(front: Front, target: str, body: Any) -> None:
     """Whether or not it looks like a request."""

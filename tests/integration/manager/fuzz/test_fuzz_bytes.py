@@ -148,14 +148,14 @@ async def shout(front: Front, *parts: bytes) -> None:
     await front.still_serves()
 
 
-@settings(max_examples=100 * FUZZ)
+@settings(max_examples=80 * FUZZ)
 @given(data=garbage)
 def test_any_bytes_are_survived(front: Front, data: bytes) -> None:
     """Whatever is answered has a code, and nothing is left behind."""
     front.run(shout(front, data))
 
 
-@settings(max_examples=150 * FUZZ)
+@settings(max_examples=100 * FUZZ)
 @given(data=requests, cut=st.integers(0, 400), more=requests)
 def test_broken_requests_are_survived(front: Front, data: bytes, cut: int, more: bytes) -> None:
     """Cut anywhere, one after the other on the same connection."""
