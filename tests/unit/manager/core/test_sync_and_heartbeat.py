@@ -137,3 +137,14 @@ def test_leaving_gives_an_outstanding_id_back() -> None:
     assert rejoined.waits
     assert bench.leave((expected, None)).answer.members[0].error == "NONE"
     assert (rejoined.error, newcomer.error) == ("NONE", "NONE")
+
+
+def test_a_held_heartbeat_that_has_not_seen_a_given_task_is_answered_at_once() -> None:
+    """However long ago the task was changed: what counts is the revision the member says it has seen."""
+    bench = Bench()
+    bench.create("t")
+    [worker] = bench.worker_group(1)
+    bench.deal([worker], {"t": worker})
+    behind = bench.heartbeat(worker, wait_ms=1000, tasks_revision=0)
+    assert behind.answer.tasks_revision == 1
+    assert bench.heartbeat(worker, wait_ms=1000, tasks_revision=1).waits

@@ -1,0 +1,192 @@
+"""Every request there is, in the variants that the rules tell apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from manager.core import commands
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import (
+    HeartbeatRequest,
+    JoinRequest,
+    Leaver,
+    LeaveRequest,
+    MemberAssignment,
+    Protocol,
+    SyncRequest,
+)
+from protocol.messages.offsets import (
+    CommitOffsetsRequest,
+    DeleteOffsetsRequest,
+    FetchOffsetsRequest,
+    OffsetToCommit,
+)
+from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
+from protocol.states import Target, TaskState
+from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, definition
+from tests.unit.manager.core.tables.states import KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from protocol.messages.base import Request
+    from tests.unit.manager.core.tables.states import Scene
+
+NOBODY = "made-up"
+
+
+def _join(member_id: str = "", instance_id: str | None = None, **fields: Any) -> JoinRequest:
+    told: dict[str, Any] = {
+        "session_timeout_ms": SESSION_MS,
+        "rebalance_timeout_ms": REBALANCE_MS,
+        "protocol_type": KIND,
+        "protocols": (Protocol("range", encode_opaque({"owned": {}, "new": True})),),
+    }
+    return JoinRequest(member_id=member_id, instance_id=instance_id, client_id="c", **(told | fields))
+
+
+def _unchanged(scene: Scene, member_id: str, instance_id: str | None = None) -> JoinRequest:
+    group = scene.bench.coordinator.group(scene.bench.name)
+    known = group.members.get(member_id) if group is not None else None
+    told: dict[str, Any] = {"protocols": known.row.protocols} if known else {}
+    return _join(member_id, instance_id, **told)
+
+
+def _sync(scene: Scene, member_id: str, *, leads: bool = False, **fields: Any) -> SyncRequest:
+    given = {scene.leader: ["t"], scene.follower: ["u"]} if leads else {}
+    assignments = tuple(MemberAssignment(m, encode_opaque({"tasks": tasks})) for m, tasks in given.items())
+    told: dict[str, Any] = {"generation_id": scene.generation, "assignments": assignments} | fields
+    return SyncRequest(member_id=member_id, **told)
+
+
+def _beat(scene: Scene, member_id: str, **fields: Any) -> HeartbeatRequest:
+    told: dict[str, Any] = {"generation_id": scene.generation} | fields
+    return HeartbeatRequest(member_id=member_id, **told)
+
+
+def _commit(member_id: str, generation: int) -> CommitOffsetsRequest:
+    offsets = {"k": OffsetToCommit(encode_opaque(7))}
+    return CommitOffsetsRequest(member_id=member_id, generation_id=generation, offsets=offsets)
+
+
+def _claim(scene: Scene, member_id: str, task: str, **fields: Any) -> ClaimRequest:
+    told: dict[str, Any] = {"generation_id": scene.generation, "tasks": (task,)} | fields
+    return ClaimRequest(member_id=member_id, **told)
+
+
+def _report(member_id: str, token: int) -> ReportRequest:
+    entry = TaskReport(task="u", token=token, state=TaskState.RUNNING, batch_id=1)
+    return ReportRequest(member_id=member_id, tasks=(entry,))
+
+
+JOINS: dict[str, Callable[[Scene], Request]] = {
+    "first contact": lambda _: _join(),
+    "first contact, unannounced": lambda _: _join(require_member_id=False),
+    "first contact, static": lambda _: _join(instance_id="new"),
+    "S again, same protocols": lambda s: _unchanged(s, "", "s"),
+    "S again, old id": lambda _: _join("old", "s"),
+    "F unchanged": lambda s: _unchanged(s, s.follower),
+    "F changed": lambda s: _join(s.follower),
+    "L unchanged": lambda s: _unchanged(s, s.leader),
+    "made-up id": lambda _: _join(NOBODY),
+    "other type": lambda _: _join(protocol_type="consumer"),
+    "no common protocol": lambda _: _join(protocols=(Protocol("own", encode_opaque(None)),)),
+    "no protocols": lambda _: _join(protocols=()),
+    "session too short": lambda _: _join(session_timeout_ms=1),
+}
+
+SYNCS: dict[str, Callable[[Scene], Request]] = {
+    "L with the assignment": lambda s: _sync(s, s.leader, leads=True),
+    "F": lambda s: _sync(s, s.follower),
+    "F with an assignment": lambda s: _sync(
+        s, s.follower, assignments=(MemberAssignment(s.follower, encode_opaque({"tasks": ["no"]})),)
+    ),
+    "F, wrong generation": lambda s: _sync(s, s.follower, generation_id=s.generation + 1),
+    "F, other protocol": lambda s: _sync(s, s.follower, protocol_name="other"),
+    "S, old id": lambda s: _sync(s, "old", instance_id="s"),
+    "S's instance under F's id": lambda s: _sync(s, s.follower, instance_id="s"),
+    "nobody": lambda s: _sync(s, NOBODY),
+    "L, unknown task": lambda s: _sync(
+        s, s.leader, assignments=(MemberAssignment(s.leader, encode_opaque({"tasks": ["no"]})),)
+    ),
+}
+
+HEARTBEATS: dict[str, Callable[[Scene], Request]] = {
+    "F": lambda s: _beat(s, s.follower),
+    "F, held": lambda s: _beat(s, s.follower, wait_ms=1000),
+    "F, held, revision behind": lambda s: _beat(s, s.follower, wait_ms=1000, tasks_revision=0),
+    "F, wrong generation": lambda s: _beat(s, s.follower, generation_id=s.generation + 1),
+    "S, old id": lambda s: _beat(s, "old", instance_id="s"),
+    "nobody": lambda s: _beat(s, NOBODY),
+    "unknown instance": lambda s: _beat(s, s.follower, instance_id="nobody"),
+}
+
+LEAVES: dict[str, Callable[[Scene], Request]] = {
+    "F leaves": lambda s: LeaveRequest(members=(Leaver(s.follower),)),
+    "L leaves": lambda s: LeaveRequest(members=(Leaver(s.leader),)),
+    "S leaves by instance": lambda _: LeaveRequest(members=(Leaver("", "s"),)),
+    "S leaves, old id": lambda _: LeaveRequest(members=(Leaver("old", "s"),)),
+    "nobody leaves": lambda _: LeaveRequest(members=(Leaver(NOBODY),)),
+    "all leave": lambda s: LeaveRequest(
+        members=(Leaver(s.leader), Leaver(s.follower), Leaver(s.static, "s"))
+    ),
+    "F is removed": lambda s: commands.RemoveMember(member_id=s.follower),
+    "nobody is removed": lambda _: commands.RemoveMember(member_id=NOBODY),
+}
+
+OFFSETS: dict[str, Callable[[Scene], Request]] = {
+    "F commits": lambda s: _commit(s.follower, s.generation),
+    "F commits, wrong generation": lambda s: _commit(s.follower, s.generation + 1),
+    "F commits, no generation": lambda s: _commit(s.follower, -1),
+    "nobody commits, generation": lambda s: _commit(NOBODY, s.generation),
+    "anybody commits": lambda _: _commit("", -1),
+    "fetch": lambda _: FetchOffsetsRequest(keys=None),
+    "delete": lambda _: DeleteOffsetsRequest(keys=("k",)),
+}
+
+TASKS: dict[str, Callable[[Scene], Request]] = {
+    "F claims its own": lambda s: _claim(s, s.follower, "u"),
+    "F claims L's": lambda s: _claim(s, s.follower, "t"),
+    "F claims, wrong generation": lambda s: _claim(s, s.follower, "u", generation_id=s.generation + 1),
+    "F claims the unknown": lambda s: _claim(s, s.follower, "no"),
+    "nobody claims": lambda s: _claim(s, NOBODY, "u"),
+    "F releases": lambda s: ReleaseRequest(member_id=s.follower, tasks={"u": 1}),
+    "F releases, old token": lambda s: ReleaseRequest(member_id=s.follower, tasks={"u": 0}),
+    "nobody releases": lambda _: ReleaseRequest(member_id=NOBODY, tasks={"u": 1}),
+    "F reports": lambda s: _report(s.follower, 1),
+    "F reports, old token": lambda s: _report(s.follower, 0),
+    "nobody reports": lambda _: _report(NOBODY, 1),
+    "create v": lambda _: commands.CreateTask(task="v", definition=definition(), target=Target.RUNNING),
+    "create u": lambda _: commands.CreateTask(task="u", definition=definition(), target=Target.RUNNING),
+    "put u, same": lambda _: commands.PutTask(task="u", definition=definition()),
+    "put u, other": lambda _: commands.PutTask(task="u", definition=definition(x=1)),
+    "put u, other weight": lambda _: commands.PutTask(task="u", definition=definition(weight=2.0)),
+    "pause u": lambda _: commands.SetTarget(task="u", target=Target.PAUSED),
+    "stop u": lambda _: commands.SetTarget(task="u", target=Target.STOPPED),
+    "restart u": lambda _: commands.RestartTask(task="u"),
+    "delete u": lambda _: commands.DeleteTask(task="u"),
+    "list": lambda _: commands.ListTasks(),
+    "get u": lambda _: commands.GetTask(task="u"),
+    "status of u": lambda _: commands.GetTaskStatus(task="u"),
+    "status of the unknown": lambda _: commands.GetTaskStatus(task="no"),
+}
+
+ADMIN: dict[str, Callable[[Scene], Request]] = {
+    "describe": lambda _: commands.DescribeGroup(),
+    "rebalance": lambda _: commands.StartRebalance(reason="why not"),
+    "rebalances": lambda _: commands.ListRebalances(limit=1),
+    "delete": lambda _: commands.DeleteGroup(),
+    "drain F": lambda s: commands.DrainMember(member_id=s.follower, draining=True),
+    "undrain F": lambda s: commands.DrainMember(member_id=s.follower, draining=False),
+    "drain nobody": lambda _: commands.DrainMember(member_id=NOBODY, draining=True),
+}
+
+TABLES = {
+    "join": JOINS,
+    "sync": SYNCS,
+    "heartbeat": HEARTBEATS,
+    "leave": LEAVES,
+    "offsets": OFFSETS,
+    "tasks": TASKS,
+    "admin": ADMIN,
+}
