@@ -75,7 +75,7 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
 
     def __post_init__(self) -> None:
-        """A failure is told whatever its text is; only NUL, which databases refuse, is shown as unreadable."""
+        """A failure is told whatever its text is; only NUL, which databases refuse, is replaced."""
         if self.cause is not None and "\0" in self.cause:
             msgspec.structs.force_setattr(self, "cause", self.cause.replace("\0", "\ufffd"))
 
