@@ -30,6 +30,10 @@ test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
 simulate: $(INSTALLED) ## simulated histories of the group core (N=1000 SEED=0 JOBS=2)
 	@$(BIN)/python -m tests.simulation --histories $(or $(N),1000) --seed $(or $(SEED),0) $(if $(JOBS),--jobs $(JOBS))
 
+.PHONY: moves
+moves: $(INSTALLED) java ## a herd with real Spark through joins, deaths, drains and changes: the starts of every query
+	@$(BIN)/pytest -s -q tests/acceptance/test_moves.py
+
 .PHONY: mutants
 mutants: $(INSTALLED) ## break the rules of the core one by one; tests or simulation must notice
 	@$(BIN)/python -m tests.mutation

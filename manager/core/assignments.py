@@ -33,7 +33,7 @@ class Placement:
 
 
 def read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
-    """The leader's list; entries for strangers are ignored.
+    """The leader's list; entries for strangers are ignored, and of two for one member the last one counts.
 
     Raises:
         RefusedError: INVALID_ASSIGNMENT with every fault: an unknown task, one task twice, another form.
@@ -66,11 +66,11 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     if group.protocol_type != PROTOCOL_TYPE:
         return placement
     known = group.herd.offered | group.herd.definitions.keys()
-    for entry in entries:
-        if entry.member_id in group.members:
-            given = _given(entry, placement.faults)
-            _place(placement, given.tasks, entry.member_id, known)
-            placement.left_out.update(given.left_out or {})
+    latest = {entry.member_id: entry for entry in entries if entry.member_id in group.members}
+    for entry in latest.values():
+        given = _given(entry, placement.faults)
+        _place(placement, given.tasks, entry.member_id, known)
+        placement.left_out.update(given.left_out or {})
     return placement
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cli.client import path_of
-from protocol.messages.groups import DescribeGroupResponse
+from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
 from protocol.states import GroupState, TaskState
 
@@ -24,6 +24,11 @@ class GroupView:
 
     def __init__(self, herd: Herd) -> None:
         self._client = herd.manager.client()
+
+    def groups(self) -> dict[str, GroupSummary]:
+        """All groups, by name."""
+        found = self._client.get(path_of("groups"), GroupListResponse).groups
+        return {group.group: group for group in found}
 
     def describe(self) -> DescribeGroupResponse:
         """The group."""

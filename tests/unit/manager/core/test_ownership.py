@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from manager.core.commands import DeleteGroup, DeleteTask, GetTaskStatus, PutTask, RestartTask, SetTarget
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import MemberAssignment, SyncRequest
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, dealt, definition
 
@@ -345,3 +347,16 @@ def test_a_task_the_leader_left_out_says_why_even_after_a_crash() -> None:
     assert silent == "the leader gave it to no worker, and did not say why"
     bench.crash()
     assert bench.ask(GetTaskStatus(task="t")).answer.cause == "no worker has the label zone=b"
+
+
+def test_of_two_entries_for_one_member_the_last_one_counts() -> None:
+    """In memory as in the store: a reload finds the same assignment."""
+    bench = Bench()
+    bench.create("t", "u")
+    [worker] = bench.worker_group(1)
+    entries = tuple(MemberAssignment(worker, encode_opaque({"tasks": [task]})) for task in ("t", "u"))
+    request = SyncRequest(member_id=worker, generation_id=bench.group.generation, assignments=entries)
+    assert bench.ask(request).error == "NONE"
+    assert bench.group.herd.assigned == {"u": worker}
+    bench.crash()
+    assert bench.group.herd.assigned == {"u": worker}
