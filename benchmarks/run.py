@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-QUICK = ("startup", "heartbeats")
+QUICK = ("startup", "heartbeats", "settling")
 SLOW: tuple[str, ...] = ()
 
 

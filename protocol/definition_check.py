@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,13 +28,19 @@ class _OnlySql(msgspec.Struct, frozen=True):
     sql: str | None = None
 
 
-def _sql_problems(document: bytes | msgspec.Raw) -> Iterable[Problem]:
-    """What is wrong with the SQL, even if other parts of the document cannot be read."""
+@lru_cache(maxsize=256)
+def _sql_fault(sql: str) -> str | None:
+    """Remembers the latest answers: hundreds of tasks often share a query and differ in their options."""
     from protocol.sql.check import sql_fault  # noqa: PLC0415 - not for whoever only reads definitions
 
+    return sql_fault(sql)
+
+
+def _sql_problems(document: bytes | msgspec.Raw) -> Iterable[Problem]:
+    """What is wrong with the SQL, even if other parts of the document cannot be read."""
     try:
         sql = msgspec.json.decode(document, type=_OnlySql).sql
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    if sql is not None and (fault := sql_fault(sql)):
+    if sql is not None and (fault := _sql_fault(sql)):
         yield Problem("sql", fault)

@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -93,7 +94,7 @@ class _Reader:
         return items if readable(*items) else UNSET
 
     def _section(self, value: dict[str, object], kind: type[Section], path: str) -> Section:
-        fields = msgspec.structs.fields(kind)
+        fields = _fields(kind)
         self._refuse_unknown(value.keys(), [each.name for each in fields], path)
         content: dict[str, Any] = {}
         for each in fields:
@@ -139,6 +140,16 @@ class _Reader:
         self.problems.append(Problem(path, message))
 
 
+# Looking a type up costs ten times what reading a value by it does, and the types are few.
+
+
+@cache
+def _fields(kind: type[Section]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields of a section."""
+    return msgspec.structs.fields(kind)
+
+
+@cache
 def _options(kind: Any) -> tuple[Any, ...]:
     """What `kind` may be: the parts of a union without their annotations, or `kind` itself."""
     if get_origin(kind) is Annotated:
@@ -148,6 +159,7 @@ def _options(kind: Any) -> tuple[Any, ...]:
     return (kind,)
 
 
+@cache
 def _checks(kind: Any) -> list[Check]:
     """The checks in `kind`, those of a union's parts included."""
     if get_origin(kind) is Annotated:

@@ -1,0 +1,85 @@
+"""A real worker whose engine runs nothing: it prints when it is about to join and when each task starts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from worker.daemon import run
+from worker.executor import Ended, Executor, Progress, Query
+from worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.executor import QuerySpec
+
+
+class IdleQuery(Query):
+    """Runs until it is stopped, and does nothing."""
+
+    def __init__(self) -> None:
+        self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+
+    def progress(self) -> Progress | None:
+        """No batch ever."""
+        return None
+
+    async def ended(self) -> Ended:
+        """When it was stopped."""
+        return await asyncio.shield(self._ended)
+
+    async def stop(self, timeout_s: float) -> None:  # noqa: ARG002 - the interface's
+        """At once."""
+        if not self._ended.done():
+            self._ended.set_result(Ended(None))
+
+
+class IdleExecutor(Executor):
+    """Starts idle queries and says when, on the clock that all processes of a machine share."""
+
+    @property
+    def url(self) -> str | None:
+        """There is nothing to look at."""
+        return None
+
+    async def open(self) -> None:
+        """From now on the worker joins."""
+        say("joining", "-")
+
+    async def died(self) -> str:
+        """Never."""
+        return str(await asyncio.get_running_loop().create_future())
+
+    async def start(self, spec: QuerySpec) -> Query:
+        """At once."""
+        say("started", spec.task)
+        return IdleQuery()
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def say(event: str, task: str) -> None:
+    """One line for whoever measures."""
+    sys.stdout.write(f"{event} {task} {time.monotonic()}\n")
+    sys.stdout.flush()
+
+
+def make(_: WorkerSettings, __: Callable[[], bool]) -> Executor:
+    """The engine of one worker."""
+    return IdleExecutor()
+
+
+if __name__ == "__main__":
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    settings = WorkerSettings(manager=(sys.argv[1],), group="bench", client_id=sys.argv[2])
+    sys.exit(asyncio.run(run(settings, make, lambda _: None)))
