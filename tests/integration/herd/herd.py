@@ -1,0 +1,140 @@
+"""A real manager on a real socket and real workers, all in one event loop; only their engines run nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import ClientSession, web
+
+from manager.http.app import make_app
+from manager.http.server import Runner
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.messages.groups import Coordinator
+from tests.fakes.executor import FakeExecutor, FakeQuery
+from worker.daemon import run
+from worker.settings import WorkerSettings
+from worker.waiting import News
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from worker.executor import QuerySpec
+
+PATIENCE_S = 60.0
+DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+
+
+class Engine(FakeExecutor):
+    """Tells the herd of every query that starts or ends."""
+
+    def __init__(self, news: News) -> None:
+        super().__init__()
+        self._news = news
+
+    async def start(self, spec: QuerySpec) -> FakeQuery:
+        """As the fake does."""
+        query = await super().start(spec)
+        self._news.tell()
+        asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._news.tell())
+        return query
+
+
+class Herd:
+    """One group, its manager and its workers."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        told = {"initial_rebalance_delay_ms": 0, "disconnect_grace_ms": 100} | settings
+        self._runtime = Runtime(GroupSettings(**told), SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"))
+        self._news = News()
+        self._engines: list[Engine] = []
+        self._engine: dict[str, Engine] = {}
+        self._worker: dict[str, asyncio.Future[int]] = {}
+        self._stack = AsyncExitStack()
+
+    async def open(self) -> None:
+        """The manager serves."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        await self._runtime.start()
+        runner = Runner(make_app(self._runtime, Coordinator(id="m", url=self._url), 1_000_000))
+        self._stack.push_async_callback(runner.cleanup)
+        self._stack.push_async_callback(self._runtime.stop)
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        self._session = await self._stack.enter_async_context(ClientSession())
+
+    async def close(self) -> None:
+        """Whoever still runs is killed."""
+        for name in tuple(self._worker):
+            await self.kill(name)
+        await self._stack.aclose()
+
+    # Workers.
+
+    def hire(self, name: str, **settings: Any) -> None:
+        """Start a worker; `settings` are its own."""
+        engine = self._engine[name] = Engine(self._news)
+        self._engines.append(engine)
+        told = WorkerSettings(
+            group="g", manager=(self._url,), client_id=name, **({"session_timeout_ms": 3000} | settings)
+        )
+        running = run(told, lambda _, __: engine, lambda _: None)
+        self._worker[name] = asyncio.ensure_future(running)
+
+    async def kill(self, name: str) -> None:
+        """It is gone, and its connections with it."""
+        worker = self._worker.pop(name)
+        del self._engine[name]
+        worker.cancel()
+        with suppress(asyncio.CancelledError):
+            await worker
+
+    # What there is to see.
+
+    def running(self) -> dict[str, set[str]]:
+        """What runs, by worker."""
+        return {name: set(engine.running) for name, engine in self._engine.items()}
+
+    def starts(self) -> Counter[str]:
+        """How often each task was started, wherever that was."""
+        return Counter(query.spec.task for engine in self._engines for query in engine.started)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for starts and ends until `holds`."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self._news.until(holds)
+
+    async def until_all_run(self, tasks: Iterable[str], workers: int) -> None:
+        """Wait until each of `tasks` runs exactly once, and so many workers run something."""
+        wanted = sorted(tasks)
+
+        def hold() -> bool:
+            shares = [share for share in self.running().values() if share]
+            return len(shares) == workers and sorted(task for share in shares for task in share) == wanted
+
+        await self.until(hold)
+
+    # The admin.
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """One admin request about the group."""
+        async with self._session.request(method, f"{self._url}/v1/groups/g{path}", json=body) as response:
+            return await response.json()
+
+    async def create(self, *tasks: str) -> None:
+        """New tasks, asked for one by one."""
+        for task in tasks:
+            answer = await self.ask("POST", "/tasks", {"task": task, "definition": DEFINITION})
+            assert answer["error"] == "NONE"
+
+    async def member(self, name: str) -> str:
+        """The member id of a worker."""
+        members = (await self.ask("GET", ""))["members"]
+        return str(next(m["member_id"] for m in members if m["client_id"] == name))
