@@ -77,8 +77,8 @@ def start_rebalance(turn: Turn, request: StartRebalance, parked: Parked) -> None
     """Have everybody join anew; an Empty group has nobody to."""
     group = turn.group
     checks.known(group)
-    if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
-        rebalance.start(turn, request.reason or "asked for by an admin", remember=True)
+    if group.state is not GroupState.EMPTY:
+        rebalance.start(turn, request.reason or "asked for by an admin")
     turn.answer(parked, Response())
 
 

@@ -9,7 +9,6 @@ import msgspec
 from manager.core import checks, rebalance
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
-from protocol.states import GroupState
 from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
@@ -33,9 +32,8 @@ def drain(turn: Turn, request: DrainMember, parked: Parked) -> None:
         )
     if member.row.draining is not request.draining:
         _mark(turn, member, draining=request.draining)
-        if group.state is not GroupState.PREPARING_REBALANCE:
-            verb = "is drained" if request.draining else "takes tasks again"
-            rebalance.start(turn, f"{member.id} {verb}", remember=True)
+        verb = "is drained" if request.draining else "takes tasks again"
+        rebalance.start(turn, f"{member.id} {verb}")
     turn.answer(parked, Response())
 
 

@@ -17,7 +17,7 @@ def session_over(turn: Turn, member_id: str) -> None:
     """Nothing was heard of a member for its session timeout."""
     member = turn.group.members[member_id]
     lost.remove(turn, member, "its session ended")
-    rebalance.start(turn, f"the session of {member_id} ended", remember=True)
+    rebalance.start(turn, f"the session of {member_id} ended")
 
 
 def connection_lost(turn: Turn, parked: Parked) -> None:

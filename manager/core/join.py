@@ -126,6 +126,7 @@ def _check_size(group: Group, member: Member | None) -> None:
 def _drop_asking(turn: Turn, member_id: str, member: Member | None) -> None:
     if member is not None:
         removal.remove(turn, member, "the group is full")
+        rebalance.outlast_a_crash(turn)
     forget_expected(turn, member_id)
     rebalance.maybe_complete(turn)
 

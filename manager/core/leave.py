@@ -55,7 +55,7 @@ def _find(group: Group, leaver: Leaver) -> Member:
 
 def _rebalance_without(turn: Turn, reason: str) -> None:
     if turn.group.state is not GroupState.EMPTY:
-        rebalance.start(turn, reason, remember=True)
+        rebalance.start(turn, reason)
 
 
 def remove_by_admin(turn: Turn, request: RemoveMember, parked: Parked) -> None:

@@ -21,22 +21,32 @@ SYNC_PHASE = ("sync phase", "")
 RETENTION = ("retention", "")
 
 
-def start(turn: Turn, reason: str, *, remember: bool = False) -> None:
-    """Bring everybody together anew, unless that is under way; `remember` as for `prepare`."""
-    if turn.group.state is not GroupState.PREPARING_REBALANCE:
-        prepare(turn, reason, remember=remember)
-    maybe_complete(turn)
-
-
-def prepare(turn: Turn, reason: str, *, remember: bool = False) -> None:
-    """Enter PreparingRebalance. Whoever has a join to park parks it and then calls `maybe_complete`.
+def start(turn: Turn, reason: str) -> None:
+    """Bring everybody together anew, unless that is under way; a crash meanwhile loses nothing of it.
 
     Args:
         turn: the step this is part of.
         reason: why, for people; kept in the history.
-        remember: whether a reload must take up the rebalance by itself. A parked join needs no such note,
-            it is sent again; a member that was removed or a task that was added is not.
     """
+    if turn.group.state is not GroupState.PREPARING_REBALANCE:
+        prepare(turn, reason)
+    outlast_a_crash(turn)
+    maybe_complete(turn)
+
+
+def outlast_a_crash(turn: Turn) -> None:
+    """Have a reload rebalance by itself where it would find a Stable group.
+
+    A rebalance that only a parked join needs is not noted down: the join is sent again. A member that was
+    removed or a task that was added is not.
+    """
+    header = turn.group.header
+    if header.state is GroupState.STABLE:
+        turn.put(msgspec.structs.replace(header, state=GroupState.PREPARING_REBALANCE))
+
+
+def prepare(turn: Turn, reason: str) -> None:
+    """Enter PreparingRebalance. Whoever has a join to park parks it and then calls `maybe_complete`."""
     group = turn.group
     history.close_round(turn)
     opening = group.state is GroupState.EMPTY
@@ -45,8 +55,6 @@ def prepare(turn: Turn, reason: str, *, remember: bool = False) -> None:
     group.timers.cancel(SYNC_PHASE)
     group.unsynced.clear()
     _wake_everybody(turn)
-    if remember:
-        turn.put(msgspec.structs.replace(group.header, state=GroupState.PREPARING_REBALANCE))
     if opening:
         _open_initial_delay(turn)
     else:

@@ -33,7 +33,8 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
         _slip_in(turn, new, parked)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:
-        rebalance.prepare(turn, f"static member {request.instance_id} came back", remember=True)
+        rebalance.prepare(turn, f"static member {request.instance_id} came back")
+        rebalance.outlast_a_crash(turn)
     park_join(turn, new, parked)
     rebalance.maybe_complete(turn)
 

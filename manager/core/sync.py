@@ -94,4 +94,4 @@ def phase_over(turn: Turn, _: str = "") -> None:
         lost.remove(turn, member, "it did not sync in time")
     if missing:
         names = ", ".join(member.id for member in missing)
-        rebalance.start(turn, f"{names} did not sync", remember=True)
+        rebalance.start(turn, f"{names} did not sync")

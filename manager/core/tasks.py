@@ -190,14 +190,12 @@ def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
 def gather(turn: Turn) -> None:
     """The set of tasks changed: rebalance soon, once for all changes of a short while.
 
-    A join phase under way needs nothing: its leader is told the tasks when it completes. The header
-    remembers the need, so that a crash within the window does not lose it.
+    A join phase under way needs no other: its leader is told the tasks when it completes.
     """
     group = turn.group
+    rebalance.outlast_a_crash(turn)
     if group.state not in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
         return
-    if group.header.state is GroupState.STABLE:
-        turn.put(msgspec.structs.replace(group.header, state=GroupState.PREPARING_REBALANCE))
     herd = group.herd
     if GATHERING not in group.timers:
         herd.gathering_since = turn.now
@@ -211,4 +209,4 @@ def gathered(turn: Turn, _: str = "") -> None:
     if group.state is GroupState.AWAITING_SYNC:
         group.timers.set(GATHERING, turn.now + GATHER_QUIET_MS)
     elif group.state is GroupState.STABLE:
-        rebalance.start(turn, "the set of tasks changed", remember=True)
+        rebalance.start(turn, "the set of tasks changed")
