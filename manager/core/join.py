@@ -139,7 +139,7 @@ def _add(turn: Turn, member_id: str, request: JoinRequest, parked: Parked) -> No
     if group.delay is not None and group.delay.opener != member_id:
         group.delay.joined = True
     if group.state is not GroupState.PREPARING_REBALANCE:
-        rebalance.prepare(turn, _because(request, f"{member_id} joins"))
+        rebalance.prepare(turn, _because(turn, request, f"{member_id} joins"))
     park_join(turn, group.members[member_id], parked)
     rebalance.maybe_complete(turn)
 
@@ -158,8 +158,11 @@ def _new_row(group: Group, member_id: str, request: JoinRequest, parked: Parked)
     )
 
 
-def _because(request: JoinRequest, what: str) -> str:
-    return f"{what}: {request.reason}" if request.reason else what
+def _because(turn: Turn, request: JoinRequest, what: str) -> str:
+    """The history has the member's own words (KIP-800), the story what it did as well."""
+    if request.reason:
+        turn.note(what)
+    return request.reason or what
 
 
 def _rejoin(turn: Turn, member: Member, request: JoinRequest, parked: Parked) -> None:
@@ -177,7 +180,7 @@ def _rejoin(turn: Turn, member: Member, request: JoinRequest, parked: Parked) ->
     member.row = adopt(member.row, request)
     group.count_votes(member)
     if why is not None:
-        rebalance.prepare(turn, _because(request, why))
+        rebalance.prepare(turn, _because(turn, request, why))
     park_join(turn, member, parked)
     rebalance.maybe_complete(turn)
 

@@ -29,9 +29,19 @@ def leave(turn: Turn, request: LeaveRequest, parked: Parked) -> None:
     )
     turn.answer(parked, LeaveResponse(members=outcomes))
     if len(turn.group.members) < before:
-        _rebalance_without(turn, "members left")
+        _rebalance_without(turn, _told_reasons(request, outcomes) or "members left")
     else:
         rebalance.maybe_complete(turn)
+
+
+def _told_reasons(request: LeaveRequest, outcomes: tuple[LeftMember, ...]) -> str:
+    """The words of those who left, each once (KIP-800)."""
+    told = zip(request.members, outcomes, strict=True)
+    return "; ".join(
+        dict.fromkeys(
+            leaver.reason for leaver, left in told if leaver.reason and left.error == ErrorCode.NONE
+        )
+    )
 
 
 def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
@@ -60,6 +70,7 @@ def _rebalance_without(turn: Turn, reason: str) -> None:
 
 def remove_by_admin(turn: Turn, request: RemoveMember, parked: Parked) -> None:
     """Fence a member from outside."""
+    checks.known(turn.group)
     member = checks.member(turn.group, request.member_id, None)
     removal.remove(turn, member, "removed by an admin")
     turn.answer(parked, Response())

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Outcome = Response | TaskResponse | TaskStatusResponse | Failure
 
+MAX_EVENT_LENGTH = 512
+
 
 class Instant(NamedTuple):
     """One moment on two clocks, both in milliseconds.
@@ -56,9 +58,9 @@ class Turn:
         self.answer(parked, Failure(code, message, fields))
 
     def note(self, event: str) -> None:
-        """Add a line to the group's story."""
+        """Add a line to the group's story; a long one is cut, since requests may bring their own words."""
         group = self.group
-        group.story.append(StoryLine(self.instant.wall, group.generation, event))
+        group.story.append(StoryLine(self.instant.wall, group.generation, event[:MAX_EVENT_LENGTH]))
 
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""
