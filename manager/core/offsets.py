@@ -53,6 +53,7 @@ def _commit_one(turn: Turn, key: str, entry: OffsetToCommit) -> ErrorCode:
 
 def fetch(turn: Turn, request: FetchOffsetsRequest, parked: Parked) -> None:
     """Read offsets; what is not known is null."""
+    checks.not_dead(turn.group)
     stored = turn.group.offsets
     keys = stored if request.keys is None else request.keys
     turn.answer(

@@ -139,6 +139,7 @@ def _become_empty(turn: Turn) -> None:
             group.header,
             generation=group.generation + 1,
             state=GroupState.EMPTY,
+            protocol_type=group.protocol_type,
             protocol_name=None,
             leader_id=None,
         )

@@ -53,3 +53,14 @@ def test_a_join_phase_that_only_a_join_needs_is_forgotten() -> None:
     bench, _ = _join_phase()
     bench.crash()
     assert bench.state == "Stable"
+
+
+def test_a_group_whose_members_left_before_their_first_generation_keeps_its_type() -> None:
+    """What an Empty group is shown as does not change with a crash."""
+    bench = Bench(initial_rebalance_delay_ms=1000)
+    member = bench.announced_id(kind="sparkherd")
+    bench.join(member, kind="sparkherd")
+    bench.leave((member, None))
+    bench.pass_time(1000)
+    bench.crash()
+    assert (bench.state, bench.group.generation, bench.group.protocol_type) == ("Empty", 1, "sparkherd")

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from manager.core.commands import ListRebalances, StartRebalance
+from protocol.messages.membership import Leaver, LeaveRequest
+from tests.unit.manager.core.bench import Bench
+
+LONG = "x" * 300
+
+
+def reasons(bench: Bench) -> list[str]:
+    """Of the group's rebalances, newest first."""
+    return [line.reason for line in bench.ask(ListRebalances(limit=100)).answer.rebalances]
+
+
+def story(bench: Bench) -> list[str]:
+    """What happened, newest first."""
+    return [line.event for line in bench.ask(ListRebalances(limit=1)).answer.story]
+
+
+def leave(bench: Bench, *leavers: tuple[str, str | None]) -> None:
+    """Those members leave, for those reasons."""
+    bench.ask(LeaveRequest(members=tuple(Leaver(member, None, why) for member, why in leavers)))
+
+
+def test_a_joiners_own_words_stand_in_the_history_cut_at_255() -> None:
+    """KIP-800; who it was stands in the story."""
+    bench = Bench()
+    [first] = bench.stable(None)
+    newcomer = bench.join(reason=LONG)
+    bench.join(first)
+    bench.settle([first, newcomer.answer.member_id])
+    assert reasons(bench)[0] == LONG[:255]
+    assert f"{newcomer.answer.member_id} joins" in story(bench)
+
+
+def test_a_rejoiners_own_words_do_too() -> None:
+    """Whatever made it rejoin."""
+    bench = Bench()
+    [leader] = bench.stable(None)
+    bench.join(leader, reason="new assignor")
+    bench.settle([leader])
+    assert reasons(bench)[0] == "new assignor"
+    assert f"leader {leader} rejoins" in story(bench)
+
+
+def test_without_words_of_its_own_the_history_says_what_the_member_did() -> None:
+    """The reason is optional."""
+    bench = Bench()
+    [first] = bench.stable(None)
+    assert reasons(bench) == [f"{first} joins"]
+
+
+def test_the_words_of_all_who_left_stand_in_the_history_each_once() -> None:
+    """Not those of an entry that was refused."""
+    bench = Bench()
+    ids = bench.stable(None, None, None, None)
+    leave(bench, (ids[0], "night"), (ids[1], "night"), ("nobody", "no"), (ids[2], None), (ids[3], "rain"))
+    assert reasons(bench)[0] == "night; rain"
+
+
+def test_a_leave_without_words_is_told_too() -> None:
+    """The reason is optional."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    leave(bench, (member, None))
+    assert reasons(bench)[0] == "members left"
+
+
+def test_no_words_make_the_history_or_the_story_long() -> None:
+    """Both are bounded, whatever a request brings."""
+    bench = Bench()
+    ids = bench.stable(None, None)
+    bench.ask(StartRebalance(reason="x" * 10_000))
+    leave(bench, *((member, "y" * 10_000) for member in ids))
+    assert reasons(bench)[0] == "x" * 255
+    assert max(len(event) for event in story(bench)) == 512
