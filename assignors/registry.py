@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract, isclass
-from typing import get_args
+from typing import Final, get_args
 
 from assignors.base import Assignor, Kind
 
 GROUP = "sparkherd.assignors"
 """The entry-point group by which a package offers assignors."""
+
+BUILT_IN: Final = {
+    "range": "assignors.range:RangeAssignor",
+    "roundrobin": "assignors.roundrobin:RoundRobinAssignor",
+    "sticky": "assignors.sticky:StickyAssignor",
+    "weighted": "assignors.weighted:WeightedAssignor",
+}
+"""No entry points of our own: what an installation has on record may be older than a checkout's code."""
 
 _PLACE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*\Z")
 
@@ -20,8 +28,9 @@ class AssignorError(ValueError):
 
 
 def available() -> dict[str, str]:
-    """What installed packages offer: the name of each assignor, and where it is, as `module:Class`."""
-    return {entry.name: entry.value for entry in sorted(entry_points(group=GROUP))}
+    """Every assignor that is built in or that an installed package offers, and its `module:Class`."""
+    offered = {entry.name: entry.value for entry in entry_points(group=GROUP)}
+    return dict(sorted((offered | BUILT_IN).items()))
 
 
 def load_assignor(spec: str) -> Assignor:
@@ -45,15 +54,19 @@ def load_assignor(spec: str) -> Assignor:
 
 def _offered(name: str) -> str:
     """Where the assignor of this name is; the same place offered twice, by an old install, is no conflict."""
-    places = sorted({entry.value for entry in entry_points(group=GROUP, name=name)})
+    places = sorted({entry.value for entry in entry_points(group=GROUP, name=name)} | _built_in(name))
     if not places:
         raise AssignorError(
-            f"there is no assignor {name!r}: installed are {', '.join(available()) or 'none'};"
+            f"there is no assignor {name!r}: installed are {', '.join(available())};"
             " anything else is named as module:Class"
         )
     if len(places) > 1:
         raise AssignorError(f"assignor {name!r} is ambiguous: name one of {', '.join(places)}")
     return places[0]
+
+
+def _built_in(name: str) -> set[str]:
+    return {BUILT_IN[name]} if name in BUILT_IN else set()
 
 
 def _imported(place: str, spec: str) -> object:

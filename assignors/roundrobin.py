@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import cycle
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from assignors.base import Assignment, Assignor, Member, Task
 from assignors.eligibility import Eligibility
+from assignors.order import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 class RoundRobinAssignor(Assignor):
-    """Tasks by name to members by id, one each in turn.
+    """Tasks by name to members in order, one each in turn.
 
     Tasks that the same members are eligible for are dealt in a round of their own. So what differs by at
     most one is how many tasks of one round two members get, and without pins and labels how many in all.
@@ -29,7 +29,7 @@ class RoundRobinAssignor(Assignor):
         current: Mapping[str, Sequence[str]],  # noqa: ARG002 - what keeps it simple, and makes it move much
     ) -> Assignment:
         """Deal; `current` plays no part."""
-        ordered = sorted(members, key=attrgetter("member_id"))
+        ordered = in_order(members)
         assignment: Assignment = {member.member_id: [] for member in ordered}
         for eligible, group in Eligibility(ordered).groups(tasks):
             for turn, task in zip(cycle(eligible), group, strict=False):

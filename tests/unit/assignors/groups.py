@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assignors.base import Assignment, Member, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 UUIDS = tuple(f"{digit * 8}-1111-4111-8111-111111111111" for digit in "123456789abcdef0")
 LABELS = ("a", "b", "c")
@@ -50,9 +50,23 @@ class Group:
 
     def least_cost(self) -> tuple[int, int]:
         """The least cost of all assignments there are."""
+        return min(self._costs())
+
+    def fewest_moves(self, evenness: int) -> int:
+        """The fewest moves of all assignments that are at least as even."""
+        return min(moves for squares, moves in self._costs() if squares <= evenness)
+
+    def running(self, assignment: Assignment) -> Group:
+        """The group, once `assignment` has been carried out."""
+        owned = {member_id: frozenset(names) for member_id, names in assignment.items()}
+        members = [replace(member, owned=owned[member.member_id]) for member in self.members]
+        return Group(members, self.tasks, assignment)
+
+    def _costs(self) -> Iterator[tuple[int, int]]:
+        """The costs of all assignments there are."""
         runnable = [task for task in self.tasks if self.may_run(task)]
         choices = product(*(sorted(self.may_run(task)) for task in runnable))
-        return min(self.cost(_by_member(runnable, choice)) for choice in choices)
+        return (self.cost(_by_member(runnable, choice)) for choice in choices)
 
 
 def _by_member(tasks: Sequence[Task], choice: Sequence[str]) -> Assignment:
@@ -63,8 +77,13 @@ def _by_member(tasks: Sequence[Task], choice: Sequence[str]) -> Assignment:
 
 
 @st.composite
-def groups(draw: st.DrawFn, *, max_members: int, max_tasks: int, choosy: bool) -> Group:
-    """Groups in any order, some members gone and some tasks new; `choosy` adds pins and labels."""
+def groups(
+    draw: st.DrawFn, *, max_members: int, max_tasks: int, choosy: bool, unequal: bool = False
+) -> Group:
+    """Groups in any order, some members gone and some tasks new.
+
+    `choosy` adds pins and labels, `unequal` weights, loads and capacities, and that members own some tasks.
+    """
     labels = st.dictionaries(st.sampled_from(LABELS), st.just("yes")) if choosy else st.just({})
     pins = st.sampled_from([None, None, None, "w0", "w1", "other"]) if choosy else st.none()
     instances = st.sampled_from([None, None, "w1"])
@@ -75,8 +94,10 @@ def groups(draw: st.DrawFn, *, max_members: int, max_tasks: int, choosy: bool) -
         each: [name for name, home in zip(names, homes, strict=True) if home == each]
         for each in [*ids, "gone"]
     }
-    return Group(
-        members=draw(st.permutations([Member(each, draw(instances), labels=draw(labels)) for each in ids])),
-        tasks=draw(st.permutations([Task(name, worker=draw(pins), labels=draw(labels)) for name in names])),
-        current=current,
-    )
+    capacities = st.sampled_from([0.5, 1.0, 1.0, 2.0, 3.7]) if unequal else st.just(1.0)
+    weights = st.sampled_from([0.5, 1.0, 1.0, 2.0, 7.3]) if unequal else st.just(1.0)
+    loads = st.sampled_from([None, None, 0.0, 0.01, 0.3, 0.31, 1.5]) if unequal else st.none()
+    owned = {each: frozenset(some[::2] if unequal else ()) for each, some in current.items()}
+    members = [Member(each, draw(instances), draw(capacities), draw(labels), owned[each]) for each in ids]
+    tasks = [Task(name, draw(weights), draw(pins), draw(labels), draw(loads)) for name in names]
+    return Group(draw(st.permutations(members)), draw(st.permutations(tasks)), current)
