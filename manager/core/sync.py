@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import assignments, checks, history, lost, ownership, rebalance, sessions, table, waiting
+from manager.core import (
+    assignments,
+    checks,
+    history,
+    lost,
+    ownership,
+    rebalance,
+    sessions,
+    table,
+    tasks,
+    waiting,
+)
 from manager.core.replies import sync_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL
@@ -75,7 +86,8 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
         if member.row.assignment != assignment:
             turn.put(msgspec.structs.replace(member.row, assignment=assignment))
     table.move(turn, table.STABILISE)
-    turn.put(msgspec.structs.replace(group.header, state=GroupState.STABLE))
+    resumed = GroupState.PREPARING_REBALANCE if tasks.is_gathering(group) else GroupState.STABLE
+    turn.put(msgspec.structs.replace(group.header, state=resumed))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
     history.close_round(turn)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RestartTask,
         SetTarget,
     )
+    from manager.core.group import Group
     from manager.core.parked import Parked
     from manager.core.turn import Turn
 
@@ -201,6 +202,11 @@ def gather(turn: Turn) -> None:
         herd.gathering_since = turn.now
     at_most = herd.gathering_since + GATHER_AT_MOST_MS
     group.timers.set(GATHERING, min(turn.now + GATHER_QUIET_MS, at_most))
+
+
+def is_gathering(group: Group) -> bool:
+    """Whether the set of tasks has changed since the leader was told of it."""
+    return GATHERING in group.timers
 
 
 def gathered(turn: Turn, _: str = "") -> None:

@@ -76,7 +76,9 @@ class Cluster:
         """The owner gives the group to another in order: it lets go first, and stores what it decided."""
         owner = self._owners[group]
         others = [m for m in self.managers if m is not owner and m.is_up and not m.is_paused]
-        if owner is not None and others and self._is_held(group) and not owner.is_paused:
+        if owner is None or not others or group in self._handing:
+            return
+        if self._is_held(group) and not owner.is_paused:
             owner.let_go(group)
             self._handing[group] = self.world.chance.choice(others)
             self.settled(owner)

@@ -135,8 +135,12 @@ class SimWorker(Participant):
 
     def _answered(self, effect: Send, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure) or answer.code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self.heard_at = max(self.heard_at, sent)
+            self._accepted(sent)
         self.post(Answered(effect, answer))
+
+    def _accepted(self, sent: int) -> None:
+        """Every accepted request renews the lease, counted from when it was sent."""
+        self.heard_at = max(self.heard_at, sent)
 
     # What its queries do, and the lease that stops them.
 
@@ -178,12 +182,13 @@ class SimWorker(Participant):
                 tasks=tuple(sorted(tasks)),
                 wait_ms=500,
             )
-            self.ask(request, partial(self._claimed, self.identity, tasks))
+            self.ask(request, partial(self._claimed, self.identity, tasks, self.world.now))
 
-    def _claimed(self, identity: Identity, tasks: frozenset[str], answer: Any) -> None:
+    def _claimed(self, identity: Identity, tasks: frozenset[str], sent: int, answer: Any) -> None:
         if identity != self.identity:
             return
         if isinstance(answer, ClaimResponse):
+            self._accepted(sent)
             for grant in answer.granted:
                 if grant.task in self.assigned:
                     self.stuck.pop(grant.task, None)
@@ -230,12 +235,13 @@ class SimWorker(Participant):
             request = ReportRequest(
                 member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
             )
-            self.ask(request, partial(self._reported, self.identity, running))
+            self.ask(request, partial(self._reported, self.identity, running, self.world.now))
 
-    def _reported(self, identity: Identity, tokens: dict[str, int], answer: Any) -> None:
+    def _reported(self, identity: Identity, tokens: dict[str, int], sent: int, answer: Any) -> None:
         if isinstance(answer, Failure):
             self.post(Refused(Asked.REPORT, identity, answer))
             return
+        self._accepted(sent)
         for task, error in answer.tasks.items():
             if error == ErrorCode.STALE_TOKEN:
                 self._drop(task, tokens[task])

@@ -360,3 +360,14 @@ def test_of_two_entries_for_one_member_the_last_one_counts() -> None:
     assert bench.group.herd.assigned == {"u": worker}
     bench.crash()
     assert bench.group.herd.assigned == {"u": worker}
+
+
+def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assignment() -> None:
+    """The assignment does not have it, so being Stable is not all there is to resume."""
+    bench = Bench()
+    bench.create("t")
+    [worker] = bench.worker_group(1)
+    bench.create("u")
+    bench.deal([worker], {"t": worker})
+    bench.crash()
+    assert bench.state == "PreparingRebalance"
