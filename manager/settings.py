@@ -21,7 +21,8 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=0, description="How long an empty group gathers its first members, in ms.")
     ] = 3000
     group_max_size: Annotated[
-        int | None, Meta(ge=1, description="Most members a group may have; no limit when absent.")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Most members a group may have; no limit when absent."),
     ] = None
     new_member_timeout_ms: Annotated[
         int, Meta(ge=1, description="How long a member that was never confirmed may stay parked, in ms.")
@@ -34,9 +35,7 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 4096
     lost_task_delay_ms: Annotated[
         int,
-        Meta(
-            ge=0, description="How long tasks of a lost worker wait for its return, in ms; 0: not at all."
-        ),
+        Meta(ge=0, description="How long tasks of a lost worker wait for its return, in ms; 0: not at all."),
     ] = 0
     group_retention_ms: Annotated[
         int, Meta(ge=1, description="How long an empty group without offsets or tasks is remembered, in ms.")
