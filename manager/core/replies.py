@@ -50,6 +50,13 @@ def _roster(group: Group) -> tuple[JoinedMember, ...]:
     )
 
 
+def _load(group: Group, task: str) -> float | None:
+    """How much work its worker says it is, None while nobody has measured it."""
+    progress = group.herd.progress.get(task)
+    load = progress.metrics.get("load") if progress is not None and progress.metrics else None
+    return float(load) if isinstance(load, int | float) and not isinstance(load, bool) else None
+
+
 def _offer(group: Group) -> tuple[OfferedTask, ...]:
     return tuple(
         OfferedTask(
@@ -57,7 +64,7 @@ def _offer(group: Group) -> tuple[OfferedTask, ...]:
             weight=row.weight,
             worker=row.worker,
             labels=row.labels,
-            load=None,
+            load=_load(group, row.task),
             returns_to=member_id or msgspec.UNSET,
         )
         for row, member_id in lost.offers(group)

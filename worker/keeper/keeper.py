@@ -86,6 +86,7 @@ class Keeper:
             chance=chance,
             stop_timeout_s=_stop_timeout_s(settings),
             changed=self._reports.changed,
+            capacity=settings.capacity,
         )
         self._roster = Roster(tools, spawn, self._on_ended, self._news)
         spawn(self._releases.run())

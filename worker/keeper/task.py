@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from protocol.messages.ownership import TaskReport
 from protocol.states import Target, TaskState
 from worker.executor import Ended, Progress, QuerySpec, StartError
+from worker.keeper.load import Load
 from worker.keeper.plan import is_outdated
 from worker.keeper.restarts import Failures
 from worker.waiting import News, first
@@ -53,6 +54,7 @@ class Tools:
     chance: Callable[[], float]
     stop_timeout_s: float
     changed: Callable[[], None]
+    capacity: float = 1.0
 
 
 class TaskLife:
@@ -70,6 +72,7 @@ class TaskLife:
         self._news = News()
         self._query: Query | None = None
         self._progress = Progress(None)
+        self._load: Load | None = None
         self._state = TaskState.STARTING
         self._cause: str | None = None
         self._log = log.bind(group=tools.group, task=grant.task)
@@ -116,9 +119,18 @@ class TaskLife:
             token=self.token,
             state=self._state,
             batch_id=self._progress.batch_id,
-            metrics=self._progress.metrics or None,
+            metrics=self._metrics() or None,
             cause=self._cause,
         )
+
+    def _metrics(self) -> dict[str, Any]:
+        """What the engine tells of the last batch, and how much work the task has turned out to be."""
+        metrics = self._progress.metrics
+        if self._load is None or "batch_ms" not in metrics:
+            return metrics
+        self._load.observe(self._progress.batch_id, metrics["batch_ms"], self._tools.clock.now())
+        load = self._load.measured()
+        return metrics if load is None else {**metrics, "load": load}
 
     # What it does.
 
@@ -153,10 +165,11 @@ class TaskLife:
             await self._on_failure(query, definition)
             return
         self._query = query
+        self._load = Load(self._tools.capacity, self._tools.clock.now())
         self._tell(TaskState.RUNNING)
         ended = await self._watch(query)
         self._progress = query.progress() or self._progress
-        self._query = None
+        self._query = self._load = None
         if ended is not None:
             await self._on_end(ended, definition)
 

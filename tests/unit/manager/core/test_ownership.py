@@ -371,3 +371,13 @@ def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assig
     bench.deal([worker], {"t": worker})
     bench.crash()
     assert bench.state == "PreparingRebalance"
+
+
+def test_the_leader_is_told_what_tasks_were_measured_to_be() -> None:
+    """By their owners, in the metrics of their reports; nonsense counts as not measured."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t", "u", "v")
+    bench.report(worker, "t", 1, metrics={"load": 0.25})
+    bench.report(worker, "u", 1, metrics={"load": "much"})
+    leader = bench.join(worker, kind="sparkherd")
+    assert {task.task: task.load for task in leader.answer.tasks} == {"t": 0.25, "u": None, "v": None}

@@ -51,6 +51,17 @@ async def test_progress_is_reported_once_a_second_and_only_if_there_is_any(bench
     ]
 
 
+async def test_what_a_task_has_turned_out_to_be_is_reported_with_its_progress(bench: Bench) -> None:
+    """Half of its worker's time here, once it was watched long enough."""
+    (query,) = await bench.run("t1")
+    for batch in range(40):
+        query.advance(batch, batch_ms=500)
+        await bench.clock.advance(1)
+    loads = [(report.metrics or {}).get("load") for report in bench.manager.reports("t1")]
+    assert loads[5] is None
+    assert loads[-1] == pytest.approx(0.5, abs=0.03)
+
+
 async def test_everything_is_reported_thrice_a_session(bench: Bench) -> None:
     """Without news too: it keeps the session while a join is parked, and a restarted manager informed."""
     await bench.run("t1", "t2")
