@@ -39,7 +39,7 @@ class Load:
         self._batch_id = batch_id
 
     def measured(self) -> float | None:
-        """The load to two places, so that it is no news every second; None while too little was seen of it."""
+        """The load to two places, lest it be news every second; None while too little was seen of it."""
         watched = self._looked_at - self._since
         if watched < WARM_UP_S:
             return None
