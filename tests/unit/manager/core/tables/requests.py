@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from manager.core import commands
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import (
@@ -52,6 +54,18 @@ def _unchanged(scene: Scene, member_id: str, instance_id: str | None = None) -> 
     return _join(member_id, instance_id, **told)
 
 
+def _expected(scene: Scene) -> str:
+    """An id that was handed out just now, where any is."""
+    ask = scene.bench.ask(_join())
+    return str(ask.answer.fields.get("member_id", NOBODY))
+
+
+def _after(scene: Scene, waits: Request, request: Request) -> Request:
+    """`request`, sent while another one waits, if that has to."""
+    scene.parked.append(scene.bench.ask(waits))
+    return request
+
+
 def _sync(scene: Scene, member_id: str, *, leads: bool = False, **fields: Any) -> SyncRequest:
     given = {scene.leader: ["t"], scene.follower: ["u"]} if leads else {}
     assignments = tuple(MemberAssignment(m, encode_opaque({"tasks": tasks})) for m, tasks in given.items())
@@ -88,6 +102,20 @@ JOINS: dict[str, Callable[[Scene], Request]] = {
     "F unchanged": lambda s: _unchanged(s, s.follower),
     "F changed": lambda s: _join(s.follower),
     "L unchanged": lambda s: _unchanged(s, s.leader),
+    "L changed": lambda s: _join(s.leader),
+    "F, other time-out": lambda s: msgspec.structs.replace(
+        _unchanged(s, s.follower), session_timeout_ms=2000
+    ),
+    "S unchanged": lambda s: _unchanged(s, s.static, "s"),
+    "S again, drained": lambda s: _after(
+        s, commands.DrainMember(member_id=s.static, draining=True), _unchanged(s, "", "s")
+    ),
+    "S's instance under F's id": lambda s: _join(s.follower, "s"),
+    "F under an unknown instance": lambda s: _join(s.follower, "nobody"),
+    "expected id": lambda s: _join(_expected(s)),
+    "expected id, no common protocol": lambda s: _join(
+        _expected(s), protocols=(Protocol("own", encode_opaque(None)),)
+    ),
     "made-up id": lambda _: _join(NOBODY),
     "other type": lambda _: _join(protocol_type="consumer"),
     "no common protocol": lambda _: _join(protocols=(Protocol("own", encode_opaque(None)),)),
@@ -98,6 +126,11 @@ JOINS: dict[str, Callable[[Scene], Request]] = {
 SYNCS: dict[str, Callable[[Scene], Request]] = {
     "L with the assignment": lambda s: _sync(s, s.leader, leads=True),
     "F": lambda s: _sync(s, s.follower),
+    "F again, parked": lambda s: _after(s, _sync(s, s.follower), _sync(s, s.follower)),
+    "L with the assignment, F parked": lambda s: _after(
+        s, _sync(s, s.follower), _sync(s, s.leader, leads=True)
+    ),
+    "L with no assignment": lambda s: _sync(s, s.leader),
     "F with an assignment": lambda s: _sync(
         s, s.follower, assignments=(MemberAssignment(s.follower, encode_opaque({"tasks": ["no"]})),)
     ),
@@ -114,6 +147,10 @@ SYNCS: dict[str, Callable[[Scene], Request]] = {
 HEARTBEATS: dict[str, Callable[[Scene], Request]] = {
     "F": lambda s: _beat(s, s.follower),
     "F, held": lambda s: _beat(s, s.follower, wait_ms=1000),
+    "F again, held": lambda s: _after(
+        s, _beat(s, s.follower, wait_ms=1000), _beat(s, s.follower, wait_ms=1000)
+    ),
+    "S, held": lambda s: _beat(s, s.static, instance_id="s", wait_ms=1000),
     "F, held, revision behind": lambda s: _beat(s, s.follower, wait_ms=1000, tasks_revision=0),
     "F, wrong generation": lambda s: _beat(s, s.follower, generation_id=s.generation + 1),
     "S, old id": lambda s: _beat(s, "old", instance_id="s"),
@@ -124,6 +161,10 @@ HEARTBEATS: dict[str, Callable[[Scene], Request]] = {
 LEAVES: dict[str, Callable[[Scene], Request]] = {
     "F leaves": lambda s: LeaveRequest(members=(Leaver(s.follower),)),
     "L leaves": lambda s: LeaveRequest(members=(Leaver(s.leader),)),
+    "F leaves, heartbeat held": lambda s: _after(
+        s, _beat(s, s.follower, wait_ms=1000), LeaveRequest(members=(Leaver(s.follower),))
+    ),
+    "expected id leaves": lambda s: LeaveRequest(members=(Leaver(_expected(s)),)),
     "S leaves by instance": lambda _: LeaveRequest(members=(Leaver("", "s"),)),
     "S leaves, old id": lambda _: LeaveRequest(members=(Leaver("old", "s"),)),
     "nobody leaves": lambda _: LeaveRequest(members=(Leaver(NOBODY),)),
@@ -138,6 +179,7 @@ OFFSETS: dict[str, Callable[[Scene], Request]] = {
     "F commits": lambda s: _commit(s.follower, s.generation),
     "F commits, wrong generation": lambda s: _commit(s.follower, s.generation + 1),
     "F commits, no generation": lambda s: _commit(s.follower, -1),
+    "S commits, old id": lambda s: msgspec.structs.replace(_commit("old", s.generation), instance_id="s"),
     "nobody commits, generation": lambda s: _commit(NOBODY, s.generation),
     "anybody commits": lambda _: _commit("", -1),
     "fetch": lambda _: FetchOffsetsRequest(keys=None),
@@ -150,11 +192,14 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "F claims, wrong generation": lambda s: _claim(s, s.follower, "u", generation_id=s.generation + 1),
     "F claims the unknown": lambda s: _claim(s, s.follower, "no"),
     "nobody claims": lambda s: _claim(s, NOBODY, "u"),
+    "S claims, old id": lambda s: _claim(s, "old", "u", instance_id="s"),
     "F releases": lambda s: ReleaseRequest(member_id=s.follower, tasks={"u": 1}),
     "F releases, old token": lambda s: ReleaseRequest(member_id=s.follower, tasks={"u": 0}),
+    "S releases, old id": lambda _: ReleaseRequest(member_id="old", instance_id="s", tasks={"u": 1}),
     "nobody releases": lambda _: ReleaseRequest(member_id=NOBODY, tasks={"u": 1}),
     "F reports": lambda s: _report(s.follower, 1),
     "F reports, old token": lambda s: _report(s.follower, 0),
+    "S reports, old id": lambda _: msgspec.structs.replace(_report("old", 1), instance_id="s"),
     "nobody reports": lambda _: _report(NOBODY, 1),
     "create v": lambda _: commands.CreateTask(task="v", definition=definition(), target=Target.RUNNING),
     "create u": lambda _: commands.CreateTask(task="u", definition=definition(), target=Target.RUNNING),
