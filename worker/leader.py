@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import structlog
 
 from assignors.base import Member, Task
-from assignors.checked import make_valid, validate, why_unassigned
+from assignors.checked import make_valid, why_unassigned
 from assignors.registry import AssignorError, load_assignor
 from protocol.errors import StartupError
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import MemberAssignment
 from protocol.worker_metadata import TaskAssignment, WorkerMetadata
+from worker.clock import SystemClock
+from worker.decisions import Decisions, UnusableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assignors.base import Assignment, Assignor
     from protocol.messages.membership import JoinedMember, JoinResponse
+    from worker.clock import Clock
 
 log = structlog.get_logger(__name__)
 
@@ -51,13 +53,20 @@ def load_assignors(specs: Iterable[str]) -> tuple[Assignor, ...]:
 
 
 class Leader:
-    """Assigns when its worker leads the group; remembers the last assignment that could be used."""
+    """Assigns when its worker leads the group; remembers the last assignment that could be used.
 
-    def __init__(self, assignors: Sequence[Assignor], *, session_timeout_ms: int) -> None:
-        self._assignors = {assignor.name: assignor for assignor in assignors}
-        self._limit_s = min(LIMIT_S, session_timeout_ms / 2000)
+    Args:
+        assignors: those the worker may be asked to decide by.
+        session_timeout_ms: the worker's, in milliseconds.
+        clock: what an assignor's time is measured by.
+    """
+
+    def __init__(
+        self, assignors: Sequence[Assignor], *, session_timeout_ms: int, clock: Clock | None = None
+    ) -> None:
+        limit_s = min(LIMIT_S, session_timeout_ms / 2000)
+        self._decisions = Decisions(assignors, clock or SystemClock(), limit_s)
         self._last_good: Assignment = {}
-        self._stuck: set[str] = set()
 
     async def assign(self, joined: JoinResponse, faults: str | None = None) -> tuple[MemberAssignment, ...]:
         """An assignment for every member, by the assignor the group has voted for.
@@ -68,71 +77,28 @@ class Leader:
                 asked again then.
         """
         members, tasks = _members(joined), _tasks(joined)
-        name = joined.protocol_name or ""
-        trouble = faults or (await self._try(name, members, tasks) if members else None)
-        if trouble is not None:
-            log.error("assignor failed, the last good assignment stands in", assignor=name, why=trouble)
-            self._last_good = make_valid(self._last_good, members, tasks)
-        if not members:
-            self._last_good = {}
+        self._last_good = await self._decide(joined.protocol_name or "", members, tasks, faults)
         left_out = {joined.member_id: _why_left_out(self._last_good, members, tasks)}
         return tuple(
             _encode(member.member_id, self._last_good, left_out.get(member.member_id))
             for member in joined.members
         )
 
-    async def _try(self, name: str, members: Sequence[Member], tasks: Sequence[Task]) -> str | None:
-        """Let the assignor decide; what was wrong with that, or None if it is the last good one now."""
-        if name in self._stuck:
-            return "it has not come back from an earlier rebalance"
-        try:
-            result = await self._call(name, members, tasks)
-            if faults := validate(result, members, tasks):
-                return "; ".join(fault.message for fault in faults)
-            self._last_good = {member_id: list(names) for member_id, names in result.items()}
-        except TimeoutError:
-            return f"it took longer than {self._limit_s:g} s"
-        except Exception as error:
-            log.exception("assignor raised", assignor=name)
-            return f"{type(error).__name__}: {error}"
-        return None
-
-    async def _call(self, name: str, members: Sequence[Member], tasks: Sequence[Task]) -> Any:
-        """The result, from a thread of its own: it may loop for ever, and no thread can be ended."""
-        assignor = self._assignors[name]
-        current = {member_id: tuple(names) for member_id, names in self._last_good.items()}
-        self._stuck.add(name)
-        running = in_thread(lambda: assignor.assign(members, tasks, current))
-        running.add_done_callback(lambda _: self._stuck.discard(name))
-        async with asyncio.timeout(self._limit_s):
-            return await asyncio.shield(running)
-
-
-def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
-    """The result of `work`, done in a thread that does not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: Exception | None) -> None:
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-            future.exception()  # seen, even if whoever waited has given up
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = work()
-        except Exception as error:  # noqa: BLE001 - it is passed on
-            failure = error
-        except BaseException as error:  # noqa: BLE001 - nor may `exit()` leave whoever waits without an answer
-            failure = RuntimeError(f"it raised {type(error).__name__}")
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, failure)
-
-    threading.Thread(target=run, name="assignor", daemon=True).start()
-    return future
+    async def _decide(
+        self, name: str, members: Sequence[Member], tasks: Sequence[Task], faults: str | None
+    ) -> Assignment:
+        """What the assignor decides; failing that, the last good assignment made valid."""
+        if not members:
+            return {}
+        trouble = faults
+        if trouble is None:
+            current = {member_id: tuple(names) for member_id, names in self._last_good.items()}
+            try:
+                return await self._decisions.decide(name, members, tasks, current)
+            except UnusableError as error:
+                trouble = str(error)
+        log.error("assignor failed, the last good assignment stands in", assignor=name, why=trouble)
+        return make_valid(self._last_good, members, tasks)
 
 
 def _members(joined: JoinResponse) -> tuple[Member, ...]:
@@ -173,7 +139,7 @@ def _member(member: JoinedMember, metadata: WorkerMetadata, owned: Iterable[str]
         member_id=member.member_id,
         instance_id=member.instance_id,
         capacity=metadata.capacity,
-        labels=metadata.labels,
+        labels=MappingProxyType(metadata.labels),
         owned=frozenset(owned),
     )
 
@@ -189,7 +155,10 @@ def _metadata(member: JoinedMember) -> WorkerMetadata:
 
 def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
     offered = () if joined.tasks is msgspec.UNSET else joined.tasks
-    return tuple(Task(task.task, task.weight, task.worker, task.labels, task.load) for task in offered)
+    return tuple(
+        Task(task.task, task.weight, task.worker, MappingProxyType(task.labels), task.load)
+        for task in offered
+    )
 
 
 def _encode(
