@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CALM_MS = 30_000
 """Bounded time: everything there is to wait for, one after another, is over by then (invariant 5)."""
 LOOK_EVERY_MS = 1000
-MAX_WAIT_MS = 8000
+MAX_WAIT_MS = 5500
 """Longer than any request may be parked."""
 QUIET_MS = 5000
 """Longer than any session: whoever would be lost without a reason is lost by then."""
