@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from assignors import registry
 from assignors.base import Member, Task
 from assignors.registry import AssignorError, available, load_assignor
 
@@ -65,6 +66,13 @@ def test_what_is_installed_can_be_listed(herder: str) -> None:
     offered = available()
     assert offered["first"] == f"{herder}:FirstTakesAll"
     assert offered["sticky"] == "assignors.sticky:StickyAssignor"
+
+
+def test_built_in_assignors_need_no_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a checkout has on record of itself may be older than its code, or missing."""
+    monkeypatch.setattr(registry, "entry_points", lambda **_: ())
+    assert list(available()) == ["range", "roundrobin", "sticky", "weighted"]
+    assert [load_assignor(name).name for name in available()] == list(available())
 
 
 def test_a_name_that_two_packages_use_must_be_told_apart(herder: str, tmp_path: Path) -> None:
