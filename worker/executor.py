@@ -6,7 +6,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from protocol.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """How often a task was made to start anew, and the options of its source to begin with since then.
+
+    Each reset has a checkpoint of its own, so doing it twice is no different from doing it once.
+    """
+
+    number: int = 0
+    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +30,7 @@ class QuerySpec:
     task: str
     token: int
     definition: Definition
+    reset: Reset = field(default_factory=Reset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,25 +4,52 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+    from worker.sinks.fence import FenceRow
+    from worker.sinks.parts import Part, Take
 
 Rows = list[tuple[Any, ...]]
-"""Some rows of a batch, their values in the order of the query's columns."""
+"""Some rows of a batch, values in the order of the query's columns, as `worker.sinks.types` has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who writes: a task, and the fencing token its query runs under."""
+    """Who writes: a task, and the fencing token its query runs under.
+
+    `resets` counts how often the task was made to start anew (docs/exactly-once.md); each begins a new
+    checkpoint.
+    """
 
     group: str
     task: str
     token: int
+    resets: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Stands for the group and the task where their names do not fit."""
+        return sha256(f"{self.group}/{self.task}".encode()).hexdigest()[:12]
 
     def __str__(self) -> str:
         return f"task {self.task} of group {self.group}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Which batch it is: its number, within which checkpoint, and what Spark had planned for it.
+
+    `checkpoint` is Spark's query id, the same after every restart; `plan` a digest of the batch's entry in
+    the checkpoint's offset log, None where that log cannot be read.
+    """
+
+    checkpoint: str
+    batch_id: int
+    plan: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +73,32 @@ class Written:
 
 
 class Batch(Protocol):
-    """One micro-batch on its way into a sink."""
+    """One micro-batch on its way into a sink; of the last three methods, one is to be called, once.
 
-    batch_id: int
-    checkpoint: str
-    """The id of the checkpoint the batch belongs to: Spark's query id, the same after every restart."""
-    frame: Any
-    """The batch as Spark's DataFrame, for sinks whose rows do not pass through the driver."""
+    Each computes the batch, and raises when the query is being cut short.
+    """
 
-    def chunks(self, size: int) -> Iterator[Rows]:
-        """The rows, at most `size` at a time, computed as they are taken; to be taken once.
+    mark: Mark
 
-        Even rows that nobody wants must be taken to the end: a query with state commits it only then.
-        Raises when the query is being cut short.
+    @property
+    def partitions(self) -> int:
+        """In how many parts the batch is computed."""
+        ...
+
+    def scatter(self, take: Take) -> list[Part]:
+        """Hand every partition to `take` where it is computed.
+
+        Returns:
+            What `take` made of each partition, in order; of several attempts at one, the one that counts.
         """
+        ...
+
+    def save(self, file_format: str, folder: str) -> int:
+        """Write the batch as files into the new `folder`; returns the number of rows."""
+        ...
+
+    def discard(self) -> None:
+        """Compute the rows though nobody wants them: a query with state commits it only then."""
         ...
 
 
@@ -70,8 +109,10 @@ class Sink(ABC):
     """
 
     @abstractmethod
-    def claim(self) -> None:
-        """Raise the fence to the owner's token. To be called before the query reads anything.
+    def claim(self) -> FenceRow:
+        """Raise the fence to the owner's token; returns how far the task has come in this sink.
+
+        To be called before the query reads anything.
 
         Raises:
             FencedError: a newer owner was here before.

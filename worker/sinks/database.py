@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -11,28 +13,38 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sqlalchemy import URL, Connection, Engine
 
+    from worker.sinks.base import Owner
+
 LOCK_TIMEOUT_S = 60
 """How long a writer waits for the others: they queue, and none of them holds the lock for long."""
-IDLE_TRANSACTION_TIMEOUT_MS = 30_000
-"""When PostgreSQL ends the transaction of a worker that froze inside it, so that the next owner can go on."""
+IDLE_TRANSACTION_TIMEOUT_MS = 10_000
+"""When PostgreSQL ends the transaction of a worker that froze inside it; a new owner ends it at once."""
+
+END_SESSION_TIMEOUT_MS = 2000
 
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 _ADVISORY_LOCK = 0x73706172
+_SESSIONS = sa.text(
+    "SELECT pid, application_name FROM pg_stat_activity"
+    " WHERE datname = current_database() AND starts_with(application_name, :prefix)"
+)
 
 
-def connect(url: str) -> Engine:
+def connect(url: str, owner: Owner) -> Engine:
     """An engine for `url`; asynchronous drivers are replaced by the synchronous one of the same database.
+
+    PostgreSQL is told for whom its sessions work, so that a newer owner can find and end them.
 
     Raises:
         SinkError: the URL is of no kind that this sink can write to.
     """
     parsed = _parse(url)
     try:
-        engine = sa.create_engine(parsed, hide_parameters=True, pool_size=1, **_settings(parsed))
+        engine = sa.create_engine(parsed, hide_parameters=True, pool_size=1, **_settings(parsed, owner))
     except ModuleNotFoundError as error:
         raise SinkError(
             f"the driver {error.name} of sink.options.url is not installed on this worker: "
@@ -50,19 +62,36 @@ def place(engine: Engine) -> str:
 
 
 @contextmanager
-def transaction(engine: Engine) -> Iterator[Connection]:
+def transaction(engine: Engine, attached: Mapping[str, Path] = MappingProxyType({})) -> Iterator[Connection]:
     """One transaction, committed at the end or rolled back as a whole.
+
+    Args:
+        engine: the database.
+        attached: files of SQLite to be seen in the transaction, by the name of the schema each becomes.
 
     Raises:
         SinkError: the database refused; its own words, without statements or values.
     """
     try:
-        with engine.begin() as connection:
+        with engine.connect() as connection, _attaching(connection, attached), connection.begin():
             yield connection
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
         reason = error.orig if isinstance(error, DBAPIError) else error
         first_line = str(reason).strip().partition("\n")[0]
         raise SinkError(f"the database {place(engine)} refused: {first_line}") from error
+
+
+@contextmanager
+def _attaching(connection: Connection, files: Mapping[str, Path]) -> Iterator[None]:
+    """SQLite does so outside of transactions only; hence past SQLAlchemy, which would begin one."""
+    raw: Any = connection.connection.driver_connection
+    for schema, path in files.items():
+        raw.execute(f"ATTACH ? AS {schema}", (str(path),))
+    try:
+        yield
+    finally:
+        for schema in files:
+            raw.execute(f"DETACH {schema}")
 
 
 def lock_tables(connection: Connection) -> None:
@@ -72,6 +101,30 @@ def lock_tables(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+
+
+def end_older_sessions(engine: Engine, owner: Owner) -> None:
+    """End what former owners of the task left open in PostgreSQL: a frozen one would hold its locks for ever.
+
+    The server cannot tell on its own: a client that froze while it was sending looks like a busy one.
+    Sessions of another database user stay; those are left to the server's time-outs.
+    """
+    if engine.dialect.name != "postgresql":
+        return
+    prefix = _session_name(owner).rpartition(" ")[0] + " "
+    with transaction(engine) as connection:
+        for pid, name in connection.execute(_SESSIONS, {"prefix": prefix}).all():
+            if int(name.removeprefix(prefix)) < owner.token:
+                _terminate(connection, pid)
+
+
+def _terminate(connection: Connection, pid: int) -> None:
+    with suppress(DBAPIError), connection.begin_nested():
+        connection.execute(sa.select(sa.func.pg_terminate_backend(pid, END_SESSION_TIMEOUT_MS)))
+
+
+def _session_name(owner: Owner) -> str:
+    return f"sparkherd {owner.digest} {owner.token}"
 
 
 def _parse(url: str) -> URL:
@@ -84,15 +137,20 @@ def _parse(url: str) -> URL:
         raise SinkError(f"sink.options.url must be of {' or '.join(_DRIVERS)}, not {backend}")
     if backend == "sqlite" and parsed.database in {None, "", ":memory:"}:
         raise SinkError("sink.options.url must name a file: rows in memory would be lost with the worker")
+    if backend == "sqlite":
+        parsed = parsed.set(
+            database=str(Path(str(parsed.database)).absolute())
+        )  # executors have other folders
     return parsed.set(drivername=_DRIVERS[backend])
 
 
-def _settings(url: URL) -> dict[str, Any]:
+def _settings(url: URL, owner: Owner) -> dict[str, Any]:
     """Positional parameters on both, so that rows go to the driver as they are."""
     if url.get_backend_name() == "sqlite":
         return {"connect_args": {"timeout": LOCK_TIMEOUT_S}}
     session = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_TIMEOUT_MS}"
-    return {"paramstyle": "format", "connect_args": {"options": session}, "pool_pre_ping": True}
+    arguments = {"options": session, "application_name": _session_name(owner)}
+    return {"paramstyle": "format", "connect_args": arguments, "pool_pre_ping": True}
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

@@ -3,28 +3,30 @@
 As with Kafka's transactional producers: the task is the producer id, its token the epoch, and the id of
 Spark's batch the sequence number. The checkpoint is part of it because batch ids mean something only
 within one: a query that starts anew from an empty checkpoint counts from 0 again, and without this check its
-first batches would be taken for duplicates and dropped.
+first batches would be taken for duplicates and dropped. So is the batch's plan: Spark repeats a batch after a
+crash, the last one only and as it was planned; from an older copy of the checkpoint, though, it plans other
+batches under the same numbers, and dropping those would lose their rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 
 if TYPE_CHECKING:
-    from worker.sinks.base import Owner
+    from worker.sinks.base import Mark, Owner
 
 
 @dataclass(frozen=True, slots=True)
 class FenceRow:
-    """What a sink remembers of a task; `checkpoint` and `batch_id` are None before its first batch."""
+    """What a sink remembers of a task; `last` is the last batch written, None before the first."""
 
     token: int
-    checkpoint: str | None = None
-    batch_id: int | None = None
+    resets: int = 0
+    last: Mark | None = None
     rows: int = 0
 
 
@@ -36,47 +38,86 @@ class Verdict(Enum):
     FENCED = "fenced"
     UNCLAIMED = "unclaimed"
     FOREIGN = "foreign"
+    ROLLED_BACK = "rolled back"
     GAP = "gap"
 
 
-def judge(stored: FenceRow | None, token: int, checkpoint: str, batch_id: int) -> Verdict:
-    """What the fence row `stored` says to batch `batch_id` of `checkpoint` under `token`."""
-    if stored is None:
+def raised(stored: FenceRow, owner: Owner) -> FenceRow:
+    """The fence row once `owner` has claimed the task; a reset makes it forget the batches before.
+
+    Raises:
+        FencedError: a newer owner was there before.
+    """
+    if owner.token < stored.token or owner.resets < stored.resets:
+        raise fenced(owner, stored)
+    if owner.resets > stored.resets:
+        return FenceRow(owner.token, owner.resets, None, stored.rows)
+    return replace(stored, token=owner.token)
+
+
+def judge(stored: FenceRow | None, owner: Owner, mark: Mark) -> Verdict:
+    """What the fence row `stored` says to the batch `mark` of `owner`."""
+    if stored is None or owner.resets > stored.resets:
         return Verdict.UNCLAIMED
-    if token < stored.token:
+    if owner.token < stored.token or owner.resets < stored.resets:
         return Verdict.FENCED
-    if stored.batch_id is None:
-        return Verdict.WRITE if batch_id == 0 else Verdict.GAP
-    if checkpoint != stored.checkpoint:
+    last = stored.last
+    if last is None:
+        return Verdict.WRITE if mark.batch_id == 0 else Verdict.GAP
+    if mark.checkpoint != last.checkpoint:
         return Verdict.FOREIGN
-    if batch_id <= stored.batch_id:
-        return Verdict.DUPLICATE
-    return Verdict.WRITE if batch_id == stored.batch_id + 1 else Verdict.GAP
+    if mark.batch_id > last.batch_id:
+        return Verdict.WRITE if mark.batch_id == last.batch_id + 1 else Verdict.GAP
+    is_last = mark.batch_id == last.batch_id and (None in {mark.plan, last.plan} or mark.plan == last.plan)
+    return Verdict.DUPLICATE if is_last else Verdict.ROLLED_BACK
 
 
-def fenced(owner: Owner, stored: int) -> FencedError:
-    """The refusal of an owner whose token is older than the `stored` one."""
-    return FencedError(f"{owner} is fenced: its token {owner.token} is older than {stored}, a newer owner's")
+def fenced(owner: Owner, stored: FenceRow) -> FencedError:
+    """The refusal of an owner that is older than the one `stored` knows."""
+    if owner.token >= stored.token:
+        return FencedError(f"{owner} is fenced: it has been reset since it was given to this worker")
+    return FencedError(
+        f"{owner} is fenced: its token {owner.token} is older than {stored.token}, a newer owner's"
+    )
 
 
-def refusal(
-    verdict: Verdict, owner: Owner, stored: FenceRow | None, checkpoint: str, batch_id: int
-) -> SinkError:
+def refusal(verdict: Verdict, owner: Owner, stored: FenceRow | None, mark: Mark) -> SinkError:
     """The error for a `verdict` that refuses a batch: what is wrong, and what a person can do about it."""
-    if stored is None:
+    if stored is None or verdict is Verdict.UNCLAIMED:
         return SinkError(
             f"the fence row of {owner} is gone from the sink: restart the task to claim it again"
         )
     if verdict is Verdict.FENCED:
-        return fenced(owner, stored.token)
-    remedy = "or delete its fence row to have the rows written again from the start of this checkpoint"
+        return fenced(owner, stored)
+    if stored.last is None or verdict is Verdict.GAP:
+        return gap(owner, mark.batch_id, None if stored.last is None else stored.last.batch_id)
     if verdict is Verdict.FOREIGN:
-        return OutOfOrderError(
-            f"{owner} runs on checkpoint {checkpoint}, but the sink holds its rows up to batch"
-            f" {stored.batch_id} of checkpoint {stored.checkpoint}: bring that checkpoint back, {remedy}"
-        )
-    last = "none" if stored.batch_id is None else stored.batch_id
+        return foreign(owner, mark.checkpoint, stored.last)
+    return rolled_back(owner, mark.batch_id, stored.last)
+
+
+def gap(owner: Owner, batch_id: int, last: int | None) -> OutOfOrderError:
+    """The checkpoint is ahead of the sink."""
+    written = "none" if last is None else last
     return OutOfOrderError(
-        f"{owner} is at batch {batch_id}, but the last batch in the sink is {last}: the batches between them"
-        " are missing; point the sink to where they are, or start the task from a fresh checkpoint"
+        f"{owner} is at batch {batch_id}, but the last batch in the sink is {written}:"
+        " the batches between them are missing; point the sink to where they are, or reset the task"
+    )
+
+
+def foreign(owner: Owner, checkpoint: str | None, last: Mark) -> OutOfOrderError:
+    """The checkpoint is not the one that the sink's rows are from; None says that it is empty."""
+    runs_on = "an empty checkpoint" if checkpoint is None else f"checkpoint {checkpoint}"
+    return OutOfOrderError(
+        f"{owner} runs on {runs_on}, but the sink holds its rows up to batch {last.batch_id} of checkpoint"
+        f" {last.checkpoint}: bring that checkpoint back, or reset the task to have the rows written again"
+    )
+
+
+def rolled_back(owner: Owner, batch_id: int, last: Mark) -> OutOfOrderError:
+    """The checkpoint is an older copy: the batch is not what the sink holds under that number."""
+    return OutOfOrderError(
+        f"{owner} is at batch {batch_id} of an older copy of checkpoint {last.checkpoint}: the sink holds"
+        f" batches up to {last.batch_id} that were planned otherwise; bring the newest copy back, or reset"
+        " the task to have the rows written again"
     )

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING
 
-from worker.sinks.base import Owner, Rows, Sink, Written
-from worker.sinks.database import connect, transaction
-from worker.sinks.errors import SchemaError, SinkError
+from worker.sinks import staging_postgres, staging_sqlite
+from worker.sinks.base import Owner, Sink, Written
+from worker.sinks.database import connect, end_older_sessions, transaction
+from worker.sinks.encoding import Encoder
+from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict
 from worker.sinks.fence_table import admit, create_fence_table, move_fence, raise_fence
-from worker.sinks.table import converters, describe_table, ensure_table, insert_statement
+from worker.sinks.parts import Part, Take, chunked, raise_faults
+from worker.sinks.table import describe_table, ensure_table, insert_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine, Table
 
     from protocol.definition import SqlOptions
-    from worker.sinks.base import Batch, Field
+    from worker.sinks.base import Batch, Field, Mark, Rows
+    from worker.sinks.fence import FenceRow
+    from worker.sinks.staging import Staging
 
-CHUNK_ROWS = 10_000
-CHUNKS_AHEAD = 5
-"""What is computed before the transaction begins, so that most batches hold the lock only to write."""
+INLINE_ROWS = 20_000
+"""How many rows of a batch, all partitions together, may pass through the driver unstaged."""
 
 
 class SqlSink(Sink):
@@ -31,83 +35,95 @@ class SqlSink(Sink):
     def __init__(self, options: SqlOptions, owner: Owner) -> None:
         self._options = options
         self._owner = owner
-        self._engine = connect(options.url)
-        self._writer: _TableWriter | None = None
+        self._engine = connect(options.url, owner)
+        self._target: _Target | None = None
 
-    def claim(self) -> None:
-        """Raise the fence row to the owner's token, in a transaction of its own."""
+    def claim(self) -> FenceRow:
+        """Raise the fence row to the owner's token, and clear up after the owners before."""
+        end_older_sessions(self._engine, self._owner)
         with transaction(self._engine) as connection:
             create_fence_table(connection)
-            raise_fence(connection, self._owner)
+            row = raise_fence(connection, self._owner)
+        sweeper = staging_sqlite if self._engine.dialect.name == "sqlite" else staging_postgres
+        sweeper.sweep(self._engine, self._owner)
+        return row
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """Create the table, or check the one that is there."""
         table = describe_table(self._options.table, fields, self._options.key)
         with transaction(self._engine) as connection:
             ensure_table(connection, table)
-        keys = [index for index, column in enumerate(table.columns) if column.primary_key]
-        self._writer = _TableWriter(
-            insert_statement(table, self._engine.dialect),
-            converters(table, self._engine.dialect),
-            {index: table.columns[index].name for index in keys},
-        )
+        self._target = _Target(self._engine, table, fields)
 
     def write(self, batch: Batch) -> Written:
-        """Write the batch unless it is there; a duplicate's rows are computed all the same (see `Batch`)."""
-        if self._writer is None:
+        """Write the batch unless it is there.
+
+        The rows are computed, and many of them staged, before the transaction begins: it is short, because a
+        worker that freezes inside it keeps SQLite's lock.
+        """
+        if self._target is None:
             raise SinkError("the sink was not prepared")
-        chunks = batch.chunks(CHUNK_ROWS)
-        ahead = list(islice(chunks, CHUNKS_AHEAD))
         with transaction(self._engine) as connection:
-            verdict, stored = admit(connection, self._owner, batch)
-            if verdict is Verdict.WRITE:
-                rows = self._writer.write(connection, chain(ahead, chunks))
-                move_fence(connection, self._owner, batch, stored.rows + rows)
-                return Written(rows, stored.rows + rows)
-        for _ in chunks:
-            pass
-        return Written(0, stored.rows, duplicate=True)
+            verdict, stored = admit(connection, self._owner, batch.mark)
+        if verdict is Verdict.DUPLICATE:
+            batch.discard()
+            return Written(0, stored.rows, duplicate=True)
+        staging = self._target.staging(self._owner, batch.mark)
+        parts = batch.scatter(Take(staging.stage, INLINE_ROWS // max(batch.partitions, 1)))
+        raise_faults(parts)
+        written = self._put(self._target, staging, batch.mark, parts)
+        staging.dispose()
+        return written
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
 
+    def _put(self, target: _Target, staging: Staging, mark: Mark, parts: Sequence[Part]) -> Written:
+        """The transaction; the fence is asked once more, for a newer owner may have come meanwhile."""
+        rows = sum(part.count for part in parts)
+        with staging.transaction() as connection:
+            verdict, stored = admit(connection, self._owner, mark)
+            if verdict is Verdict.DUPLICATE:
+                return Written(0, stored.rows, duplicate=True)
+            target.write(connection, staging, parts)
+            move_fence(connection, self._owner, mark, stored.rows + rows)
+        return Written(rows, stored.rows + rows)
 
-class _TableWriter:
-    """Rows into a table, past SQLAlchemy's own handling of parameters: that costs three times the insert."""
 
-    def __init__(
-        self, statement: str, converters: Sequence[Callable[[Any], Any] | None], keys: dict[int, str]
-    ) -> None:
-        self._statement = statement
-        self._converters = converters
-        self._as_they_are = not any(converters)
-        self._keys = keys
+class _Target:
+    """The table, and how rows get into it."""
 
-    def write(self, connection: Connection, chunks: Iterator[Rows]) -> int:
-        """Insert all rows; returns how many."""
-        count = 0
-        for rows in chunks:
-            self._refuse_null_keys(rows)
-            connection.exec_driver_sql(self._statement, self._parameters(rows))
-            count += len(rows)
-        return count
+    def __init__(self, engine: Engine, table: Table, fields: Sequence[Field]) -> None:
+        self._engine = engine
+        self._table = table
+        self._statement = insert_statement(table, engine.dialect)
+        self._encoder = Encoder(
+            driver=engine.url.drivername,
+            names=tuple(field.name for field in fields),
+            kinds=tuple(str(field.type) for field in fields),
+            keys=tuple(at for at, column in enumerate(table.columns) if column.primary_key),
+        )
 
-    def _parameters(self, rows: Rows) -> Rows:
-        if self._as_they_are:
-            return rows
-        converters = self._converters
-        return [
-            tuple(
-                convert(value) if convert else value for convert, value in zip(converters, row, strict=True)
-            )
-            for row in rows
-        ]
+    def staging(self, owner: Owner, mark: Mark) -> Staging:
+        """Where the rows of a batch may be staged; nothing is there yet."""
+        is_sqlite = self._engine.dialect.name == "sqlite"
+        kind = staging_sqlite.SqliteStaging if is_sqlite else staging_postgres.PostgresStaging
+        return kind(self._engine, owner, mark.batch_id, self._table, self._encoder)
 
-    def _refuse_null_keys(self, rows: Rows) -> None:
-        """No NULL equals another: such rows would pile up instead of taking each other's place."""
-        for index, name in self._keys.items():
-            if any(row[index] is None for row in rows):
-                raise SchemaError(
-                    f"the key column {name} is NULL in a row, and an upsert cannot find such a row"
-                )
+    def write(self, connection: Connection, staging: Staging, parts: Sequence[Part]) -> None:
+        """Put all parts into the table, partition by partition: of two rows with one key the last counts."""
+        for inline, group in groupby(parts, key=lambda part: part.rows is not None):
+            if inline:
+                self._insert(connection, [row for part in group for row in part.rows or ()])
+            else:
+                staging.move(connection, self._table, list(group))
+        if any(part.rows is None for part in parts):
+            staging.drop(connection)
+
+    def _insert(self, connection: Connection, rows: Rows) -> None:
+        """Past SQLAlchemy's own handling of parameters: that costs three times the insert."""
+        for chunk in chunked(iter(rows)):
+            if connection.dialect.name == "postgresql" and (column := self._encoder.nul_column(chunk)):
+                raise staging_postgres.nul_error(column)
+            connection.exec_driver_sql(self._statement, self._encoder.chunk(chunk))

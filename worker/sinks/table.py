@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -14,9 +14,9 @@ from worker.sinks.errors import SchemaError
 from worker.sinks.types import column_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection, Dialect, Inspector, Table
+    from sqlalchemy import Connection, Dialect, Insert, Inspector, Table
     from sqlalchemy.engine.interfaces import ReflectedColumn
 
     from worker.sinks.base import Field
@@ -58,22 +58,28 @@ def ensure_table(connection: Connection, table: Table) -> None:
 
 def insert_statement(table: Table, dialect: Dialect) -> str:
     """The INSERT of one row by position; with a key, the newest row takes the place of an earlier one."""
-    insert = (sqlite if dialect.name == "sqlite" else postgresql).insert(table)
+    return str(_replacing(_insert(table, dialect), table).compile(dialect=dialect))
+
+
+def insert_from(table: Table, rows: sa.Select[Any], dialect: Dialect) -> Insert:
+    """The INSERT of all that `rows` selects; none of its rows may have the key of another."""
+    names = [column.name for column in table.columns]
+    return _replacing(_insert(table, dialect).from_select(names, rows), table)
+
+
+def _insert(table: Table, dialect: Dialect) -> Any:
+    return (sqlite if dialect.name == "sqlite" else postgresql).insert(table)
+
+
+def _replacing(insert: Any, table: Table) -> Insert:
+    """With what is to happen to a row whose key is there already."""
     keys = list(table.primary_key.columns)
     if not keys:
-        return str(insert.compile(dialect=dialect))
+        return cast("Insert", insert)
     newest = {column: insert.excluded[column.name] for column in table.columns if not column.primary_key}
-    upsert = (
-        insert.on_conflict_do_update(index_elements=keys, set_=newest)
-        if newest
-        else insert.on_conflict_do_nothing(index_elements=keys)
-    )
-    return str(upsert.compile(dialect=dialect))
-
-
-def converters(table: Table, dialect: Dialect) -> list[Callable[[Any], Any] | None]:
-    """What turns each column's values into what the driver takes; None where they already are."""
-    return [column.type.dialect_impl(dialect).bind_processor(dialect) for column in table.columns]
+    if not newest:
+        return cast("Insert", insert.on_conflict_do_nothing(index_elements=keys))
+    return cast("Insert", insert.on_conflict_do_update(index_elements=keys, set_=newest))
 
 
 def _refuse_twins(names: Sequence[str]) -> None:

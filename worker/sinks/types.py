@@ -2,12 +2,16 @@
 
 Round trips are exact for all of them on PostgreSQL. SQLite knows fewer types: decimals are kept there as
 text, times as ISO text (an instant in UTC), and NaN, which it does not have, becomes NULL.
+
+Dates and instants come as Spark counts them, in days and microseconds since 1970: that is the same on every
+machine, whatever its zone, and an executor that is to make a `datetime` of it fails at the first year
+which Python does not know.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +28,24 @@ if TYPE_CHECKING:
     from worker.sinks.base import Field
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = EPOCH.date().toordinal()
+
+
 class Instant(TypeDecorator[datetime]):
-    """A point in time, of any zone or naive in the process's own; read back in UTC."""
+    """A point in time, in microseconds since 1970; read back as a datetime in UTC."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(self, value: Any, dialect: Dialect) -> datetime | None:
         """In UTC; without the zone where the database would drop it in silence."""
         if value is None:
             return None
-        instant = value.astimezone(UTC)
+        try:
+            instant = EPOCH + timedelta(microseconds=value)
+        except OverflowError:
+            raise _beyond_python("timestamp") from None
         return instant.replace(tzinfo=None) if dialect.name == "sqlite" else instant
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
@@ -42,6 +53,25 @@ class Instant(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+
+class Day(TypeDecorator[date]):
+    """A date, in days since 1970; read back as a date."""
+
+    impl = sa.Date
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> date | None:
+        """As a date."""
+        del dialect
+        try:
+            return None if value is None else date.fromordinal(_EPOCH_DAY + value)
+        except (OverflowError, ValueError):
+            raise _beyond_python("date") from None
+
+
+def _beyond_python(kind: str) -> SchemaError:
+    return SchemaError(f"a {kind} lies outside the years 1 to 9999, which is all that the sql sink can write")
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
@@ -75,7 +105,7 @@ _PLAIN: dict[str, Callable[[], TypeEngine[Any]]] = {
     "double": sa.Double,
     "string": sa.Text,
     "binary": sa.LargeBinary,
-    "date": sa.Date,
+    "date": Day,
     "timestamp": Instant,
     "timestamp_ntz": sa.DateTime,
 }
@@ -87,7 +117,8 @@ _REMEDIES = {
     "map": "to_json({0})",
     "struct": "to_json({0})",
     "variant": "to_json({0})",
-    "void": "CAST({0} AS STRING)",
+    "geometry": "st_asbinary({0})",
+    "geography": "st_asbinary({0})",
 }
 
 
@@ -121,5 +152,5 @@ def _faults(fields: Sequence[Field], types: Sequence[TypeEngine[Any] | None]) ->
     for field, kind in zip(fields, types, strict=True):
         if kind is None:
             name = field.type if isinstance(field.type, str) else str(field.type.get("type"))
-            remedy = _REMEDIES.get(name, "CAST({0} AS STRING)").format(field.name)
+            remedy = _REMEDIES.get(name.partition("(")[0], "CAST({0} AS STRING)").format(field.name)
             yield f"{field.name} of type {name}, select {remedy} AS {field.name} instead"

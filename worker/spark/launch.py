@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from worker.executor import StartError
 from worker.sinks.base import Owner
 from worker.spark import entrypoint
 from worker.spark.batch import Gate
+from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.context import TaskContext
 from worker.spark.reader import read
 from worker.spark.writer import Outlet, apply_trigger, spark_sink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -45,16 +48,27 @@ def launch(
         StartError, SinkError: and whatever Spark raises; nothing is left running then.
     """
     gate = Gate(may_write)
-    outlet = Outlet(Owner(spec.group, spec.task, spec.token), gate)
-    checkpoint = settings.checkpoint(spec.group, spec.task)
+    owner = Owner(spec.group, spec.task, spec.token, spec.reset.number)
+    checkpoint = CheckpointFolder(spark, settings.checkpoint(spec.group, spec.task, spec.reset.number))
+    outlet = Outlet(owner, gate, checkpoint.mark)
     try:
         session = _session(spark, spec.definition)
-        context = TaskContext(session, spec.definition, checkpoint, outlet.owner, outlet)
+        definition = _begun_anew(spec.definition, spec.reset.options)
+        context = TaskContext(session, definition, checkpoint.place, outlet.owner, outlet)
         writer = _writer(context, outlet, settings).queryName(spec.task)
-        return Launched(_start(session, writer, spec.task, checkpoint), gate, outlet)
+        checkpoint.verify(owner, outlet.claimed)
+        return Launched(_start(session, writer, spec.task, checkpoint.place), gate, outlet)
     except BaseException:
         outlet.close()
         raise
+
+
+def _begun_anew(definition: Definition, options: Mapping[str, Any]) -> Definition:
+    """The definition with what a reset says about where the source is to begin."""
+    if definition.source is None or not options:
+        return definition
+    source = msgspec.structs.replace(definition.source, options={**definition.source.options, **options})
+    return msgspec.structs.replace(definition, source=source)
 
 
 def _session(spark: SparkSession, definition: Definition) -> SparkSession:

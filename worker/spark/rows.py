@@ -1,48 +1,86 @@
-"""The one place where a batch's rows leave Spark for the driver.
+"""The one place where a batch's rows leave Spark.
 
-They come partition by partition, the next one computed meanwhile, so that the driver never holds a whole
-batch (measured: as fast as `collect`, 20,000 rows of ten columns in 0.12 s). A way for large batches,
-executors that write into a staging table themselves, would take this module's place.
+Each partition goes to a function where it is computed, in a process of Python's own beside the executor,
+all of them in one job. Measured with 100 and 10,000 rows of ten columns, that takes as long as
+`toLocalIterator`, which runs a job a partition, and lets the driver keep only what the function gives back.
 """
 
 from __future__ import annotations
 
-from itertools import islice
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from worker.sinks.errors import SinkError
+from pyspark.sql import Observation
+from pyspark.sql import functions as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-    from worker.sinks.base import Rows
+    from worker.sinks.base import Mark
+    from worker.sinks.parts import Part, Take
 
-_QUERY_ID = "sql.streaming.queryId"
-"""Spark's name for the id of the query a thread runs; kept in the checkpoint, the same after restarts."""
+_COUNTED = {"timestamp": sql.unix_micros, "date": sql.unix_date}
+"""What makes numbers of the types that sinks want as numbers (`worker.sinks.types`)."""
 
 
 class SparkBatch:
     """A micro-batch of a running query, as `worker.sinks.base.Batch` has it."""
 
-    def __init__(self, frame: DataFrame, batch_id: int, check: Callable[[], None]) -> None:
-        self.frame = frame
-        self.batch_id = batch_id
-        self.checkpoint = _checkpoint_of(frame)
+    def __init__(self, frame: DataFrame, mark: Mark, check: Callable[[], None]) -> None:
+        """`check` raises when the batch is to be cut short."""
+        self.mark = mark
+        self._frame = frame
         self._check = check
 
-    def chunks(self, size: int) -> Iterator[Rows]:
-        """The rows, at most `size` at a time; raises when the batch is to be cut short."""
-        rows: Iterator[tuple[Any, ...]] = iter(self.frame.toLocalIterator(prefetchPartitions=True))
-        while chunk := list(islice(rows, size)):
-            self._check()
-            yield chunk
+    @property
+    def partitions(self) -> int:
+        """In how many parts the batch is computed."""
+        return int(self._rows.getNumPartitions())
+
+    def scatter(self, take: Take) -> list[Part]:
+        """Hand every partition to `take` on its executor; at the driver if only that can reach the sink."""
+        master = str(self._frame.sparkSession.sparkContext.master)
+        if take.stage.here_only and not master.startswith("local"):
+            local: Iterator[Any] = iter(counted(self._frame).toLocalIterator(prefetchPartitions=True))
+            parts = list(_take(take, 0, local))
+        else:
+            parts = self._rows.mapPartitionsWithIndex(partial(_take, take)).collect()
+        self._check()
+        return parts
+
+    def save(self, file_format: str, folder: str) -> int:
+        """Write the rows as files, by Spark's own writer."""
+        count = Observation()
+        observed = self._frame.observe(count, sql.count(sql.lit(1)).alias("rows"))
+        observed.write.format(file_format).save(folder)
+        self._check()
+        return int(count.get["rows"])
+
+    def discard(self) -> None:
+        """Compute all rows and keep none."""
+        self._frame.write.format("noop").mode("overwrite").save()
         self._check()
 
+    @cached_property
+    def _rows(self) -> Any:
+        return counted(self._frame).rdd
 
-def _checkpoint_of(frame: DataFrame) -> str:
-    query_id = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
-    if query_id is None:
-        raise SinkError("this batch does not belong to a streaming query")
-    return str(query_id)
+
+def counted(frame: DataFrame) -> DataFrame:
+    """The frame with dates and instants as numbers."""
+    if not any(kind in _COUNTED for _, kind in frame.dtypes):
+        return frame
+    return frame.select([_column(name, kind) for name, kind in frame.dtypes])
+
+
+def _column(name: str, kind: str) -> Column:
+    column = sql.col(f"`{name.replace('`', '``')}`")
+    return _COUNTED[kind](column).alias(name) if kind in _COUNTED else column
+
+
+def _take(take: Take, partition: int, rows: Iterator[Any]) -> Iterator[Part]:
+    """Runs on the executor. The number of the attempt is one that no other worker will ever draw."""
+    yield take(partition, uuid4().int >> 65, map(tuple, rows))

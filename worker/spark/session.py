@@ -20,6 +20,7 @@ from worker.spark.jvm import Jvm, log_configuration
 if TYPE_CHECKING:
     from worker.spark.settings import SparkSettings
 
+PYTHON = "spark.pyspark.python"
 DEFAULTS = {
     "spark.ui.enabled": "false",  # memory and a port; `--spark-conf spark.ui.enabled=true` brings it back
     "spark.ui.showConsoleProgress": "false",  # the worker's log is no terminal
@@ -31,7 +32,7 @@ LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",  # 200 state stores a query make sense on a cluster only
-    "spark.pyspark.python": sys.executable,
+    PYTHON: sys.executable,  # what runs beside executors needs what the worker has
 }
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -57,7 +58,7 @@ class Session:
             conf = _spark_conf(settings, log_file.as_uri())
             jvm = Jvm.launch(conf)
             try:
-                return cls(SparkSession(SparkContext(conf=conf, gateway=jvm.gateway)), jvm)
+                return cls(SparkSession(_context(conf, jvm)), jvm)
             except Exception as error:  # noqa: BLE001 - Spark raises what it likes
                 cause = describe(error)
                 jvm.close()
@@ -76,6 +77,13 @@ class Session:
         with contextlib.suppress(Exception):  # a JVM that is gone cannot be asked to stop
             self.spark.stop()
         self.jvm.close()
+
+
+def _context(conf: SparkConf, jvm: Jvm) -> SparkContext:
+    """The context; PySpark itself heeds `spark.pyspark.python` in jobs that `spark-submit` starts only."""
+    context = SparkContext(conf=conf, gateway=jvm.gateway)
+    context.pythonExec = conf.get(PYTHON, context.pythonExec) or context.pythonExec
+    return context
 
 
 def _spark_conf(settings: SparkSettings, log_file: str) -> SparkConf:

@@ -16,11 +16,13 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     conf: dict[str, str] = {}
     allow_entrypoint: tuple[str, ...] = ()
 
-    def checkpoint(self, group: str, task: str) -> str:
+    def checkpoint(self, group: str, task: str, resets: int = 0) -> str:
         """Where a task's checkpoint is; on every worker the same, so that the next owner goes on from it.
+
+        Each reset of the task has one of its own; no task's name has a `~`.
 
         A root without a scheme (`s3a://`) is a folder, relative to the one the worker was started in.
         """
         root = self.checkpoint_root
         base = root.rstrip("/") if "://" in root else str(Path(root).absolute())
-        return f"{base}/{group}/{task}"
+        return f"{base}/{group}/{task}~{resets}" if resets else f"{base}/{group}/{task}"

@@ -17,21 +17,25 @@ if TYPE_CHECKING:
 
     from protocol.definition import Sink as SinkDefinition
     from protocol.definition import Trigger
-    from worker.sinks.base import Owner, Sink
+    from worker.sinks.base import Mark, Owner, Sink
+    from worker.sinks.fence import FenceRow
     from worker.spark.batch import Gate
 
 
 class Outlet:
     """The way out of one query: its fenced sink, if it has one, and what became of its batches.
 
-    `total` is how many rows of the task that sink holds; `is_gated` whether all batches go through the gate.
+    `total` is how many rows of the task that sink holds; `is_gated` whether all batches go through the gate;
+    `claimed` what the fence rows said when they were raised; `mark` tells which batch a frame of Spark's is.
     """
 
-    def __init__(self, owner: Owner, gate: Gate) -> None:
+    def __init__(self, owner: Owner, gate: Gate, mark: Callable[[DataFrame, int], Mark]) -> None:
         self.owner = owner
         self.total: int | None = None
         self.is_gated = False
+        self.claimed: list[FenceRow] = []
         self._gate = gate
+        self._mark = mark
         self._sinks: list[Sink] = []
 
     def claim(self, definition: SinkDefinition) -> Sink | None:
@@ -39,7 +43,7 @@ class Outlet:
         sink = open_sink(definition, self.owner)
         if sink is not None:
             self._sinks.append(sink)
-            sink.claim()
+            self.claimed.append(sink.claim())
         return sink
 
     def write(self, frame: DataFrame, sink: Sink) -> DataStreamWriter:
@@ -47,7 +51,7 @@ class Outlet:
         sink.prepare(fields(frame))
 
         def put(batch_frame: DataFrame, batch_id: int) -> None:
-            written = sink.write(SparkBatch(batch_frame, batch_id, self._gate.check))
+            written = sink.write(SparkBatch(batch_frame, self._mark(batch_frame, batch_id), self._gate.check))
             self.total = written.total
 
         return self.each_batch(frame, put)

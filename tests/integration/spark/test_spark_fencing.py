@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from protocol.definition import SqlOptions
-from worker.executor import Ended, StartError
+from worker.executor import StartError
 from worker.sinks.base import Owner
 from worker.sinks.sql import SqlSink
 
@@ -34,7 +33,7 @@ def crash_after_writing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def write_and_crash(self: SqlSink, batch: Batch) -> Written:
         written = write(self, batch)
-        if batch.batch_id == 1 and next(crashes, False):
+        if batch.mark.batch_id == 1 and next(crashes, False):
             raise OSError("the power is gone")
         return written
 
@@ -96,35 +95,3 @@ async def test_a_duplicate_of_a_query_with_state(
     second = await start(token=2, source=flights.source, sql=DELAYS, sink=sink, output_mode="update")
     await catch_up(second)
     assert dict(database.query("SELECT * FROM counts")) == {"UA": 10, "AA": 10, "B6": 10}
-
-
-async def test_a_checkpoint_that_was_lost(start: Any, flights: Any, database: Any, executor: Any) -> None:
-    """An empty one counts from 0 again; its batches are not taken for duplicates and dropped."""
-    flights.add(files=2)
-    once = {"available_now": True}
-    first = await start(token=1, source=flights.source, sink=database.sink(), trigger=once)
-    assert await first.ended() == Ended()
-    shutil.rmtree(executor._settings.checkpoint(first.spec.group, "t"))
-    flights.add()
-    second = await start(token=2, source=flights.source, sink=database.sink(), trigger=once)
-    ended = await second.ended()
-    assert ended.cause is not None
-    assert f"the sink holds its rows up to batch 1 of checkpoint {first._handle.id}" in ended.cause
-    assert not ended.fenced
-    assert database.ids() == flights.ids[:20]
-
-
-async def test_a_sink_that_was_lost(start: Any, flights: Any, database: Any) -> None:
-    """A checkpoint that is ahead of the sink means that rows are gone; this is said, not passed over."""
-    flights.add(files=2)
-    once = {"available_now": True}
-    first = await start(token=1, source=flights.source, sink=database.sink(), trigger=once)
-    assert await first.ended() == Ended()
-    for file in database.path.parent.glob("out.db*"):
-        file.unlink()
-    flights.add()
-    second = await start(token=2, source=flights.source, sink=database.sink(), trigger=once)
-    ended = await second.ended()
-    assert ended.cause is not None
-    assert "is at batch 2, but the last batch in the sink is none" in ended.cause
-    assert database.ids() == []

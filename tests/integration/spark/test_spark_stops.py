@@ -10,24 +10,25 @@ from worker.spark import writer
 from worker.spark.rows import SparkBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from worker.sinks.base import Rows
+    from worker.sinks.parts import Part, Take
 
 SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM source"
 
 
 @pytest.fixture
 def hold_batch(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Makes one batch of the SQL sink pause when its first rows are there."""
+    """Makes one batch of the SQL sink pause when it has been computed."""
 
     def hold(batch_id: int) -> None:
         class HeldBatch(SparkBatch):
-            def chunks(self, size: int) -> Iterator[Rows]:
-                for rows in super().chunks(size):
-                    if self.batch_id == batch_id and not stage.go_on.is_set():
-                        stage.pause()
-                    yield rows
+            def scatter(self, take: Take) -> list[Part]:
+                parts = super().scatter(take)
+                if self.mark.batch_id == batch_id and not stage.go_on.is_set():
+                    stage.pause()
+                    self._check()
+                return parts
 
         monkeypatch.setattr(writer, "SparkBatch", HeldBatch)
 
@@ -81,9 +82,9 @@ async def test_a_running_job_is_cancelled(
     """A stop without patience does not wait for Spark's own work, and no traceback overflows a stack."""
 
     class NotedBatch(SparkBatch):
-        def chunks(self, size: int) -> Iterator[Rows]:
+        def scatter(self, take: Take) -> list[Part]:
             stage.reached.set()
-            return super().chunks(size)
+            return super().scatter(take)
 
     monkeypatch.setattr(writer, "SparkBatch", NotedBatch)
     flights.add()

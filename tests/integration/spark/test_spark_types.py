@@ -34,9 +34,9 @@ async def test_values_of_every_type_arrive(start: Any, flights: Any, database: A
     ]
 
 
-async def test_a_batch_of_many_chunks(start: Any, flights: Any, database: Any, monkeypatch: Any) -> None:
-    """More rows than the sink takes in one go, from several partitions; none gets lost between them."""
-    monkeypatch.setattr("worker.sinks.sql.CHUNK_ROWS", 7)
+async def test_a_large_batch(start: Any, flights: Any, database: Any, monkeypatch: Any) -> None:
+    """More rows than may pass through the driver, from several partitions: executors stage them."""
+    monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 40)
     flights.add(files=4, rows=50)
     source = {**flights.source, "options": {"path": str(flights.folder)}}
     conf = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBytes": "1000"}

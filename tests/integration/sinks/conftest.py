@@ -1,0 +1,164 @@
+"""What the tests of the sinks share: batches without Spark, databases that are real."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from protocol.definition import SqlOptions
+from tests.integration.postgres import running
+from worker.sinks.base import Field, Mark, Owner
+from worker.sinks.sql import SqlSink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlalchemy import Connection
+
+    from worker.sinks.base import Rows
+    from worker.sinks.parts import Part, Take
+
+FLIGHT = (Field("carrier", "string"), Field("delay", "double"))
+_numbers = itertools.count()
+
+
+class ListBatch:
+    """A batch whose partitions are lists; like Spark's, they travel, and may be tried several times.
+
+    `tries` says how often each partition is tried; the last attempt counts.
+    """
+
+    def __init__(
+        self,
+        batch_id: int,
+        *partitions: Rows,
+        checkpoint: str = "c1",
+        plan: str = "as planned",
+        tries: int = 1,
+    ) -> None:
+        self.mark = Mark(checkpoint, batch_id, f"{plan} {batch_id}")
+        self.computed = 0
+        self.before_return: Callable[[], object] = lambda: None
+        self._partitions: Sequence[Rows] = partitions
+        self._tries = tries
+
+    @property
+    def partitions(self) -> int:
+        return len(self._partitions)
+
+    def scatter(self, take: Take) -> list[Part]:
+        """Each attempt has a copy of `take`, as executors have."""
+        parts = []
+        for index, rows in enumerate(self._partitions):
+            for _ in range(self._tries):
+                part = pickle.loads(pickle.dumps(take))(index, next(_numbers), iter(rows))
+            parts.append(part)
+            self.computed += len(rows)
+        self.before_return()
+        return parts
+
+    def save(self, file_format: str, folder: str) -> int:
+        raise NotImplementedError
+
+    def discard(self) -> None:
+        self.computed += sum(map(len, self._partitions))
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL server's own database."""
+    with running(tmp_path_factory.mktemp("pg")) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh, empty database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'out.db'}"
+    server: str = request.getfixturevalue("postgres")
+    name = f"db{next(_numbers)}"
+    engine = sa.create_engine(sa.make_url(server).set(drivername="postgresql+psycopg"))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return str(sa.make_url(server).set(database=name))
+
+
+class Peek:
+    """Looks into the database past the sink."""
+
+    def __init__(self, url: str) -> None:
+        parsed = sa.make_url(url)
+        driver = "postgresql+psycopg" if parsed.get_backend_name() == "postgresql" else "sqlite"
+        self.engine = sa.create_engine(parsed.set(drivername=driver))
+
+    def __call__(self, sql: str) -> list[tuple[Any, ...]]:
+        with self.engine.connect() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+
+    def run(self, *statements: str) -> None:
+        with self.engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    def begin(self) -> Connection:
+        """A connection inside a transaction; to be closed by the test."""
+        connection = self.engine.connect()
+        connection.begin()
+        return connection
+
+    def leftovers(self) -> list[str]:
+        """The names of all staging areas."""
+        if self.engine.dialect.name == "postgresql":
+            return [
+                row[0] for row in self("SELECT tablename FROM pg_tables WHERE tablename LIKE '%%_stage_%%'")
+            ]
+        return sorted(path.name for path in Path(f"{self.engine.url.database}-sparkherd").glob("*"))
+
+
+@pytest.fixture
+def peek(url: str) -> Iterator[Peek]:
+    peek = Peek(url)
+    yield peek
+    peek.engine.dispose()
+
+
+@pytest.fixture
+def open_sink(url: str) -> Iterator[Callable[..., SqlSink]]:
+    """A sink that has not claimed anything yet; closed when the test is over."""
+    opened = []
+
+    def make(token: int, *, resets: int = 0, task: str = "t", **options: Any) -> SqlSink:
+        sink = SqlSink(
+            SqlOptions(**{"url": url, "table": "delays", **options}), Owner("g", task, token, resets)
+        )
+        opened.append(sink)
+        return sink
+
+    yield make
+    for sink in opened:
+        sink.close()
+
+
+@pytest.fixture
+def make_sink(open_sink: Callable[..., SqlSink]) -> Callable[..., SqlSink]:
+    """A claimed and prepared sink for a token."""
+
+    def make(token: int, fields: tuple[Field, ...] = FLIGHT, **options: Any) -> SqlSink:
+        sink = open_sink(token, **options)
+        sink.claim()
+        sink.prepare(fields)
+        return sink
+
+    return make
+
+
+@pytest.fixture
+def batch() -> type[ListBatch]:
+    return ListBatch

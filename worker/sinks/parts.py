@@ -1,0 +1,85 @@
+"""What happens to one partition of a batch where it is computed: on an executor, in a process of its own.
+
+A small partition goes back to the driver as it is, a large one into a staging area that nobody reads yet.
+That is decided by each partition for itself, when it has been computed, so that a batch is computed once
+and no guess is made about its size. Spark may try a partition several times, and even two attempts at once;
+each attempt stages under a number of its own that no other ever has, and only those that Spark tells the
+driver of are taken from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Protocol
+
+from worker.sinks.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from worker.sinks.base import Rows
+
+CHUNK_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What became of a partition: its rows, or None if they are staged under `attempt`."""
+
+    attempt: int
+    count: int
+    rows: Rows | None = None
+    fault: str | None = None
+    """Why the sink cannot take it; an error would come back wrapped in Spark's own words."""
+
+
+class Stage(Protocol):
+    """A place to put rows before they count; travels to executors."""
+
+    @property
+    def here_only(self) -> bool:
+        """Whether only processes of this machine can reach it."""
+        ...
+
+    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> int:
+        """Keep the rows of an attempt; returns how many.
+
+        Raises:
+            SinkError: the place cannot be written to, or cannot hold these rows.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """The function that executors call for each partition."""
+
+    stage: Stage
+    inline_rows: int
+
+    def __call__(self, partition: int, attempt: int, rows: Iterator[tuple[Any, ...]]) -> Part:
+        """Keep up to `inline_rows` rows, or stage all of them."""
+        head = list(islice(rows, self.inline_rows + 1))
+        if len(head) <= self.inline_rows:
+            return Part(attempt, len(head), rows=head)
+        try:
+            return Part(attempt, self.stage.put(partition, attempt, chunked(chain(head, rows))))
+        except SinkError as error:
+            for _ in rows:
+                pass  # a query with state commits it at the end only
+            return Part(attempt, 0, fault=str(error))
+
+
+def chunked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Rows]:
+    """The rows in lists of at most `CHUNK_ROWS`."""
+    while chunk := list(islice(rows, CHUNK_ROWS)):
+        yield chunk
+
+
+def raise_faults(parts: list[Part]) -> None:
+    """Raise what some partition could not do."""
+    for part in parts:
+        if part.fault is not None:
+            raise SinkError(part.fault)

@@ -1,0 +1,81 @@
+"""Where the rows of a large batch wait, and their way from there into the table.
+
+Nobody else reads a staging area, so executors may write to it at any speed, twice, or half; nothing in it
+counts until one transaction at the driver takes the attempts that Spark has told it of, checks that all of
+their rows are there, and moves the fence. An area belongs to one task, token and batch. What is left of
+dead ones is removed by the next owner's claim.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from worker.sinks.errors import SinkError
+from worker.sinks.table import insert_from
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, FromClause, Table
+
+    from worker.sinks.parts import Part, Stage
+
+PARTITION = "sparkherd_partition"
+ATTEMPT = "sparkherd_attempt"
+
+
+class Staging(ABC):
+    """The staging area of one batch, seen from the driver."""
+
+    stage: Stage
+    """What the executors are given."""
+    source: FromClause
+    """The staged rows: the table's columns as `c0`, `c1` and so on, `PARTITION` and `ATTEMPT`."""
+    position: sa.ColumnElement[int]
+    """Grows with every row of an attempt."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """A transaction that sees the staged rows."""
+
+    @abstractmethod
+    def drop(self, connection: Connection) -> None:
+        """Remove the area with the end of the transaction."""
+
+    @abstractmethod
+    def dispose(self) -> None:
+        """Remove what is left of it once the transaction is over."""
+
+    def move(self, connection: Connection, table: Table, parts: Sequence[Part]) -> None:
+        """Put the staged rows of `parts` into `table`.
+
+        Raises:
+            SinkError: some are gone, as after a crash of the database: nothing may be written then.
+        """
+        chosen = self.source.c[ATTEMPT].in_([part.attempt for part in parts])
+        count = sa.select(sa.func.count()).select_from(self.source).where(chosen)
+        there, wanted = connection.execute(count).scalar_one(), sum(part.count for part in parts)
+        if there != wanted:
+            raise SinkError(f"of {wanted} staged rows {there} are left; the batch has to be done again")
+        connection.execute(insert_from(table, self._newest(table, chosen), connection.dialect))
+
+    def _newest(self, table: Table, chosen: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
+        """The chosen rows; of several with one key the last: PostgreSQL upserts none twice in one go."""
+        columns = [self.source.c[f"c{at}"] for at in range(len(table.columns))]
+        keys = [column for column, to in zip(columns, table.columns, strict=True) if to.primary_key]
+        if not keys:
+            return sa.select(*columns).where(chosen)
+        last_first = (self.source.c[PARTITION].desc(), self.position.desc())
+        rank = sa.func.row_number().over(partition_by=keys, order_by=last_first).label("nth")
+        ranked = sa.select(*columns, rank).where(chosen).subquery()
+        return sa.select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth == 1)
+
+
+def staged_columns(table: Table) -> list[sa.ColumnClause[object]]:
+    """The columns of a staging area, for a statement."""
+    names = [*(f"c{at}" for at in range(len(table.columns))), PARTITION, ATTEMPT]
+    return [sa.column(name) for name in names]

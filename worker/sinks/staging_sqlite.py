@@ -1,0 +1,102 @@
+"""Staging for SQLite: a file of its own for each large batch, beside the database.
+
+A file has one writer at a time. Were the rows staged in the database itself, executors would hold up all
+other tasks that write there, and one that was frozen while it staged would hold them up for good.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from worker.sinks.database import LOCK_TIMEOUT_S, transaction
+from worker.sinks.errors import SinkError
+from worker.sinks.staging import ATTEMPT, PARTITION, Staging, staged_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, Engine, Table
+
+    from worker.sinks.base import Owner, Rows
+    from worker.sinks.encoding import Encoder
+
+_SCHEMA = "sparkherd_stage"
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteStage:
+    """A staging file, seen from an executor."""
+
+    path: str
+    encoder: Encoder
+    here_only: bool = True
+
+    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> int:
+        """Write the rows, some at a time, so that other partitions get in between."""
+        try:
+            with closing(self._open()) as connection:
+                return sum(self._insert(connection, rows, partition, attempt) for rows in chunks)
+        except sqlite3.Error as error:
+            raise SinkError(f"the staging file {self.path} refused: {error}") from None
+
+    def _open(self) -> sqlite3.Connection:
+        """Nothing of it has to outlive the machine, so nothing waits for the disk."""
+        Path(self.path).parent.mkdir(exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None)
+        connection.execute("PRAGMA synchronous=OFF")
+        columns = ", ".join(f"c{at}" for at in range(len(self.encoder.names)))
+        connection.execute(f"CREATE TABLE IF NOT EXISTS staged ({columns}, {PARTITION}, {ATTEMPT})")
+        return connection
+
+    def _insert(self, connection: sqlite3.Connection, rows: Rows, partition: int, attempt: int) -> int:
+        marks = ", ".join("?" * len(self.encoder.names))
+        statement = f"INSERT INTO staged VALUES ({marks}, {partition:d}, {attempt:d})"  # noqa: S608 - numbers
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(statement, self.encoder.chunk(rows))
+        connection.execute("COMMIT")
+        return len(rows)
+
+
+class SqliteStaging(Staging):
+    """A staging file, seen from the driver."""
+
+    def __init__(self, engine: Engine, owner: Owner, batch_id: int, table: Table, encoder: Encoder) -> None:
+        self._engine = engine
+        self._path = _folder(engine) / f"{owner.digest}_{owner.token}_{batch_id}.db"
+        self.stage = SqliteStage(str(self._path), encoder)
+        self.source = sa.table("staged", *staged_columns(table), schema=_SCHEMA)
+        self.position = sa.literal_column("rowid")
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """A transaction of the database with the file beside it, if there is one."""
+        return transaction(self._engine, {_SCHEMA: self._path} if self._path.exists() else {})
+
+    def drop(self, connection: Connection) -> None:
+        """A file is no part of the transaction."""
+
+    def dispose(self) -> None:
+        """Remove the file; a straggler that still writes to it writes to nowhere."""
+        _remove(self._path)
+
+
+def sweep(engine: Engine, owner: Owner) -> None:
+    """Remove the files of the task's former owners."""
+    for path in _folder(engine).glob(f"{owner.digest}_*_*.db"):
+        if int(path.stem.split("_")[1]) < owner.token:
+            _remove(path)
+
+
+def _folder(engine: Engine) -> Path:
+    return Path(f"{engine.url.database}-sparkherd")
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
