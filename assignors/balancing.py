@@ -105,7 +105,7 @@ class _Shifts:
         """Find the cheapest way to each member (Bellman and Ford's, from all members at once)."""
         self._cost = [self._weight * (1 - 2 * load) for load in self._loads]
         self._last = [None] * len(self._loads)
-        while any(self._relax(lot) for lot in self._lots):
+        while sum(self._relax(lot) for lot in self._lots):  # every lot in turn, not the first again and again
             pass
 
     def _relax(self, lot: Lot) -> bool:
