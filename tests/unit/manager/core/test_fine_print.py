@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import pytest
+
+from protocol.messages.base import encode_opaque
+from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
+from tests.unit.manager.core.bench import SESSION_MS, Bench
+
+
+def commit(bench: Bench) -> None:
+    """An offset, from outside the group."""
+    offsets = {"k": OffsetToCommit(encode_opaque(1))}
+    assert bench.ask(CommitOffsetsRequest(member_id="", generation_id=-1, offsets=offsets)).error == "NONE"
+
+
+def test_a_first_contact_is_checked_for_its_protocol_before_the_groups_size() -> None:
+    """PROTOCOL.md §2."""
+    bench = Bench(group_max_size=1)
+    bench.stable(None)
+    assert bench.join(protocols=("other",)).error == "INCONSISTENT_GROUP_PROTOCOL"
+
+
+def test_who_is_parked_may_retry_in_a_full_join_phase() -> None:
+    """It takes no new room."""
+    bench = Bench(group_max_size=1, initial_rebalance_delay_ms=1000)
+    member = bench.announced_id()
+    bench.join(member)
+    assert bench.join(member).waits
+
+
+def test_a_member_refused_in_a_full_join_phase_is_a_member_no_more() -> None:
+    """The asking id is dropped, so nobody waits for it."""
+    bench = Bench(group_max_size=2)
+    first, second = bench.stable(None, None)
+    bench.join(first, metadata=1)
+    newcomer = bench.join()
+    assert bench.join(second).error == "GROUP_MAX_SIZE_REACHED"
+    assert second not in bench.group.members
+    assert newcomer.error == "NONE"
+
+
+def test_the_largest_rebalance_timeout_is_the_deadline() -> None:
+    """Not the smallest."""
+    bench = Bench()
+    bench.stable(None, rebalance_ms=2000, session_ms=60_000)
+    newcomer = bench.join(rebalance_ms=5000)
+    bench.pass_time(4999)
+    assert newcomer.waits
+    bench.pass_time(1)
+    assert newcomer.error == "NONE"
+
+
+def test_a_rearmed_join_phase_has_a_deadline_of_its_own() -> None:
+    """Whoever comes after nobody did waits for that."""
+    bench = Bench()
+    dynamic, _ = bench.stable(None, "s", rebalance_ms=3000, session_ms=60_000)
+    bench.leave((dynamic, None))
+    bench.pass_time(4000)
+    newcomer = bench.join(rebalance_ms=3000)
+    bench.pass_time(1999)
+    assert newcomer.waits
+    bench.pass_time(1)
+    assert newcomer.error == "NONE"
+
+
+def test_a_returning_static_member_keeps_its_place_in_the_line() -> None:
+    """The first that came stays the first."""
+    bench = Bench()
+    _, second, third = bench.stable("a", "b", "c")
+    back = bench.join(instance_id="a").answer.member_id
+    assert list(bench.group.members) == [back, second, third]
+
+
+def test_a_returning_leader_that_came_late_leads_on_after_a_crash() -> None:
+    """Not the first in the line."""
+    bench = Bench()
+    bench.stable("a", "b", rebalance_ms=2000, session_ms=60_000)
+    bench.join(bench.group.statics["b"], "b", metadata=1, rebalance_ms=2000, session_ms=60_000)
+    bench.pass_time(2000)
+    bench.settle([bench.group.statics["b"]])
+    back = bench.join(instance_id="b", metadata=1, rebalance_ms=2000, session_ms=60_000).answer
+    assert (back.leader_id, bench.state) == (back.member_id, "Stable")
+    bench.crash()
+    assert bench.group.leader_id == back.member_id
+
+
+def test_a_returning_static_member_has_a_session() -> None:
+    """It goes when it falls silent."""
+    bench = Bench()
+    bench.stable("a")
+    bench.pass_time(SESSION_MS - 1)
+    bench.join(instance_id="a")
+    bench.pass_time(SESSION_MS - 1)
+    assert bench.state == "Stable"
+    bench.pass_time(1)
+    assert bench.state == "Empty"
+
+
+@pytest.mark.parametrize("beats", [0, 1])
+def test_a_parked_member_does_not_expire(beats: int) -> None:
+    """However long the others take; a heartbeat beside its join does not put it on the clock again."""
+    bench = Bench()
+    first, second = bench.stable(None, None)
+    parked = bench.join(first, metadata=1)
+    for _ in range(beats):
+        assert bench.heartbeat(first).error == "REBALANCE_IN_PROGRESS"
+    for _ in range(4):
+        bench.pass_time(SESSION_MS - 1)
+        bench.heartbeat(second)
+    assert parked.waits
+    assert first in bench.group.members
+
+
+def test_a_retry_does_not_prolong_the_time_of_a_never_confirmed_member() -> None:
+    """`new_member_timeout_ms` counts from its first join."""
+    bench = Bench(new_member_timeout_ms=5000)
+    bench.stable(None, session_ms=60_000)
+    member = bench.announced_id()
+    bench.join(member)
+    bench.pass_time(3000)
+    retry = bench.join(member)
+    bench.pass_time(2000)
+    assert retry.error == "UNKNOWN_MEMBER_ID"
+
+
+def test_a_join_that_was_given_up_is_nobodys_presence() -> None:
+    """The join phase waits for the member, as if it had never asked."""
+    bench = Bench()
+    first, second = bench.stable(None, None)
+    bench.disconnect(bench.join(first, metadata=1))
+    parked = bench.join(second)
+    assert parked.waits
+    assert bench.join(first).error == "NONE"
+
+
+def test_a_join_given_up_after_a_heartbeat_puts_the_member_on_its_full_clock() -> None:
+    """It has spoken since, so it is alive; but it is parked no more."""
+    bench = Bench()
+    first, _ = bench.stable(None, None)
+    join = bench.join(first, metadata=1)
+    bench.heartbeat(first)
+    bench.disconnect(join)
+    bench.pass_time(SESSION_MS - 1)
+    assert first in bench.group.members
+    bench.pass_time(1)
+    assert first not in bench.group.members
+
+
+@pytest.mark.parametrize("keeps", ["an offset", "a task"])
+def test_an_empty_group_that_keeps_something_keeps_its_generation(keeps: str) -> None:
+    """However long ago its last member left."""
+    bench = Bench(group_retention_ms=5000)
+    [member] = bench.stable(None)
+    bench.leave((member, None))
+    if keeps == "an offset":
+        commit(bench)
+    else:
+        bench.create("t")
+    bench.pass_time(50_000)
+    assert bench.group.generation == 2
+
+
+def test_a_retention_that_runs_out_in_a_live_group_forgets_nothing() -> None:
+    """It was Empty once."""
+    bench = Bench(group_retention_ms=5000)
+    [member] = bench.stable(None)
+    bench.leave((member, None))
+    bench.stable(None)
+    bench.pass_time(5000)
+    assert (bench.state, bench.group.generation) == ("Stable", 3)
+
+
+def test_a_group_expires_after_its_last_offset_was_deleted() -> None:
+    """Its retention counts from then."""
+    bench = Bench(group_retention_ms=5000)
+    [member] = bench.stable(None)
+    bench.leave((member, None))
+    commit(bench)
+    bench.pass_time(50_000)
+    bench.ask(DeleteOffsetsRequest(keys=("k",)))
+    bench.pass_time(4999)
+    assert bench.coordinator.names() == ("g",)
+    bench.pass_time(1)
+    assert bench.coordinator.names() == ()
