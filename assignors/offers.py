@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush, heapreplace
-from math import floor, isfinite, log
+from math import floor, log
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from assignors.sizes import is_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +25,7 @@ class Loads:
     """
 
     def __init__(self, capacities: Sequence[float]) -> None:
-        self.capacities = [each if each > 0 and isfinite(each) else 1.0 for each in capacities]
+        self.capacities = [each if each and is_figure(each) else 1.0 for each in capacities]
         self.work = [0] * len(capacities)
 
     def height(self, member: int, more: int = 0) -> float:

@@ -71,6 +71,7 @@ class Kin:
         self.at_home: defaultdict[int, list[Sized]] = defaultdict(list)
         self.loose: defaultdict[int, list[Sized]] = defaultdict(list)
         self.homeless: list[Sized] = []
+        self.offers = Offers(eligible, loads)
         self.givers: set[int] = set()
         self.takers: Offers | None = None
         self._loads = loads
@@ -79,10 +80,6 @@ class Kin:
             (self.homeless if home is None else self.at_home[home]).append(task)
         for member, kept in self.at_home.items():
             loads.work[member] += sum(size for size, _ in kept)
-
-    def open(self) -> None:
-        """Look at offers from now on; all that stays at home must be known."""
-        self.offers = Offers(self.eligible, self._loads)
 
     def find_due(self, margin: float) -> None:
         """Find who is due, and by whom it may be relieved."""
@@ -128,7 +125,6 @@ class Relief:
         self._margin = margin
         self._kins_of: defaultdict[int, list[Kin]] = defaultdict(list)
         for kin in kins:
-            kin.open()
             for member in kin.eligible:
                 self._kins_of[member].append(kin)
 

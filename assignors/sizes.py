@@ -11,7 +11,7 @@ while none was, weights alone count.
 
 from __future__ import annotations
 
-from math import fsum, isfinite
+from math import fsum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -24,12 +24,14 @@ LEAST: Final = 0.01
 """Of the mean size: a query that has nothing to do costs something too."""
 _GRAIN: Final = 1_000_000
 """Units in the mean size. Whole numbers add up to the same in any order, and to nothing when all is gone."""
+_TINY: Final = 1e-100
+_HUGE: Final = 1e100
 
 
 def sizes(tasks: Sequence[Task]) -> dict[str, int]:
     """The size of each task by name, in units that only this call's results share; each at least 1."""
     ordered = sorted(tasks, key=attrgetter("name"))
-    known = {task.name: task.load for task in ordered if task.load is not None and _is_measure(task.load)}
+    known = {task.name: task.load for task in ordered if task.load is not None and is_figure(task.load)}
     rate = _ratio(fsum(known.values()), fsum(_weight(task) for task in ordered if task.name in known))
     raw = {task.name: known.get(task.name, _weight(task) * rate) for task in ordered}
     mean = _ratio(fsum(raw.values()), len(raw))
@@ -42,8 +44,9 @@ def _ratio(amount: float, of: float) -> float:
 
 
 def _weight(task: Task) -> float:
-    return task.weight if task.weight > 0 and _is_measure(task.weight) else 1.0
+    return task.weight if task.weight and is_figure(task.weight) else 1.0
 
 
-def _is_measure(value: float) -> bool:
-    return isfinite(value) and value >= 0
+def is_figure(value: float) -> bool:
+    """Whether `value` can be reckoned with: what is so far out that ratios overflow means nothing."""
+    return value == 0 or _TINY < value < _HUGE

@@ -42,7 +42,7 @@ def test_a_stranger_that_sank_offers_nothing() -> None:
     assert offers.best(1) == (10.0, 1)
 
 
-@pytest.mark.parametrize("nonsense", [0.0, -2.0, nan, inf])
+@pytest.mark.parametrize("nonsense", [0.0, -2.0, nan, inf, 1e308, 5e-324])
 def test_a_capacity_that_means_nothing_counts_as_one(nonsense: float) -> None:
     """It comes from another worker, which may be of any version."""
     assert Loads([nonsense, 2.0]).capacities == [1.0, 2.0]

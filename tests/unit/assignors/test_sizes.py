@@ -44,7 +44,7 @@ def test_when_all_is_idle_all_is_equal() -> None:
     assert sizes([]) == {}
 
 
-@pytest.mark.parametrize("nonsense", [nan, inf, -inf, -1.0])
+@pytest.mark.parametrize("nonsense", [nan, inf, -inf, -1.0, 1e308, 5e-324])
 def test_a_figure_that_means_nothing_is_no_measure(nonsense: float) -> None:
     """Neither as a load nor as a weight; nothing is raised, and no task weighs nothing."""
     assert _of(Task("a", load=nonsense), Task("b")) == [1.0, 1.0]

@@ -141,6 +141,20 @@ def test_noise_moves_nothing_after_a_worker_has_joined() -> None:
         assert WEIGHTED.assign(joined, noisy, present) == present
 
 
+@given(
+    capacities=st.lists(st.floats(), min_size=1, max_size=4),
+    figures=st.lists(st.tuples(st.floats(), st.none() | st.floats()), max_size=8),
+)
+def test_no_figure_upsets_it(capacities: list[float], figures: list[tuple[float, float | None]]) -> None:
+    """They come from other workers, and from whoever wrote a definition."""
+    members = _members(*capacities)
+    tasks = [Task(f"t{at}", weight, load=load) for at, (weight, load) in enumerate(figures)]
+    crowded = {"m0": [task.name for task in tasks]}
+    for current in ({}, crowded):
+        assignment = WEIGHTED.assign(members, tasks, current)
+        assert sorted(name for names in assignment.values() for name in names) == crowded["m0"]
+
+
 def test_a_lasting_change_of_load_moves_what_it_has_to() -> None:
     """One task turns out to be as heavy as all others: its neighbours go, it stays."""
     tasks = _tasks(*[1.0] * 8)
