@@ -63,11 +63,12 @@ class Decisions:
         """What the assignor `name` decides.
 
         Raises:
-            UnusableError: it raised, took too long, or what it returned is no assignment of these tasks.
+            UnusableError: it is unknown, raised, took too long, or returned no assignment of these tasks.
         """
         if name in self._overdue:
             raise UnusableError("it has not come back from an earlier rebalance")
-        assignor = self._assignors[name]
+        if (assignor := self._assignors.get(name)) is None:
+            raise UnusableError("this worker does not know it")
 
         def work() -> Assignment:
             return _checked(assignor.assign(members, tasks, current), members, tasks)

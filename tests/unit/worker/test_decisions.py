@@ -226,6 +226,12 @@ async def test_nobody_can_change_an_answer_afterwards() -> None:
     assert decided == {"m": ["a"]}
 
 
+async def test_one_that_was_never_heard_of_is_no_bug() -> None:
+    """A manager chooses what all members know; a worker does not end because one got that wrong."""
+    with pytest.raises(UnusableError, match="does not know it"):
+        await Decisions([], FakeClock(), LIMIT_S).decide("slow", MEMBERS, TASKS, {})
+
+
 async def test_an_error_is_one_line() -> None:
     """The trace is in the log."""
 
