@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from manager.core.commands import DeleteGroup
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.bench import SESSION_MS, Bench
@@ -182,3 +184,84 @@ def test_a_group_expires_after_its_last_offset_was_deleted() -> None:
     assert bench.coordinator.names() == ("g",)
     bench.pass_time(1)
     assert bench.coordinator.names() == ()
+
+
+def test_a_deleted_group_takes_its_offsets_along() -> None:
+    """Nothing of it is stored any more."""
+    bench = Bench()
+    commit(bench)
+    assert bench.ask(DeleteGroup()).error == "NONE"
+    assert bench.store == {}
+
+
+def test_tokens_go_on_counting_after_their_group_was_deleted() -> None:
+    """A name used again is another task, and the old one's query is fenced."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    bench.leave((worker, None))
+    bench.ask(DeleteGroup())
+    bench.coordinator.bury("g")
+    [again] = bench.herd(1, "t")
+    assert bench.owner("t")[:2] == (again, 2)
+
+
+def test_the_stored_history_is_bounded_too() -> None:
+    """What is not shown any more is not kept."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    for _ in range(105):
+        bench.rejoin([member])
+        bench.settle([member])
+    assert sum(kind.__name__ == "RebalanceRow" for kind, _ in bench.store) == 100
+
+
+def test_a_protocol_that_one_member_does_not_know_is_no_candidate() -> None:
+    """However many prefer it."""
+    bench = Bench(initial_rebalance_delay_ms=1000)
+    asks = [bench.join(protocols=p) for p in [("a", "b"), ("a", "b"), ("b",)]]
+    bench.pass_time(60_000)
+    assert {ask.answer.protocol_name for ask in asks} == {"b"}
+
+
+def test_a_restored_member_has_a_full_new_session_and_no_more() -> None:
+    """Whoever went with the manager is found out."""
+    bench = Bench()
+    bench.stable(None)
+    bench.pass_time(SESSION_MS - 1)
+    bench.crash()
+    bench.pass_time(SESSION_MS - 1)
+    assert bench.state == "Stable"
+    bench.pass_time(1)
+    assert bench.state == "Empty"
+
+
+def test_a_restored_join_phase_has_a_deadline() -> None:
+    """Those who do not come to it are removed, though their sessions are longer."""
+    bench = Bench()
+    first, second = bench.stable(None, None, rebalance_ms=3000, session_ms=60_000)
+    bench.leave((second, None))
+    bench.crash()
+    bench.pass_time(2999)
+    assert first in bench.group.members
+    bench.pass_time(1)
+    assert bench.state == "Empty"
+
+
+def test_a_restored_empty_group_expires() -> None:
+    """Its retention begins anew."""
+    bench = Bench(group_retention_ms=5000)
+    [member] = bench.stable(None)
+    bench.leave((member, None))
+    bench.crash()
+    bench.pass_time(5000)
+    assert bench.coordinator.names() == ()
+
+
+def test_only_the_leader_is_told_the_tasks() -> None:
+    """The others have nothing to decide."""
+    bench = Bench()
+    bench.create("t")
+    leader, follower = bench.worker_group(2)
+    told = {member: bench.join(member, kind="sparkherd").answer.tasks for member in (leader, follower)}
+    assert [task.task for task in told[leader]] == ["t"]
+    assert told[follower] is msgspec.UNSET
