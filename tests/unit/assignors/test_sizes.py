@@ -28,20 +28,24 @@ def test_what_was_measured_outweighs_what_was_declared() -> None:
 
 
 def test_what_was_not_measured_counts_as_its_weight_does_elsewhere() -> None:
-    """Two units of weight cost 0.2 in all, so the two of c cost 0.2, whatever unit the loads are in."""
+    """Two units of weight cost 0.2 in all, so the two of c cost 0.2."""
     assert _of(Task("a", load=0.05), Task("b", load=0.15), Task("c", 2.0)) == [0.375, 1.125, 1.5]
-    assert _of(Task("a", load=50), Task("b", load=150), Task("c", 2.0)) == [0.375, 1.125, 1.5]
 
 
 def test_an_idle_task_counts_for_something() -> None:
-    """A hundredth of the mean."""
-    assert _of(Task("a", load=0.0), Task("b", load=0.5)) == [0.01, 2.0]
+    """A fiftieth of a worker's time."""
+    assert _of(Task("a", load=0.0), Task("b", load=0.08)) == [0.4, 1.6]
 
 
-def test_when_all_is_idle_all_is_equal() -> None:
-    """No division by nothing."""
-    assert _of(Task("a", load=0.0), Task("b", load=0.0)) == [0.01, 0.01]
+def test_tasks_that_take_next_to_nothing_are_alike() -> None:
+    """What is measured there is noise."""
+    assert _of(Task("a", load=0.0), Task("b", load=0.001), Task("c", load=0.02)) == [1.0, 1.0, 1.0]
     assert sizes([]) == {}
+
+
+def test_no_task_is_nothing() -> None:
+    """However little it weighs beside another; a worker would be given any number of them."""
+    assert sizes([Task("a", 1e-50), Task("b", 1e50)])["a"] == 1
 
 
 @pytest.mark.parametrize("nonsense", [nan, inf, -inf, -1.0, 1e308, 5e-324])

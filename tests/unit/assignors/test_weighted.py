@@ -141,6 +141,22 @@ def test_noise_moves_nothing_after_a_worker_has_joined() -> None:
         assert WEIGHTED.assign(joined, noisy, present) == present
 
 
+def test_a_herd_with_little_to_do_is_left_alone() -> None:
+    """Loads are reported to two places: of 0.01 that leaves only noise, and 0.005 is nothing or twice as much."""
+    chance = Random(1)
+    members = _members(*[1.0] * 10)
+    loads = [chance.uniform(0.002, 0.01) for _ in range(60)]
+
+    def measured() -> list[Task]:
+        return [
+            Task(f"t{at}", load=round(load * chance.uniform(0.9, 1.1), 2)) for at, load in enumerate(loads)
+        ]
+
+    placed = WEIGHTED.assign(members, measured(), {})
+    for _ in range(20):
+        assert WEIGHTED.assign(members, measured(), placed) == placed
+
+
 @given(
     capacities=st.lists(st.floats(), min_size=1, max_size=4),
     figures=st.lists(st.tuples(st.floats(), st.none() | st.floats()), max_size=8),
