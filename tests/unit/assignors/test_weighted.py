@@ -145,12 +145,11 @@ def test_a_herd_with_little_to_do_is_left_alone() -> None:
     """Loads are reported to two places: of 0.01 that leaves only noise, and 0.005 is nothing or twice as much."""
     chance = Random(1)
     members = _members(*[1.0] * 10)
-    loads = [chance.uniform(0.002, 0.01) for _ in range(60)]
+    loads = {f"t{at}": chance.uniform(0.002, 0.01) for at in range(60)}
 
     def measured() -> list[Task]:
-        return [
-            Task(f"t{at}", load=round(load * chance.uniform(0.9, 1.1), 2)) for at, load in enumerate(loads)
-        ]
+        noisy = {name: load * chance.uniform(0.9, 1.1) for name, load in loads.items()}
+        return [Task(name, load=round(load, 2)) for name, load in noisy.items()]
 
     placed = WEIGHTED.assign(members, measured(), {})
     for _ in range(20):
