@@ -142,7 +142,7 @@ def test_noise_moves_nothing_after_a_worker_has_joined() -> None:
 
 
 def test_a_herd_with_little_to_do_is_left_alone() -> None:
-    """Loads are reported to two places: of 0.01 that leaves only noise, and 0.005 is nothing or twice as much."""
+    """Loads are reported to two places: what is below 0.01 is nothing or twice as much."""
     chance = Random(1)
     members = _members(*[1.0] * 10)
     loads = {f"t{at}": chance.uniform(0.002, 0.01) for at in range(60)}
