@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SQL_SINK = "sql"
+FILES_SINK = "fenced_files"
 FENCE_TABLE = "sparkherd_fence"
-"""Where the SQL sink keeps its fence rows; no task may write its rows there."""
+"""Where the SQL sink keeps its fence rows; no task may write its rows there, nor where it stages some."""
 
 _ENTRYPOINT = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*\Z")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
@@ -43,7 +44,7 @@ def _weight_fault(weight: float) -> str | None:
 def _table_fault(table: str) -> str | None:
     if not _TABLE.match(table):
         return "must be a letter or _ and then letters, digits or _, at most 63 characters in all"
-    if table.lower() == FENCE_TABLE or table.lower().startswith("sqlite_"):
+    if table.lower().startswith(("sparkherd_", "sqlite_")):
         return "is a reserved name"
     return None
 
@@ -58,6 +59,13 @@ def _url_fault(url: str) -> str | None:
     except (ArgumentError, ValueError):
         return "is not a SQLAlchemy URL, such as sqlite:///out.db or postgresql://user:password@host/database"
     return None if database in _DATABASES else f"must be of {' or '.join(_DATABASES)}, not {database}"
+
+
+def _folder_fault(path: str) -> str | None:
+    """What is wrong with the folder of the fenced file sink."""
+    if re.match(r"(?!file:/)[A-Za-z][A-Za-z0-9+.-]*:/", path):
+        return "must be a folder that is mounted on workers and executors, not the URL of a store"
+    return _nul_fault(path) or (None if path.strip("/. ") else "must name a folder")
 
 
 def _nul_fault(text: str) -> str | None:
@@ -95,8 +103,15 @@ class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield Problem("key", "names a column twice")
 
 
+class FilesOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of the fenced file sink."""
+
+    path: Annotated[str, Check(_folder_fault)]
+    format: Literal["parquet", "json"] = "parquet"
+
+
 class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where rows go: `sql` is the fenced exactly-once sink, every other format is Spark's own."""
+    """Where rows go: `sql` and `fenced_files` are exactly-once sinks, every other format is Spark's own."""
 
     format: Text
     options: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -105,12 +120,16 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The options are checked by what the format allows."""
         if not readable(self.format, self.options):
             return ()
-        kind = SqlOptions if self.format == SQL_SINK else dict[str, Scalar]
-        return read(self.options, kind, "options")[1]
+        own: dict[str, Any] = {SQL_SINK: SqlOptions, FILES_SINK: FilesOptions}
+        return read(self.options, own.get(self.format, dict[str, Scalar]), "options")[1]
 
     def sql_options(self) -> SqlOptions:
         """The options of a sink of format `sql`, defaults filled in."""
         return msgspec.convert(self.options, SqlOptions)
+
+    def files_options(self) -> FilesOptions:
+        """The options of a sink of format `fenced_files`, defaults filled in."""
+        return msgspec.convert(self.options, FilesOptions)
 
 
 class Trigger(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -165,6 +184,10 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.source is None and self.entrypoint is not None and self.sql is not None:
             yield Problem("sql", "goes with source: it reads the view of that name")
+        if self.sink and self.sink.format == FILES_SINK and self.output_mode in {"update", "complete"}:
+            yield Problem(
+                "output_mode", f"must be append with the sink {FILES_SINK}: a file is never changed"
+            )
 
     def runs_like(self, other: Definition) -> bool:
         """Whether a query of `other` may run on unchanged under this definition.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.definition import SQL_SINK
+from protocol.definition import FILES_SINK, SQL_SINK
+from worker.sinks.files import FilesSink
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
@@ -20,4 +21,6 @@ def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:
     """
     if definition.format == SQL_SINK:
         return SqlSink(definition.sql_options(), owner)
+    if definition.format == FILES_SINK:
+        return FilesSink(definition.files_options(), owner)
     return None

@@ -31,7 +31,7 @@ def describe_table(name: str, fields: Sequence[Field], key: Sequence[str]) -> Ta
         SchemaError: a column has a type or a name that no table can have, or the key is not among them.
     """
     names = [field.name for field in fields]
-    _refuse_twins(names)
+    refuse_twins(names)
     keys = {_find(column, names) for column in key}
     columns = [
         sa.Column(field.name, kind, primary_key=field.name in keys, autoincrement=False, quote=True)
@@ -82,7 +82,7 @@ def _replacing(insert: Any, table: Table) -> Insert:
     return cast("Insert", insert.on_conflict_do_update(index_elements=keys, set_=newest))
 
 
-def _refuse_twins(names: Sequence[str]) -> None:
+def refuse_twins(names: Sequence[str]) -> None:
     """Spark lets two columns have one name, and SQLite tells none apart by case."""
     counts = Counter(name.lower() for name in names)
     if twins := [name for name in names if counts[name.lower()] > 1]:

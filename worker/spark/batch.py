@@ -46,9 +46,7 @@ class Gate:
         with self._lock:
             if self._closed.is_set():
                 raise BatchRefusedError("the query is being stopped")
-            if not self._may_write():
-                self.cause = "the worker has lost its lease, so it may not write"
-                raise BatchRefusedError(self.cause)
+            self._require_lease()
             self._inside = True
 
     def leave(self) -> None:
@@ -57,17 +55,23 @@ class Gate:
 
     def fail(self, error: BaseException) -> None:
         """Remember why a batch failed; what is left of it after its way through Java is no use to anybody."""
-        self.cause = describe(error)
+        self.cause = str(error) if isinstance(error, BatchRefusedError) else describe(error)
         self.fenced = isinstance(error, FencedError)
 
     def check(self) -> None:
-        """To be called between the steps of a batch.
+        """To be called between the steps of a batch: a worker that was frozen inside one finds out here.
 
         Raises:
-            BatchRefusedError: the batch is being cut short.
+            BatchRefusedError: the batch is being cut short, or the worker may not write any more.
         """
         if self._cut.is_set():
             raise BatchRefusedError("the batch was cut short: the query is being stopped")
+        self._require_lease()
+
+    def _require_lease(self) -> None:
+        if not self._may_write():
+            self.cause = "the worker has lost its lease, so it may not write"
+            raise BatchRefusedError(self.cause)
 
     def close(self) -> None:
         """Let no batch in any more; one that is inside goes on."""

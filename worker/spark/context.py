@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from protocol.definition import Definition
-    from worker.sinks.base import Owner
+    from worker.sinks.guard import Fence
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,18 @@ class TaskContext:
     """The argument of an entry point.
 
     `spark` is the task's own session: views and SQL settings are not shared with other tasks. `checkpoint`
-    is where Spark keeps the query's progress, `fence` the identity the task writes under.
+    is where Spark keeps the query's progress.
     """
 
     spark: SparkSession
     definition: Definition
     checkpoint: str
-    fence: Owner
     _outlet: Outlet
+
+    @property
+    def fence(self) -> Fence:
+        """What keeps a repeated or late batch from doing its work twice (docs/exactly-once.md)."""
+        return self._outlet.fence
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -42,17 +46,17 @@ class TaskContext:
     @property
     def group(self) -> str:
         """The group the task belongs to."""
-        return self.fence.group
+        return self._outlet.owner.group
 
     @property
     def task(self) -> str:
         """The task's name."""
-        return self.fence.task
+        return self._outlet.owner.task
 
     @property
     def token(self) -> int:
         """The fencing token; it has grown since whoever ran the task before."""
-        return self.fence.token
+        return self._outlet.owner.token
 
     def sink(self, frame: DataFrame, **options: Any) -> DataStreamWriter:
         """A writer of `frame` into the fenced SQL sink with these `options`, or into the definition's `sink`.
@@ -69,8 +73,8 @@ class TaskContext:
     def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """A writer that hands every batch to `function(batch, batch_id)`, as `foreachBatch` of Spark's does.
 
-        Unlike that, it ends cleanly when the task is stopped. It does not fence: a function that is
-        called again for a batch id must not count that batch twice.
+        Unlike that, it ends cleanly when the task is stopped, and `fence.guard` works in it. Without that
+        it does not fence: a function that is called again for a batch id must not count that batch twice.
         """
         return self._outlet.each_batch(frame, function).outputMode(self.definition.output_mode)
 

@@ -54,7 +54,7 @@ def launch(
     try:
         session = _session(spark, spec.definition)
         definition = _begun_anew(spec.definition, spec.reset.options)
-        context = TaskContext(session, definition, checkpoint.place, outlet.owner, outlet)
+        context = TaskContext(session, definition, checkpoint.place, outlet)
         writer = _writer(context, outlet, settings).queryName(spec.task)
         checkpoint.verify(owner, outlet.claimed)
         return Launched(_start(session, writer, spec.task, checkpoint.place), gate, outlet)

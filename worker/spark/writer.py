@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from worker.sinks.base import Field
+from worker.sinks.errors import SinkError
 from worker.sinks.factory import open_sink
+from worker.sinks.guard import Fence
 from worker.spark.batch import guard
 from worker.spark.rows import SparkBatch
 
@@ -26,7 +28,7 @@ class Outlet:
     """The way out of one query: its fenced sink, if it has one, and what became of its batches.
 
     `total` is how many rows of the task that sink holds; `is_gated` whether all batches go through the gate;
-    `claimed` what the fence rows said when they were raised; `mark` tells which batch a frame of Spark's is.
+    `claimed` what the fence rows said when they were raised; `fence` is what an entry point is given.
     """
 
     def __init__(self, owner: Owner, gate: Gate, mark: Callable[[DataFrame, int], Mark]) -> None:
@@ -34,8 +36,10 @@ class Outlet:
         self.total: int | None = None
         self.is_gated = False
         self.claimed: list[FenceRow] = []
+        self.fence = Fence(owner, gate.check, self._current_mark, self.claimed.append)
         self._gate = gate
         self._mark = mark
+        self._current: tuple[DataFrame, int] | None = None
         self._sinks: list[Sink] = []
 
     def claim(self, definition: SinkDefinition) -> Sink | None:
@@ -59,7 +63,20 @@ class Outlet:
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """A writer that hands every batch to `function`, through the query's gate."""
         self.is_gated = True
-        return frame.writeStream.foreachBatch(guard(self._gate, function))
+
+        def remembered(batch_frame: DataFrame, batch_id: int) -> None:
+            self._current = batch_frame, batch_id
+            try:
+                function(batch_frame, batch_id)
+            finally:
+                self._current = None
+
+        return frame.writeStream.foreachBatch(guard(self._gate, remembered))
+
+    def _current_mark(self) -> Mark:
+        if self._current is None:
+            raise SinkError("fence.guard works in a function that was given to context.foreach_batch only")
+        return self._mark(*self._current)
 
     def close(self) -> None:
         """Let go of the sink."""

@@ -123,7 +123,11 @@ async def executor(lease: Lease, tmp_path_factory: pytest.TempPathFactory) -> As
     """The one executor; its entry points are those of the module `tested`."""
     root = str(tmp_path_factory.mktemp("checkpoints"))
     settings = SparkSettings(
-        app_name="tests", checkpoint_root=root, conf=QUICK, allow_entrypoint=("tested", "absent")
+        app_name="tests",
+        checkpoint_root=root,
+        master="local[2,2]",  # a failed attempt at a partition is followed by another
+        conf=QUICK,
+        allow_entrypoint=("tested", "absent"),
     )
     executor = SparkExecutor(settings, lease)
     await executor.open()

@@ -57,7 +57,8 @@ def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
     with pytest.raises(BatchRefusedError, match="batch 3 failed"):
         guard(gate, fail)(FRAME, 3)
     assert gate.cause is not None
-    assert gate.cause.startswith(f"{type(error).__name__}: {error}")
+    told = "cut" if isinstance(error, BatchRefusedError) else f"{type(error).__name__}: {error}"
+    assert gate.cause.startswith(told)
     assert not gate.fenced
     assert not gate.is_occupied
 
@@ -117,3 +118,18 @@ def test_a_cut_reaches_the_batch_inside() -> None:
     assert len(ends) == 1
     assert gate.cause is not None
     assert "cut short" in gate.cause
+
+
+def test_a_worker_that_thaws_inside_a_batch_finds_out_at_its_next_step() -> None:
+    """The lease that held at the entry is gone: the batch is refused between its steps, with that cause."""
+    holds = [True]
+    gate = Gate(lambda: holds[0])
+
+    def freeze(_frame: Any, _batch_id: int) -> None:
+        gate.check()
+        holds[0] = False
+        gate.check()
+
+    with pytest.raises(BatchRefusedError, match="batch 0 failed"):
+        guard(gate, freeze)(FRAME, 0)
+    assert gate.cause == "the worker has lost its lease, so it may not write"

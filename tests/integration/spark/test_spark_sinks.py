@@ -1,0 +1,229 @@
+"""The fenced sinks, and the fence of an entry point, in real queries."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from pyspark import TaskContext
+from pyspark.sql import functions as sql
+
+from worker.executor import Ended, StartError
+from worker.sinks.base import Owner
+from worker.sinks.files import FilesSink
+from worker.spark.reader import require_query
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+ONCE = {"available_now": True}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Any]:
+    """A definition's sink into Parquet files."""
+    return {"format": "fenced_files", "options": {"path": str(tmp_path / "a folder")}}
+
+
+async def test_files_for_ordinary_readers(start: Any, flights: Any, files: Any, spark: SparkSession) -> None:
+    """Spark reads the folder as it is; the batch is one more column, the manifests tell of the rest."""
+    flights.add(files=3)
+    query = await start(token=4, source=flights.source, sink=files, trigger=ONCE)
+    assert await query.ended() == Ended()
+    read = spark.read.parquet(files["options"]["path"])
+    rows = read.orderBy("id").select("id", "sparkherd_batch").collect()
+    assert [row.id for row in rows] == flights.ids
+    assert [row.sparkherd_batch for row in rows[::10]] == [f"0_00000000000{n}" for n in range(3)]
+    assert query.progress().metrics["sink_rows"] == 30
+
+
+async def test_files_across_owners(
+    *, start: Any, flights: Any, files: Any, spark: SparkSession, catch_up: Any
+) -> None:
+    """A newer owner's claim ends the older query at its next batch, and the newer one does that batch."""
+    files["options"]["format"] = "json"
+    flights.add(files=2)
+    definition = {"source": flights.source, "sql": "SELECT * FROM source WHERE id NOT BETWEEN 10 AND 19"}
+    zombie = await start(token=1, **definition, sink=files)
+    await catch_up(zombie)
+    spec = zombie.spec
+    FilesSink(spec.definition.sink.files_options(), Owner(spec.group, spec.task, 2)).claim()
+    flights.add(files=1)
+    assert (await zombie.ended()).fenced
+    successor = await start(token=2, **definition, sink=files)
+    await catch_up(successor)
+    read = spark.read.json(files["options"]["path"])
+    assert sorted(row.id for row in read.collect()) == [*range(10), *range(20, 30)]
+    assert successor.progress().metrics["sink_rows"] == 20
+
+
+async def test_files_refuse_other_tasks(start: Any, flights: Any, files: Any) -> None:
+    """A folder belongs to one task; whoever else names it does not start."""
+    flights.add()
+    assert await (await start("a", source=flights.source, sink=files, trigger=ONCE)).ended() == Ended()
+    with pytest.raises(StartError, match="is that of task a of group"):
+        await start("b", source=flights.source, sink=files)
+
+
+async def test_a_partition_that_is_tried_again(
+    *, start: Any, flights: Any, database: Any, entrypoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first attempt fails with 10,000 rows staged already: they are not among those that count."""
+    monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 100)
+    flights.add(rows=15_000)
+
+    def run(context: Any) -> Any:
+        @sql.udf("long", useArrow=False)
+        def fail_once(number: int) -> int:
+            task = TaskContext.get()
+            if task is not None and task.attemptNumber() == 0 and number == 14_000:
+                raise OSError("this machine is gone")
+            return number
+
+        frame = context.spark.readStream.schema("id LONG").json(str(flights.folder))
+        return context.sink(frame.select(fail_once("id").alias("id")), **database.sink()["options"])
+
+    query = await start(entrypoint=entrypoint(run), trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert database.ids() == flights.ids
+    assert list((database.path.parent / "out.db-sparkherd").iterdir()) == []
+
+
+async def test_the_fence_of_an_entry_point(
+    *, start: Any, flights: Any, tmp_path: Path, entrypoint: Any, catch_up: Any
+) -> None:
+    """Its own table, written by `foreachBatch`: a crash after the commit repeats the batch, not the rows."""
+    flights.add(files=3)
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/mine.db")
+    told = []
+    crashes = iter([True])
+
+    def run(context: Any) -> Any:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS mine (id INTEGER)")
+        context.fence.claim(engine)
+
+        def write(frame: DataFrame, batch_id: int) -> None:
+            rows = [(row.id,) for row in frame.collect()]
+            context.fence.check()
+            with engine.begin() as connection:
+                told.append((context.token, batch_id, context.fence.guard(connection)))
+                if told[-1][2]:
+                    connection.exec_driver_sql("INSERT INTO mine VALUES (?)", rows)
+            if batch_id == 1 and next(crashes, False):
+                raise OSError("the power is gone")
+
+        source = context.spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1)
+        return context.foreach_batch(source.json(str(flights.folder)), write)
+
+    first = await start(token=1, entrypoint=entrypoint(run))
+    assert (await first.ended()).cause.startswith("OSError: the power is gone")
+    second = await start(token=2, entrypoint=entrypoint(run))
+    await catch_up(second)
+    with pytest.raises(StartError) as refused:
+        await start(token=1, entrypoint=entrypoint(run))
+    assert refused.value.fenced
+    assert told == [(1, 0, True), (1, 1, True), (2, 1, False), (2, 2, True)]
+    with engine.connect() as connection:
+        stored = connection.exec_driver_sql("SELECT id FROM mine ORDER BY id").scalars().all()
+    engine.dispose()
+    assert stored == flights.ids
+
+
+async def test_a_batch_that_outlives_its_lease(
+    *, start: Any, flights: Any, tmp_path: Path, entrypoint: Any, lease: Any
+) -> None:
+    """`fence.check` before a side effect ends the batch of a worker that has lost its lease meanwhile."""
+    flights.add()
+    log = tmp_path / "effects"
+
+    def run(context: Any) -> Any:
+        def act(_frame: DataFrame, _batch_id: int) -> None:
+            lease.holds = False
+            context.fence.check()
+            log.write_text("done")
+
+        return context.foreach_batch(
+            context.spark.readStream.schema("id LONG").json(str(flights.folder)), act
+        )
+
+    query = await start(entrypoint=entrypoint(run))
+    assert await query.ended() == Ended("the worker has lost its lease, so it may not write")
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("DROP VIEW source", "DropView"),
+        ("INSERT INTO t SELECT * FROM source", "InsertIntoStatement"),
+        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "InsertIntoStatement"),
+        ("FROM source INSERT INTO t SELECT *", "InsertIntoStatement"),
+        ("INSERT OVERWRITE DIRECTORY '/nowhere' USING json SELECT 1", "InsertIntoDir"),
+        ("EXECUTE IMMEDIATE 'DROP VIEW source'", "UnresolvedExecuteImmediate"),
+        ("BEGIN SELECT 1; END", "CompoundBody"),
+        ("SET a=b", "SetCommand"),
+        ("CALL a.b()", "Call"),
+        ("CREATE TEMP VIEW v AS SELECT 1", "CreateViewCommand"),
+    ],
+)
+async def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
+    """Each is refused by its plan, before anything of it is executed."""
+    with pytest.raises(StartError, match=f"sql: is no query but a {kind}; a task's SQL is one SELECT"):
+        require_query(spark, statement)
+
+
+async def test_queries_of_every_form(spark: SparkSession) -> None:
+    """What is a query goes through, however it is written."""
+    for query in (
+        "TABLE source",
+        "FROM source |> SELECT id",
+        "WITH a AS (SELECT * FROM source) SELECT * FROM a",
+        "(SELECT 1) UNION ALL VALUES (2)",
+        "SELECT id FROM source LATERAL VIEW explode(array(1)) AS n",
+    ):
+        require_query(spark, query)
+
+
+async def test_a_statement_does_nothing(start: Any, flights: Any, database: Any, spark: SparkSession) -> None:
+    """A task whose SQL drops something is refused, and what it named is still there."""
+    flights.add()
+    spark.sql("CREATE OR REPLACE GLOBAL TEMP VIEW keep AS SELECT 1 AS one")
+    with pytest.raises(StartError, match="is no query but a DropView"):
+        await start(source=flights.source, sql="DROP VIEW global_temp.keep", sink=database.sink())
+    assert spark.sql("SELECT one FROM global_temp.keep").collect()[0].one == 1
+
+
+async def test_what_to_select_instead_works(start: Any, flights: Any, database: Any) -> None:
+    """Every type without a column of its own is refused with a remedy; all remedies together are written."""
+    flights.add(rows=1)
+    columns = {
+        "a": "array(id)",
+        "m": "map('k', id)",
+        "s": "struct(id)",
+        "v": "parse_json('{\"k\": 1}')",
+        "n": "NULL",
+        "d": "INTERVAL '1' DAY",
+        "y": "INTERVAL '1' YEAR",
+        "i": "make_interval(1, 2)",
+    }
+    select = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+    with pytest.raises(StartError) as refused:
+        await start(source=flights.source, sql=f"SELECT {select} FROM source", sink=database.sink())
+    faults = str(refused.value).partition("no column type for ")[2].split("; ")
+    assert len(faults) == len(columns)
+    remedies = ", ".join(fault.partition("select ")[2].removesuffix(" instead") for fault in faults)
+    query = await start(
+        source=flights.source,
+        sql=f"SELECT {remedies} FROM (SELECT {select} FROM source)",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() == Ended()
+    ((a, m, s, v, n, *_),) = database.query("SELECT * FROM flights")
+    assert [json.loads(each) for each in (a, m, s, v)] == [[0], {"k": 0}, {"id": 0}, {"k": 1}]
+    assert n is None
