@@ -5,13 +5,18 @@ A row's key is its first `key_length` fields. Opaque values are `msgspec.Raw`: k
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from protocol.messages.base import NULL
 from protocol.messages.membership import Protocol
 from protocol.states import GroupState, Target, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +28,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> tuple[Any, ...]:
         """The values that tell this row from the others of its table."""
-        return tuple(getattr(self, name) for name in self.__struct_fields__[: self.key_length])
+        return _key_reader(type(self))(self)
+
+
+@cache
+def _key_reader(kind: type[Row]) -> Callable[[Row], tuple[Any, ...]]:
+    """Reads the key of rows of one kind; a single field is a tuple, too."""
+    first, *others = kind.__struct_fields__[: kind.key_length]
+    read = attrgetter(first, *others)
+    return read if others else lambda row: (read(row),)
 
 
 class GroupRow(Row, frozen=True, kw_only=True):

@@ -13,7 +13,9 @@ MAX_INT = 2**53 - 1
 
 Millis = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 PositiveMillis = Annotated[int, msgspec.Meta(ge=1, le=MAX_INT)]
-Generation = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT)]
+Whole = Annotated[int, msgspec.Meta(ge=-MAX_INT, le=MAX_INT)]
+"""A number whose bounds have a code of their own: the core looks at it."""
+Generation = Whole
 Token = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 Revision = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 

@@ -15,6 +15,7 @@ from protocol.messages.base import (
     Response,
     Revision,
     Text,
+    Whole,
 )
 from protocol.messages.tasks import OfferedTask
 from protocol.names import Name
@@ -31,7 +32,7 @@ class JoinRequest(Request, frozen=True, kw_only=True):
     """Enter the group, or rejoin it; the answer waits for the join phase to complete."""
 
     member_id: str
-    session_timeout_ms: Millis
+    session_timeout_ms: Whole
     rebalance_timeout_ms: PositiveMillis
     protocol_type: Label
     protocols: tuple[Protocol, ...]

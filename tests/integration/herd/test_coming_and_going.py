@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ async def test_a_burst_of_creations_makes_few_rebalances(open_herd: OpenHerd) ->
     await herd.until_all_run(["first"], 1)
     before = (await herd.ask("GET", ""))["generation_id"]
     burst = [f"t{number}" for number in range(500)]
-    await herd.create(*burst)
+    await asyncio.gather(*(herd.create(task) for task in burst))
     await herd.until_all_run(["first", *burst], 1)
     assert (await herd.ask("GET", ""))["generation_id"] - before <= 20
     assert set(herd.starts().values()) == {1}

@@ -148,3 +148,11 @@ def test_a_held_heartbeat_that_has_not_seen_a_given_task_is_answered_at_once() -
     behind = bench.heartbeat(worker, wait_ms=1000, tasks_revision=0)
     assert behind.answer.tasks_revision == 1
     assert bench.heartbeat(worker, wait_ms=1000, tasks_revision=1).waits
+
+
+def test_numbers_that_have_a_code_of_their_own_are_refused_with_it() -> None:
+    """However far out they are."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    assert bench.join(session_ms=-1).error == "INVALID_SESSION_TIMEOUT"
+    assert bench.heartbeat(member, generation=-5).error == "ILLEGAL_GENERATION"
