@@ -44,6 +44,7 @@ class ListBatch:
     ) -> None:
         self.mark = Mark(checkpoint, batch_id, f"{plan} {batch_id}")
         self.computed = 0
+        self.before_computing: Callable[[], object] = lambda: None
         self.before_return: Callable[[], object] = lambda: None
         self._partitions: Sequence[Rows] = partitions
         self._tries = tries
@@ -54,6 +55,7 @@ class ListBatch:
 
     def scatter(self, take: Take) -> list[Part]:
         """Each attempt has a copy of `take`, as executors have."""
+        self.before_computing()
         parts = []
         for index, rows in enumerate(self._partitions):
             for _ in range(self._tries):
@@ -65,6 +67,7 @@ class ListBatch:
 
     def save(self, file_format: str, folder: str) -> int:
         """A file for each attempt's partition that counts, named and marked as Spark does."""
+        self.before_computing()
         place = Path(folder.removeprefix("file://"))
         place.mkdir(parents=True)
         for index, rows in enumerate(self._partitions):

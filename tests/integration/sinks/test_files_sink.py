@@ -116,6 +116,15 @@ def test_a_zombie_between_staging_and_publishing(open_files: Any, batch: Any, re
     assert reader.rows() == ["owner"]
 
 
+def test_a_zombie_frozen_before_it_stages(open_files: Any, batch: Any, reader: Reader) -> None:
+    """Spark makes the folders anew that the newer owner has moved away; what is in them stays there."""
+    frozen = batch(0, [("zombie",)])
+    frozen.before_computing = lambda: open_files(2)
+    with pytest.raises(FencedError, match="its token 1 is older than 2"):
+        open_files(1).write(frozen)
+    assert reader.rows() == []
+
+
 def test_a_zombie_frozen_on_the_very_last_step(
     open_files: Any, batch: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
