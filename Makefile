@@ -35,8 +35,8 @@ moves: $(INSTALLED) java ## a herd with real Spark through joins, deaths, drains
 	@$(BIN)/pytest -s -q tests/acceptance/test_moves.py
 
 .PHONY: mutants
-mutants: $(INSTALLED) ## break the rules of the core one by one; tests or simulation must notice
-	@$(BIN)/python -m tests.mutation
+mutants: $(INSTALLED) ## break the rules of the core one by one; tests or simulation must notice (ARGS=fine_print)
+	@$(BIN)/python -m tests.mutation $(ARGS)
 
 .PHONY: lint
 lint: $(INSTALLED) ## style, formatting and types

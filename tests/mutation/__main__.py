@@ -6,11 +6,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from tests.mutation.mutants import ROOT, Mutant, Sandbox, read_mutants
+from tests.mutation.mutants import LISTS, ROOT, Mutant, Sandbox, read_mutants
 
 SUITES = {
     "tests": ("tests/unit/manager", "tests/unit/worker/membership"),
@@ -18,10 +19,15 @@ SUITES = {
 }
 
 
-def main() -> int:
-    """Try each mutant against each suite; 1 when one survives them all."""
+@click.command()
+@click.argument("name", default=LISTS[0], type=click.Choice(LISTS))
+def main(name: str) -> None:
+    """Try each mutant of a list against each suite; exit 1 when one survives them all."""
+    sys.exit(_run(read_mutants(name)))
+
+
+def _run(mutants: tuple[Mutant, ...]) -> int:
     console = Console()
-    mutants = read_mutants()
     with tempfile.TemporaryDirectory() as folder:
         sandbox = Sandbox(ROOT, Path(folder))
         for name, suite in SUITES.items():
@@ -55,4 +61,4 @@ def _table(mutants: tuple[Mutant, ...], caught: dict[Mutant, dict[str, bool]]) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

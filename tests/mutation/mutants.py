@@ -1,4 +1,4 @@
-"""The list of mutants, and a copy of the tree to break them in."""
+"""The lists of mutants, and a copy of the tree to break them in."""
 
 from __future__ import annotations
 
@@ -39,9 +39,12 @@ class Mutant:
         return text.replace(self.code, self.broken)
 
 
-def read_mutants() -> tuple[Mutant, ...]:
-    """The list beside this file."""
-    listed = tomllib.loads((Path(__file__).parent / "mutants.toml").read_text())
+LISTS = ("rules", "fine_print")
+
+
+def read_mutants(name: str) -> tuple[Mutant, ...]:
+    """A list beside this file."""
+    listed = tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text())
     return tuple(Mutant(**entry) for entry in listed["mutant"])
 
 
