@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ class SqlSink(Sink):
         staging = self._target.staging(self._owner, batch.mark)
         parts = batch.scatter(Take(staging.stage, INLINE_ROWS // max(batch.partitions, 1)))
         raise_faults(parts)
-        written = self._put(self._target, staging, batch.mark, parts)
+        written = self._put(self._target, staging, batch.mark, self._target.encoded(parts))
         staging.dispose()
         return written
 
@@ -121,9 +122,16 @@ class _Target:
         if any(part.rows is None for part in parts):
             staging.drop(connection)
 
+    def encoded(self, parts: Sequence[Part]) -> list[Part]:
+        """The parts as the driver takes their rows; done before the transaction, to keep that short."""
+        return [part if part.rows is None else replace(part, rows=self._encode(part.rows)) for part in parts]
+
+    def _encode(self, rows: Rows) -> Rows:
+        if self._engine.dialect.name == "postgresql" and (column := self._encoder.nul_column(rows)):
+            raise staging_postgres.nul_error(column)
+        return self._encoder.chunk(rows)
+
     def _insert(self, connection: Connection, rows: Rows) -> None:
         """Past SQLAlchemy's own handling of parameters: that costs three times the insert."""
         for chunk in chunked(iter(rows)):
-            if connection.dialect.name == "postgresql" and (column := self._encoder.nul_column(chunk)):
-                raise staging_postgres.nul_error(column)
-            connection.exec_driver_sql(self._statement, self._encoder.chunk(chunk))
+            connection.exec_driver_sql(self._statement, chunk)

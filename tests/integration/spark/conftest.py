@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 
 from protocol.definition import parse_definition
+from tests.integration.postgres import running
 from worker.executor import QuerySpec
 from worker.spark import jvm as jvm_module
 from worker.spark.executor import SparkExecutor
@@ -150,6 +151,13 @@ def flights(tmp_path: Path) -> Flights:
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
     return Database(tmp_path / "out.db")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real PostgreSQL."""
+    with running(tmp_path_factory.mktemp("pg")) as url:
+        yield url
 
 
 @pytest.fixture

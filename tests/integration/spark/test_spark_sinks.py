@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,6 +92,36 @@ async def test_a_partition_that_is_tried_again(
     assert await query.ended() == Ended()
     assert database.ids() == flights.ids
     assert list((database.path.parent / "out.db-sparkherd").iterdir()) == []
+
+
+async def test_postgresql_across_owners(
+    *, start: Any, flights: Any, postgres: str, catch_up: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Executors copy large batches into PostgreSQL, small ones pass through the driver: none is lost."""
+    monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 1_000)
+    flights.add(rows=3_000)
+    flights.add(rows=10)
+    options = {"url": postgres, "table": "flights", "mode": "upsert", "key": ["id"]}
+    sql_text = (
+        "SELECT id, carrier, delay, timestamp_micros(id) AS at, date_from_unix_date(0) AS day FROM source"
+    )
+    definition = {"source": flights.source, "sql": sql_text, "sink": {"format": "sql", "options": options}}
+    first = await start(token=1, **definition)
+    await catch_up(first)
+    await first.stop(30)
+    flights.add(rows=3_000)
+    second = await start(token=2, **definition)
+    await catch_up(second)
+    engine = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"))
+    with engine.connect() as connection:
+        stored = connection.exec_driver_sql("SELECT id, delay, at, day FROM flights ORDER BY id").all()
+        tables = connection.exec_driver_sql("SELECT COUNT(*) FROM pg_tables WHERE tablename LIKE '%%stage%%'")
+        assert tables.scalar_one() == 0
+    engine.dispose()
+    assert [row.id for row in stored] == flights.ids
+    assert (stored[3].delay, stored[3].day) == (1.5, date(1970, 1, 1))
+    assert stored[3].at == datetime(1970, 1, 1, microsecond=3, tzinfo=UTC)
+    assert second.progress().metrics["sink_rows"] == 6_010
 
 
 async def test_the_fence_of_an_entry_point(
