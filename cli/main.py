@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "groups": ("cli.groups", "See and steer groups."),
     "tasks": ("cli.tasks", "Create, see and steer tasks."),
     "workers": ("cli.workers", "See the workers of a group."),
+    "db": ("cli.db", "Look at, and bring up to date, the schema of a manager's database."),
     "demo": ("cli.demo.command", "Watch a herd lose a worker and no row, on 336,776 real flights."),
 }
 

@@ -42,15 +42,25 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 7 * 24 * 3600 * 1000
 
 
+Database = Annotated[
+    str, Meta(min_length=1, description="SQLAlchemy URL of the database, with an asyncio driver.")
+]
+DEFAULT_DATABASE = "sqlite+aiosqlite:///sparkherd.db"
+
+
+class DatabaseSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What `sparkherd db` needs to know of a manager's settings."""
+
+    database: Database = DEFAULT_DATABASE
+
+
 class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
     """Everything `sparkherd manager` can be told."""
 
     listen: Annotated[
         str, Meta(pattern=r"^.+:\d{1,5}$", description="HOST:PORT to serve on; port 0 takes a free one.")
     ] = "127.0.0.1:8470"
-    database: Annotated[
-        str, Meta(min_length=1, description="SQLAlchemy URL of the database, with an asyncio driver.")
-    ] = "sqlite+aiosqlite:///sparkherd.db"
+    database: Database = DEFAULT_DATABASE
     max_request_bytes: Annotated[int, Meta(ge=1, description="Largest request body accepted, in bytes.")] = (
         8_388_608
     )

@@ -2,39 +2,96 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import text
 
+from manager.storage.engine import TROUBLE, first_line, shown, try_sqlite
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+T = TypeVar("T")
 
 VERSION_TABLE = "sparkherd_schema"
+LOCK_KEY = 0x5_BA_4C
+"""Of the advisory lock that whoever migrates holds (PostgreSQL); any number will do."""
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """Which schema a database has, None for an empty one, and the newest one that this sparkherd knows."""
+
+    present: str | None
+    newest: str
+    known: frozenset[str]
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer sparkherd made it."""
+        return self.present is not None and self.present not in self.known
+
+    @property
+    def is_current(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.present == self.newest
+
+
+def schema_of(connection: Connection) -> Schema:
+    """What `connection` leads to."""
+    scripts = ScriptDirectory.from_config(_config(connection))
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return Schema(
+        present=context.get_current_revision(),
+        newest=scripts.get_current_head() or "",
+        known=frozenset(script.revision for script in scripts.walk_revisions()),
+    )
 
 
 def upgrade(connection: Connection) -> None:
-    """Apply what is missing, inside the caller's transaction.
+    """Apply what is missing, inside the caller's transaction; of several managers that start, one at a time.
 
     Raises:
         StartupError: the database was made by a newer sparkherd.
     """
-    config = _config(connection)
-    newest = ScriptDirectory.from_config(config)
-    present = MigrationContext.configure(
-        connection, opts={"version_table": VERSION_TABLE}
-    ).get_current_revision()
-    if present is not None and present not in {script.revision for script in newest.walk_revisions()}:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
+    schema = schema_of(connection)
+    if schema.is_newer:
         raise StartupError(
-            f"--database: its schema {present} is newer than what this sparkherd knows, "
-            f"{newest.get_current_head()}"
+            f"--database: its schema {schema.present} is newer than what this sparkherd knows, "
+            f"{schema.newest}; run the newer one"
         )
-    if present != newest.get_current_head():
-        command.upgrade(config, "head")
+    if not schema.is_current:
+        command.upgrade(_config(connection), "head")
+
+
+async def with_schema(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
+    """Connect for the first time, and do `work` in one transaction.
+
+    Raises:
+        StartupError: the database cannot be used; the engine is done with.
+    """
+    try:
+        try_sqlite(engine)
+        async with engine.begin() as connection:
+            return await connection.run_sync(work)
+    except TROUBLE as error:
+        await engine.dispose()
+        raise StartupError(f"--database {shown(engine)}: {first_line(error)}") from error
+    except StartupError:
+        await engine.dispose()
+        raise
 
 
 def _config(connection: Connection) -> Config:

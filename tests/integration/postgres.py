@@ -6,16 +6,45 @@ import os
 import tempfile
 import warnings
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
+class Server:
+    """A running server; `url` is that of its own database."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._numbers = count()
+        self.url: str = server.get_uri()
+
+    def new_database(self, driver: str) -> str:
+        """An empty database; returns its URL for `driver`, as in `postgresql+asyncpg`."""
+        name = f"db{next(self._numbers)}"
+        engine = sa.create_engine(sa.make_url(self.url).set(drivername="postgresql+psycopg"))
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        engine.dispose()
+        return str(sa.make_url(self.url).set(database=name, drivername=driver))
+
+    def stop(self) -> None:
+        """As an administrator stops it: every connection is closed."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Again, at the same place."""
+        self._server.ensure_postgres_running()
+
+
 @contextmanager
-def running(folder: Path) -> Iterator[str]:
-    """A server with its data in `folder`; yields the SQLAlchemy URL of its database."""
+def running(folder: Path) -> Iterator[Server]:
+    """A server with its data in `folder`."""
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -25,6 +54,6 @@ def running(folder: Path) -> Iterator[str]:
         folder, cleanup_mode="stop"
     )
     try:
-        yield server.get_uri()
+        yield Server(server)
     finally:
         server.cleanup()

@@ -1,4 +1,4 @@
-"""What every storage does; `storage_url` names the backends it is tried on."""
+"""What every storage does, whatever database is behind it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, text
 
 from manager.core.rows import (
     Dropped,
@@ -31,7 +30,10 @@ from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
+
+    from sqlalchemy import Connection
+
+    from tests.integration.manager.backends import Database
 
 
 def member(member_id: str, position: int) -> MemberRow:
@@ -77,13 +79,8 @@ ROWS: tuple[Row, ...] = (
 
 
 @pytest.fixture
-def storage_url(tmp_path: Path) -> str:
-    return f"sqlite+aiosqlite:///{tmp_path}/m.db"
-
-
-@pytest.fixture
-async def storage(storage_url: str) -> AsyncIterator[SqlStorage]:
-    opened = SqlStorage(storage_url)
+async def storage(database: Database) -> AsyncIterator[SqlStorage]:
+    opened = SqlStorage(database.url)
     await opened.open()
     yield opened
     await opened.close()
@@ -94,11 +91,11 @@ def plain(rows: list[Row]) -> list[object]:
 
 
 async def test_what_is_committed_is_read_back_by_another_connection(
-    storage: SqlStorage, storage_url: str
+    storage: SqlStorage, database: Database
 ) -> None:
     """Every row type, opaque values untouched, members by position and history by generation."""
     await storage.commit(ROWS)
-    other = SqlStorage(storage_url)
+    other = SqlStorage(database.url)
     await other.open()
     rows = (await other.load())["g"]
     await other.close()
@@ -120,35 +117,31 @@ async def test_groups_are_loaded_by_name(storage: SqlStorage) -> None:
     assert await storage.load([]) == {}
 
 
-async def test_a_failing_commit_changes_nothing(storage: SqlStorage, storage_url: str) -> None:
+async def test_a_failing_commit_changes_nothing(storage: SqlStorage, database: Database) -> None:
     """All or nothing, also when the last statement of the transaction fails."""
     await storage.commit([GroupRow(group="g", generation=1)])
-    with create_engine(storage_url.replace("+aiosqlite", "")).begin() as connection:
-        connection.execute(text("DROP TABLE rebalances"))
+    database.run("DROP TABLE rebalances")
     changes = [GroupRow(group="g", generation=2), ROWS[-1]]
     with pytest.raises(StorageError, match="rebalances"):
         await storage.commit(changes)
-    with create_engine(storage_url.replace("+aiosqlite", "")).begin() as connection:
-        connection.execute(text("CREATE TABLE rebalances AS SELECT 1 AS x WHERE 0"))
-        assert connection.execute(text("SELECT generation FROM groups")).scalar() == 1
+    assert database.value("SELECT generation FROM groups") == 1
 
 
-async def test_opening_twice_keeps_what_is_there(storage: SqlStorage, storage_url: str) -> None:
+async def test_opening_twice_keeps_what_is_there(storage: SqlStorage, database: Database) -> None:
     """Migrations run once."""
     await storage.commit([GroupRow(group="g", generation=1)])
-    again = SqlStorage(storage_url)
+    again = SqlStorage(database.url)
     await again.open()
     assert sorted(await again.load()) == ["g"]
     await again.close()
 
 
-async def test_a_newer_schema_is_refused(storage: SqlStorage, storage_url: str) -> None:
+async def test_a_newer_schema_is_refused(storage: SqlStorage, database: Database) -> None:
     """One line that says so, and nothing is touched."""
-    with create_engine(storage_url.replace("+aiosqlite", "")).begin() as connection:
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    database.run(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     await storage.close()
     with pytest.raises(StartupError, match="9999 is newer"):
-        await SqlStorage(storage_url).open()
+        await SqlStorage(database.url).open()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +160,7 @@ async def test_a_database_that_cannot_be_used_is_named(url: str, complaint: str)
     assert "\n" not in str(caught.value)
 
 
-def test_the_migrations_make_exactly_the_tables_that_are_used(tmp_path: Path) -> None:
+def test_the_migrations_make_exactly_the_tables_that_are_used(database: Database) -> None:
     """Alembic's own comparison finds nothing, and every field has its column."""
 
     def differences(connection: Connection) -> list[object]:
@@ -175,7 +168,7 @@ def test_the_migrations_make_exactly_the_tables_that_are_used(tmp_path: Path) ->
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         return list(compare_metadata(context, METADATA))
 
-    with create_engine(f"sqlite:///{tmp_path}/m.db").begin() as connection:
+    with database.transaction() as connection:
         assert differences(connection) == []
     for kind, table in TABLES.items():
         assert tuple(table.columns.keys()) == kind.__struct_fields__

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-import sqlite3
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +13,7 @@ from manager.runtime import backoff, writer
 from manager.runtime.clock import read_clocks
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
-from manager.storage import sql
+from manager.storage import engine
 from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
@@ -33,13 +31,14 @@ from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
 from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target
 from tests.fakes.turns import settle, turn
+from tests.integration.manager.faults import FAULTS, fault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from manager.core.rows import Change
     from protocol.messages.base import Request
+    from tests.integration.manager.backends import Database
 
 BUSY_S = 0.05
 AWAY = "COORDINATOR_NOT_AVAILABLE"
@@ -48,27 +47,14 @@ PADDING = encode_opaque("x" * 30_000)
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for a database waits for it a twentieth of a second."""
+    """What waits for a lock waits for it a twentieth of a second."""
     monkeypatch.setattr(backoff, "FIRST_PAUSE_S", BUSY_S)
-
-    def set_up(connection: Any, record: object) -> None:
-        plain(connection, record)
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout={int(BUSY_S * 1000)}")
-        cursor.close()
-
-    plain = sql._set_up_sqlite
-    monkeypatch.setattr(sql, "_set_up_sqlite", set_up)
+    monkeypatch.setattr(engine, "LOCK_MS", int(BUSY_S * 1000))
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "m.db"
-
-
-@pytest.fixture
-async def runtime(path: Path) -> AsyncIterator[Runtime]:
-    async with serving(SqlStorage(f"sqlite+aiosqlite:///{path}")) as started:
+async def runtime(database: Database) -> AsyncIterator[Runtime]:
+    async with serving(SqlStorage(database.url)) as started:
         yield started
 
 
@@ -78,36 +64,6 @@ async def serving(storage: SqlStorage) -> AsyncIterator[Runtime]:
     await runtime.start()
     yield runtime
     await runtime.stop()
-
-
-def locked(path: Path) -> Iterator[None]:
-    """Another connection holds the database for itself, longer than anybody waits."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        yield
-        other.execute("ROLLBACK")
-
-
-def removed(path: Path) -> Iterator[None]:
-    """The file is moved away while it is in use."""
-    aside = path.with_suffix(".aside")
-    path.rename(aside)
-    yield
-    aside.rename(path)
-
-
-def full(path: Path) -> Iterator[None]:
-    """The kernel lets no file grow any more."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    log = path.with_name(f"{path.name}-wal")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-FAULTS = {"locked": locked, "removed": removed, "full": full}
 
 
 def join(member_id: str = "") -> JoinRequest:
@@ -187,19 +143,19 @@ async def durable(runtime: Runtime, group: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("step", ["join", "claim", "leave", "commit", "create"])
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_in_the_middle_is_survived(runtime: Runtime, path: Path, fault: str, step: str) -> None:
+@pytest.mark.parametrize(("database", "name"), FAULTS, indirect=["database"])
+async def test_a_fault_in_the_middle_is_survived(
+    runtime: Runtime, database: Database, name: str, step: str, request: pytest.FixtureRequest
+) -> None:
     """The waiting hear COORDINATOR_NOT_AVAILABLE, others go on, and what follows needs no restart."""
     member, other = Member(runtime, "g"), Member(runtime, "other")
     await member.settle()
     await other.settle()
-    trouble = FAULTS[fault](path)
-    next(trouble)
-    assert code(await member.ask(member.steps()[step])) == AWAY
-    assert not ready(runtime)
-    beat = HeartbeatRequest(member_id=other.id, generation_id=other.generation)
-    assert code(await other.ask(beat)) == "NONE"
-    next(trouble, None)
+    with fault(name, database, request):
+        assert code(await member.ask(member.steps()[step])) == AWAY
+        assert not ready(runtime)
+        beat = HeartbeatRequest(member_id=other.id, generation_id=other.generation)
+        assert code(await other.ask(beat)) == "NONE"
     described = await member.until_answered(DescribeGroup)
     assert described.generation_id == member.generation
     assert [m.member_id for m in described.members] == [member.id]
@@ -223,13 +179,11 @@ async def sync_parked(runtime: Runtime) -> Member:
 
 
 async def test_an_assignment_that_could_not_be_stored_was_never_made(
-    runtime: Runtime, path: Path, sync_parked: Member
+    runtime: Runtime, database: Database, sync_parked: Member, request: pytest.FixtureRequest
 ) -> None:
     """The generation stays told: after the fault the group gathers again under the next one."""
-    trouble = locked(path)
-    next(trouble)
-    assert code(await sync_parked.ask(sync_parked.sync())) == AWAY
-    next(trouble, None)
+    with fault("locked", database, request):
+        assert code(await sync_parked.ask(sync_parked.sync())) == AWAY
     joined = await sync_parked.until_answered(lambda: join(sync_parked.id))
     assert joined.generation_id == sync_parked.generation + 1
     living, stored = await durable(runtime, "g")
@@ -248,9 +202,9 @@ class Deaf(SqlStorage):
             raise StorageError("server closed the connection unexpectedly")
 
 
-async def test_a_commit_of_unknown_outcome_is_read_again(path: Path) -> None:
+async def test_a_commit_of_unknown_outcome_is_read_again(database: Database) -> None:
     """It was durable: its generation is counted as told, though nobody heard of it."""
-    storage = Deaf(f"sqlite+aiosqlite:///{path}")
+    storage = Deaf(database.url)
     async with serving(storage) as runtime:
         member = Member(runtime, "g")
         await member.settle()
@@ -263,28 +217,26 @@ async def test_a_commit_of_unknown_outcome_is_read_again(path: Path) -> None:
 
 
 async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_once(
-    runtime: Runtime, path: Path
+    runtime: Runtime, database: Database, request: pytest.FixtureRequest
 ) -> None:
     """However many ask, nothing is kept of them, and the storage is looked for ever more rarely."""
     member = Member(runtime, "g")
     await member.settle()
-    trouble = locked(path)
-    next(trouble)
-    assert code(await member.ask(join(member.id))) == AWAY
     inner = runtime._writer
-    async with asyncio.timeout(30):
-        while not inner._is_away:
-            await asyncio.to_thread(lambda: None)
-    for n in range(200):
-        asked = asyncio.create_task(runtime.ask(f"new{n}", join()))
-        await settle(10)
-        assert asked.done(), "it waited for something"
-        assert code(asked.result()) == AWAY
-    assert not inner._commits.has_work
-    assert inner._commits.waiting() == []
-    assert runtime.parked == 0
-    assert not ready(runtime)
-    next(trouble, None)
+    with fault("locked", database, request):
+        assert code(await member.ask(join(member.id))) == AWAY
+        async with asyncio.timeout(30):
+            while not inner._is_away:
+                await asyncio.to_thread(lambda: None)
+        for n in range(200):
+            asked = asyncio.create_task(runtime.ask(f"new{n}", join()))
+            await settle(10)
+            assert asked.done(), "it waited for something"
+            assert code(asked.result()) == AWAY
+        assert not inner._commits.has_work
+        assert inner._commits.waiting() == []
+        assert runtime.parked == 0
+        assert not ready(runtime)
     assert code(await member.until_answered(lambda: join(member.id))) == "NONE"
     assert code(await Member(runtime, "new7").until_answered(join)) == "NONE"
 
@@ -312,10 +264,10 @@ class Hanging(SqlStorage):
 
 
 async def test_nobody_waits_for_ever_for_a_storage_that_hangs(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those who wait are answered, who comes later is answered at once; what was stored in the end counts."""
-    storage = Hanging(f"sqlite+aiosqlite:///{path}")
+    storage = Hanging(database.url)
     async with serving(storage) as runtime:
         member = Member(runtime, "g")
         await member.settle()
@@ -332,10 +284,10 @@ async def test_nobody_waits_for_ever_for_a_storage_that_hangs(
 
 
 async def test_stopping_does_not_wait_for_a_storage_that_hangs(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The waiting are answered, and the process may end."""
-    storage = Hanging(f"sqlite+aiosqlite:///{path}")
+    storage = Hanging(database.url)
     async with serving(storage) as runtime:
         member = Member(runtime, "g")
         await member.settle()
@@ -345,3 +297,68 @@ async def test_stopping_does_not_wait_for_a_storage_that_hangs(
         monkeypatch.setattr(writer, "STALL_S", BUSY_S)
         await runtime.stop()
         assert code(await asked) == AWAY
+
+
+SLOW = """
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$
+"""
+TRIGGER = "CREATE TRIGGER slow BEFORE UPDATE ON groups FOR EACH ROW EXECUTE FUNCTION slow()"
+OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND datname = current_database()
+"""
+
+postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+
+
+@postgresql
+async def test_a_statement_that_takes_too_long_is_given_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends it; whoever waited is told to come again."""
+    monkeypatch.setattr(engine, "STATEMENT_MS", 1000)
+    async with serving(SqlStorage(database.url)) as runtime:
+        member = Member(runtime, "g")
+        await member.settle()
+        database.run(SLOW, TRIGGER)
+        assert code(await member.ask(join(member.id))) == AWAY
+        database.run("DROP TRIGGER slow ON groups")
+        assert code(await member.until_answered(lambda: join(member.id))) == "NONE"
+
+
+@postgresql
+async def test_a_connection_that_breaks_costs_one_request(runtime: Runtime, database: Database) -> None:
+    """Every pooled connection is dead; the next attempt finds new ones."""
+    member = Member(runtime, "g")
+    await member.settle()
+    database.run(OTHERS)
+    assert code(await member.ask(join(member.id))) == AWAY
+    joined = await member.until_answered(lambda: join(member.id))
+    assert joined.generation_id == member.generation + 1
+
+
+@postgresql
+async def test_a_deadlock_is_survived(
+    database: Database, monkeypatch: pytest.MonkeyPatch, runtime: Runtime
+) -> None:
+    """Both wait for the other, the server picks the manager as its victim: as if nothing had been asked."""
+    monkeypatch.setattr(engine, "LOCK_MS", 0)
+    member = Member(runtime, "g")
+    await member.settle()
+    row = 'UPDATE {} SET "group" = "group" WHERE "group" = \'g\''
+    with database.transaction() as other:
+        other.exec_driver_sql("SET deadlock_timeout = '1min'")
+        other.exec_driver_sql(row.format("members"))
+        asked = asyncio.create_task(member.ask(join(member.id)))
+        await _waiting_for_a_lock(database)
+        await asyncio.to_thread(other.exec_driver_sql, row.format("groups"))
+    assert code(await asked) == AWAY
+    joined = await member.until_answered(lambda: join(member.id))
+    assert joined.generation_id == member.generation + 1
+
+
+async def _waiting_for_a_lock(database: Database) -> None:
+    """Until the manager's transaction waits for the test's."""
+    async with asyncio.timeout(30):
+        while not database.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
+            await asyncio.to_thread(lambda: None)

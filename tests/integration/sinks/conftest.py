@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 
 from protocol.definition import SqlOptions
-from tests.integration.postgres import running
 from worker.sinks.base import Field, Mark, Owner
 from worker.sinks.sql import SqlSink
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from tests.integration.postgres import Server
     from worker.sinks.base import Rows
     from worker.sinks.parts import Part, Take
 
@@ -82,25 +82,13 @@ class ListBatch:
         self.computed += sum(map(len, self._partitions))
 
 
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a PostgreSQL server's own database."""
-    with running(tmp_path_factory.mktemp("pg")) as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A fresh, empty database of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'out.db'}"
-    server: str = request.getfixturevalue("postgres")
-    name = f"db{next(_numbers)}"
-    engine = sa.create_engine(sa.make_url(server).set(drivername="postgresql+psycopg"))
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return str(sa.make_url(server).set(database=name))
+    server: Server = request.getfixturevalue("postgres")
+    return server.new_database("postgresql")
 
 
 class Peek:

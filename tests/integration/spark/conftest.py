@@ -156,8 +156,8 @@ def database(tmp_path: Path) -> Database:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a real PostgreSQL."""
-    with running(tmp_path_factory.mktemp("pg")) as url:
-        yield url
+    with running(tmp_path_factory.mktemp("pg")) as server:
+        yield server.url
 
 
 @pytest.fixture

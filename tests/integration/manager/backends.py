@@ -1,0 +1,41 @@
+"""The databases that a storage has to do with, and what a test does to them behind its back."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BACKENDS = ("sqlite", "postgresql")
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+
+
+class Database:
+    """One empty database; `url` is for the storage."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        parsed = sa.make_url(url)
+        self.backend = parsed.get_backend_name()
+        self._engine = sa.create_engine(parsed.set(drivername=DRIVERS[self.backend]), poolclass=sa.NullPool)
+
+    def run(self, *statements: str) -> None:
+        """In one transaction of another connection."""
+        with self.transaction() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    def value(self, query: str) -> Any:
+        """The first value of the first row, as another connection sees it."""
+        with self.transaction() as connection:
+            return connection.exec_driver_sql(query).scalar()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        """Another connection, in the middle of something."""
+        with self._engine.begin() as connection:
+            yield connection
