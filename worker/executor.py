@@ -6,31 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from protocol.definition import Definition
-
-
-@dataclass(frozen=True, slots=True)
-class Reset:
-    """How often a task was made to start anew, and the options of its source to begin with since then.
-
-    Each reset has a checkpoint of its own, so doing it twice is no different from doing it once.
-    """
-
-    number: int = 0
-    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    from protocol.messages.tasks import TaskReset
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
-    """One streaming query to run: the task, and the fencing token it is run under."""
+    """One streaming query to run: the task, the fencing token it is run under, and its last reset."""
 
     group: str
     task: str
     token: int
     definition: Definition
-    reset: Reset = field(default_factory=Reset)
+    reset: TaskReset | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
         definition=definition.definition,
         definition_version=definition.definition_version,
         restart_count=definition.restart_count,
+        reset=row.reset,
     )
 
 

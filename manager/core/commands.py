@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from protocol.messages.base import Request, Response
-from protocol.messages.tasks import TaskResponse
+from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
 from protocol.states import Target
 
 
@@ -91,6 +91,13 @@ class RestartTask(Request, frozen=True, kw_only=True):
     """Start a task's query anew where it is."""
 
     task: str
+
+
+class ResetTask(Request, frozen=True, kw_only=True):
+    """Have a stopped task begin anew when it is resumed."""
+
+    task: str
+    offsets: Offsets = EARLIEST
 
 
 class ListTasks(Request, frozen=True, kw_only=True):

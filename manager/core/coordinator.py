@@ -17,6 +17,7 @@ from manager.core import (
     offsets,
     ownership,
     rebalance,
+    resets,
     restore,
     sessions,
     sync,
@@ -68,6 +69,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.DeleteTask: tasks.delete,
     commands.SetTarget: tasks.set_target,
     commands.RestartTask: tasks.restart,
+    commands.ResetTask: resets.reset,
 }
 
 DEADLINES: dict[str, Callable[[Turn, str], None]] = {

@@ -13,6 +13,7 @@ import msgspec
 
 from protocol.messages.base import NULL
 from protocol.messages.membership import Protocol
+from protocol.messages.tasks import TaskReset
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class TaskRow(Row, frozen=True, kw_only=True):
 class OwnershipRow(Row, frozen=True, kw_only=True):
     """Who runs a task and how it stands; outlives the task, so that its token goes on counting.
 
-    `lost_by` names the lost worker that the task is kept for.
+    `lost_by` names the lost worker that the task is kept for. `reset` is the last one: its number is known to
+    the fences in sinks, so it goes on counting, too.
     """
 
     task: str
@@ -107,6 +109,7 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     cause: str | None = None
     since_ms: int = 0
     lost_by: str | None = None
+    reset: TaskReset | None = None
 
 
 class RebalanceRow(Row, frozen=True, kw_only=True):

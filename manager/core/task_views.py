@@ -85,6 +85,7 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
         "since_ms": ownership.since_ms,
         "restart_count": row.restart_count,
         "assigned_to": assigned,
+        "reset": ownership.reset,
     }
 
 

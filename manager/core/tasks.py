@@ -73,13 +73,13 @@ def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> Ta
         worker=definition.worker,
         labels=definition.labels,
     )
-    row = _change(turn, row)
-    _reset_state(turn, row)
+    row = change(turn, row)
+    start_over(turn, row)
     gather(turn)
     return row
 
 
-def _change(turn: Turn, row: TaskRow) -> TaskRow:
+def change(turn: Turn, row: TaskRow) -> TaskRow:
     """Store a change of a task under the next revision, and wake whom it concerns."""
     group = turn.group
     revision = group.header.tasks_revision + 1
@@ -100,7 +100,7 @@ def _wake(turn: Turn, task: str) -> None:
             waiting.answer_heartbeat(turn, member)
 
 
-def _reset_state(turn: Turn, row: TaskRow) -> None:
+def start_over(turn: Turn, row: TaskRow) -> None:
     """A task that nobody runs starts over: nothing it did before is shown of it any more."""
     group = turn.group
     turn.put(
@@ -120,7 +120,7 @@ def _redefine(turn: Turn, row: TaskRow, definition: NewDefinition) -> TaskRow:
         return row
     placement = (definition.weight, definition.worker, definition.labels)
     moved = placement != (row.weight, row.worker, row.labels)
-    changed = _change(
+    changed = change(
         turn,
         msgspec.structs.replace(
             row,
@@ -140,7 +140,7 @@ def _revive(turn: Turn, row: TaskRow) -> bool:
     """A completed task that is wanted again has to be placed again; says whether it was one."""
     completed = turn.group.herd.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
     if completed:
-        _reset_state(turn, row)
+        start_over(turn, row)
     return completed
 
 
@@ -154,7 +154,7 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
     if target is row.target:
         return row
     before = row.target
-    row = _change(turn, msgspec.structs.replace(row, target=target))
+    row = change(turn, msgspec.structs.replace(row, target=target))
     if Target.STOPPED in {before, target}:
         ownership_row = turn.group.herd.ownership_of(turn.group.name, row.task)
         if ownership_row.owner is None and ownership_row.state is not TaskState.COMPLETED:
@@ -167,7 +167,7 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
 def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
     """Start the query anew on its owner, without a rebalance; a completed task runs once more."""
     row = find(turn.group, request.task)
-    row = _change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
+    row = change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
     if _revive(turn, row):
         gather(turn)
     turn.answer(parked, status_response(turn.group, row))
@@ -179,7 +179,7 @@ def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
     row = find(group, request.task)
     turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
     _wake(turn, row.task)
-    _reset_state(turn, row)
+    start_over(turn, row)
     group.timers.cancel(ownership.fence_key(row.task))
     turn.drop(row)
     if group.state is GroupState.EMPTY:

@@ -15,6 +15,7 @@ from manager.core.commands import (
     ListTasks,
     PutTask,
     PutTaskResponse,
+    ResetTask,
     RestartTask,
     SetTarget,
 )
@@ -25,10 +26,12 @@ from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import (
     CreateTaskRequest,
     PutTaskRequest,
+    ResetTaskRequest,
     ValidateTaskRequest,
     ValidateTaskResponse,
 )
 from protocol.names import is_legal_name
+from protocol.resets import read_offsets, refused_offsets
 from protocol.states import Target
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ ACCEPTED = 202
 
 _create_decoder = msgspec.json.Decoder(CreateTaskRequest)
 _put_decoder = msgspec.json.Decoder(PutTaskRequest)
+_reset_decoder = msgspec.json.Decoder(ResetTaskRequest)
 _validate_decoder = msgspec.json.Decoder(ValidateTaskRequest)
 
 
@@ -70,6 +74,7 @@ class TaskHandlers:
             web.put(f"{task}/resume", self._steer(lambda name: SetTarget(task=name, target=Target.RUNNING))),
             web.put(f"{task}/stop", self._steer(lambda name: SetTarget(task=name, target=Target.STOPPED))),
             web.post(f"{task}/restart", self._steer(lambda name: RestartTask(task=name))),
+            web.post(f"{task}/reset", self.reset),
         ]
 
     async def list_tasks(self, request: web.Request) -> web.Response:
@@ -100,6 +105,15 @@ class TaskHandlers:
             return reply(outcome)
         location = {"Location": f"/v1/groups/{group}/tasks/{task}"}
         return reply(outcome.view, CREATED, location) if outcome.created else reply(outcome.view)
+
+    async def reset(self, request: web.Request) -> web.Response:
+        """Start a stopped task anew; without a body, from the earliest offsets."""
+        group, task = group_of(request), _task_of(request)
+        body = await body_of(request, _reset_decoder) if request.can_read_body else ResetTaskRequest()
+        offsets, problems = read_offsets(body.offsets)
+        if problems:
+            raise refused_offsets(problems)
+        return reply(await self._runtime.ask(group, ResetTask(task=task, offsets=offsets)))
 
     async def validate(self, request: web.Request) -> web.Response:
         """Every problem of a definition; creates nothing."""

@@ -28,6 +28,7 @@ from manager.core.rows import (
     TaskRow,
 )
 from protocol.messages.membership import Protocol
+from protocol.messages.tasks import TaskReset
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ TABLES: dict[type[Row], Table] = {
         Column("cause", Text),
         _count("since_ms"),
         Column("lost_by", Text),
+        Column("reset", Json(TaskReset | None)),
     ),
     RebalanceRow: Table(
         "rebalances",

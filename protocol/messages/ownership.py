@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
+from protocol.messages.tasks import TaskReset
 from protocol.names import Name
 from protocol.states import TaskState
 
@@ -31,6 +32,7 @@ class GrantedTask(msgspec.Struct, frozen=True):
     definition: msgspec.Raw
     definition_version: int
     restart_count: int
+    reset: TaskReset | None = None
 
 
 class PendingTask(msgspec.Struct, frozen=True):

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 
 from protocol.errors import ErrorCode
-from protocol.messages.base import Request, Response
+from protocol.messages.base import Request, Response, Whole
 from protocol.names import Name
 from protocol.states import Target
+
+EARLIEST: Final = "earliest"
+Options = dict[str, str | Whole | float | bool]
+Offsets = Literal["earliest"] | Options
+"""Where a task that was reset begins: at its source's earliest offsets, or with these options of it."""
+
+
+class TaskReset(msgspec.Struct, frozen=True):
+    """The last reset of a task; `number` counts them all, and each has a checkpoint of its own.
+
+    So beginning twice under one number is no different from doing it once.
+    """
+
+    number: int
+    offsets: Offsets = EARLIEST
 
 
 class OfferedTask(msgspec.Struct, frozen=True):
@@ -47,6 +62,21 @@ class ValidateTaskRequest(Request, frozen=True, kw_only=True):
     definition: msgspec.Raw
 
 
+class ResetTaskRequest(Request, frozen=True, kw_only=True):
+    """Start a stopped task anew; `offsets` is checked by `protocol.resets`, so it arrives unread."""
+
+    offsets: msgspec.Raw = msgspec.Raw(b'"earliest"')
+
+
+class ResetTaskResponse(Response, frozen=True, kw_only=True):
+    """The reset is durable, and every token below `token` fenced; `meaning` is for people."""
+
+    task: str
+    token: int
+    reset: TaskReset
+    meaning: str
+
+
 class Problem(msgspec.Struct, frozen=True, order=True):
     """One fault of a definition; `path` names the place in the document, as `sink.options.table`."""
 
@@ -75,6 +105,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
     restart_count: int
     assigned_to: str | None
+    reset: TaskReset | None = None
 
 
 class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):

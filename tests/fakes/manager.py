@@ -33,6 +33,8 @@ from tests.fakes.turns import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from protocol.messages.tasks import TaskReset
+
 Asked = TypeVar("Asked", bound=msgspec.Struct)
 Request = TypeVar("Request", bound=msgspec.Struct)
 
@@ -45,11 +47,13 @@ def granted(
     target: str = "RUNNING",
     version: int = 1,
     restart_count: int = 0,
+    *,
+    reset: TaskReset | None = None,
     **changes: Any,
 ) -> GrantedTask:
     """A granted task; `changes` are keys of its definition."""
     definition = msgspec.Raw(msgspec.json.encode(DEFINITION | changes))
-    return GrantedTask(task, token, target, definition, version, restart_count)
+    return GrantedTask(task, token, target, definition, version, restart_count, reset)
 
 
 def failure(code: ErrorCode, **fields: Any) -> Failure:

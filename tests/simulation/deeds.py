@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -95,6 +96,19 @@ def add_task(history: History, chance: Random) -> None:
     history.ask(group, commands.CreateTask(task=task, definition=definition, target=Target.RUNNING))
 
 
+def begin_anew(history: History, chance: Random) -> None:
+    """An admin stops a task, resets it, more than once if need be, and resumes it."""
+    group = chance.choice(history.plan.groups[: history.plan.herds])
+    task = chance.choice(TASKS)
+    orders: list[Request] = [
+        commands.SetTarget(task=task, target=Target.STOPPED),
+        *[commands.ResetTask(task=task, offsets={"seed": chance.randint(0, 9)})] * 3,
+        commands.SetTarget(task=task, target=Target.RUNNING),
+    ]
+    for turn, order in enumerate(orders):
+        history.world.after(turn * chance.randint(200, 500), partial(history.ask, group, order))
+
+
 def steer(history: History, chance: Random) -> None:
     """One thing an admin does."""
     group = chance.choice(history.plan.groups)
@@ -109,7 +123,21 @@ def lie(history: History, chance: Random) -> None:
 
 DEEDS: dict[str, Callable[[History, Random], None]] = {
     deed.__name__: deed
-    for deed in (hire, stop, kill, freeze, isolate, crash, pause, hand_over, outage, add_task, steer, lie)
+    for deed in (
+        hire,
+        stop,
+        kill,
+        freeze,
+        isolate,
+        crash,
+        pause,
+        hand_over,
+        outage,
+        add_task,
+        begin_anew,
+        steer,
+        lie,
+    )
 }
 
 
@@ -136,6 +164,7 @@ def _an_order(history: History, group: str, chance: Random) -> Request:
             commands.DeleteTask(task=task),
             commands.RestartTask(task=task),
             *(commands.SetTarget(task=task, target=target) for target in Target),
+            commands.ResetTask(task=task),
             commands.GetTaskStatus(task=task),
             commands.ListTasks(),
             commands.DrainMember(member_id=member, draining=True),

@@ -48,6 +48,7 @@ class Figures:
     takeovers: int = 0
     rebalances: int = 0
     fenced_writes: int = 0
+    resets: int = 0
 
     def add(self, other: Figures) -> None:
         """Add up."""
@@ -223,4 +224,5 @@ class History:
             takeovers=self.cluster.takeovers,
             rebalances=self.watch.rebalances,
             fenced_writes=sum(sink.refused for sink in self.sinks.values()),
+            resets=self.watch.resets,
         )

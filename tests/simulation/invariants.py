@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from manager.core.rows import Change
     from manager.settings import GroupSettings
     from protocol.messages.base import Request
+    from protocol.messages.tasks import TaskReset
     from tests.simulation.store import Rows
 
 
@@ -40,9 +41,10 @@ class Watch:
     """Sees every row and every answer of all managers, and remembers what may never be taken back."""
 
     def __init__(self) -> None:
-        self.rebalances = 0
+        self.rebalances = self.resets = 0
         self._rosters: dict[tuple[str, int], tuple[str, ...]] = {}
         self._grants: dict[tuple[str, str, int], str] = {}
+        self._resets: dict[tuple[str, str, int], TaskReset | None] = {}
         self._offsets: set[tuple[str, str, bytes]] = set()
 
     # What is stored.
@@ -76,6 +78,10 @@ class Watch:
         hold("tokens only grow", row.token >= token, (before, row))
         changed_hands = row.owner not in {None, owner}
         hold("a new owner has a new token", row.token > token or not changed_hands, (before, row))
+        new_resets = _number(row) - _number(before)
+        hold("resets are counted one by one", new_resets in {0, 1}, (before, row))
+        hold("a reset fences all before it", not new_resets or _is_fenced(before, row), (before, row))
+        self.resets += new_resets
 
     def _check_offset(self, before: Any, row: OffsetRow) -> None:
         fenced = before is None or _generation(row.offset) >= _generation(before.offset)
@@ -110,6 +116,8 @@ class Watch:
             row = rows.get((OwnershipRow, (group, grant.task)))
             durable = isinstance(row, OwnershipRow) and row.token >= grant.token
             hold("a token is durable before it is told", durable, grant)
+            first = self._resets.setdefault((group, grant.task, grant.token), grant.reset)
+            hold("a token stands for one checkpoint", first == grant.reset, (grant, first))
 
     def _check_committed(
         self, group: str, request: CommitOffsetsRequest, outcome: OffsetErrorsResponse
@@ -158,6 +166,14 @@ def _check_synced(group: str, request: Any, synced: SyncResponse, rows: Rows) ->
     if isinstance(row, MemberRow):
         same = bytes(row.assignment) == bytes(synced.assignment)
         hold("an assignment is durable before it is told", same, synced)
+
+
+def _number(row: Any) -> int:
+    return row.reset.number if row is not None and row.reset is not None else 0
+
+
+def _is_fenced(before: Any, row: OwnershipRow) -> bool:
+    return row.owner is None and row.token > before.token
 
 
 def _generation(offset: msgspec.Raw) -> int:

@@ -19,6 +19,7 @@ EVERY_MS = {
     "isolate": 6000,
     "lie": 400,
     "steer": 900,
+    "begin_anew": 4000,
     "crash": 6000,
     "pause": 9000,
     "hand_over": 9000,

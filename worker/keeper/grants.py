@@ -10,6 +10,7 @@ from protocol.states import Target
 
 if TYPE_CHECKING:
     from protocol.messages.ownership import GrantedTask
+    from protocol.messages.tasks import TaskReset
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Grant:
     definition: Definition | None
     version: int
     restart_count: int
+    reset: TaskReset | None = None
     fault: str = ""
 
 
@@ -50,5 +52,6 @@ def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
         definition=definition,
         version=granted.definition_version,
         restart_count=granted.restart_count,
+        reset=granted.reset,
         fault=fault,
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.definition import Definition
+    from protocol.messages.tasks import TaskReset
     from worker.clock import Clock
     from worker.executor import Executor, Query
     from worker.keeper.grants import Grant
@@ -155,11 +156,11 @@ class TaskLife:
         elif grant.definition is None:
             await self._rest(TaskState.FAILED, grant.fault)
         else:
-            await self._run_query(grant.definition)
+            await self._run_query(grant.definition, grant.reset)
 
-    async def _run_query(self, definition: Definition) -> None:
+    async def _run_query(self, definition: Definition, reset: TaskReset | None) -> None:
         self._tell(TaskState.STARTING)
-        spec = QuerySpec(self._tools.group, self.task, self.token, definition)
+        spec = QuerySpec(self._tools.group, self.task, self.token, definition, reset)
         query = await self._start(spec)
         if isinstance(query, Ended):
             await self._on_failure(query, definition)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from protocol.messages.tasks import EARLIEST
+from protocol.resets import begin_with
 from worker.executor import StartError
 from worker.sinks.base import Owner
 from worker.spark import entrypoint
@@ -17,13 +19,14 @@ from worker.spark.reader import read
 from worker.spark.writer import Outlet, apply_trigger, spark_sink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from protocol.definition import Definition
+    from protocol.messages.tasks import TaskReset
     from worker.executor import QuerySpec
     from worker.spark.settings import SparkSettings
 
@@ -48,12 +51,13 @@ def launch(
         StartError, SinkError: and whatever Spark raises; nothing is left running then.
     """
     gate = Gate(may_write)
-    owner = Owner(spec.group, spec.task, spec.token, spec.reset.number)
-    checkpoint = CheckpointFolder(spark, settings.checkpoint(spec.group, spec.task, spec.reset.number))
+    resets = 0 if spec.reset is None else spec.reset.number
+    owner = Owner(spec.group, spec.task, spec.token, resets)
+    checkpoint = CheckpointFolder(spark, settings.checkpoint(spec.group, spec.task, resets))
     outlet = Outlet(owner, gate, checkpoint.mark)
     try:
         session = _session(spark, spec.definition)
-        definition = _begun_anew(spec.definition, spec.reset.options)
+        definition = _begun_anew(spec.definition, spec.reset)
         context = TaskContext(session, definition, checkpoint.place, outlet)
         writer = _writer(context, outlet, settings).queryName(spec.task)
         checkpoint.verify(owner, outlet.claimed)
@@ -63,12 +67,16 @@ def launch(
         raise
 
 
-def _begun_anew(definition: Definition, options: Mapping[str, Any]) -> Definition:
-    """The definition with what a reset says about where the source is to begin."""
-    if definition.source is None or not options:
+def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
+    """The definition with what a reset says about where its source, or its entry point, is to begin."""
+    if reset is None:
         return definition
-    source = msgspec.structs.replace(definition.source, options={**definition.source.options, **options})
-    return msgspec.structs.replace(definition, source=source)
+    if definition.source is not None:
+        options = begin_with(definition.source.format, definition.source.options, reset.offsets)
+        source = msgspec.structs.replace(definition.source, options=options)
+        return msgspec.structs.replace(definition, source=source)
+    given = {} if reset.offsets == EARLIEST else reset.offsets
+    return msgspec.structs.replace(definition, options={**definition.options, **given})
 
 
 def _session(spark: SparkSession, definition: Definition) -> SparkSession:

@@ -167,6 +167,43 @@ async def test_a_tasks_life_over_http(call: Client) -> None:
     assert (await call("GET", f"{tasks}/t"))[1]["error"] == "UNKNOWN_TASK"
 
 
+async def test_a_reset_over_http(call: Client) -> None:
+    """With or without a body; the answer says what it means, the task's view shows it."""
+    task = "/v1/groups/g/tasks/t"
+    await call("PUT", task, {"definition": DEFINITION})
+    status, body = await call("POST", f"{task}/reset")
+    assert (status, body["error"], body["retriable"]) == (400, "INVALID_REQUEST", False)
+    await call("PUT", f"{task}/stop")
+    status, body = await call("POST", f"{task}/reset")
+    told = {"number": 1, "offsets": "earliest"}
+    assert (status, body["error"], body["task"], body["token"], body["reset"]) == (200, "NONE", "t", 1, told)
+    assert "The rows in the table t stay, and rows that are read again are written again" in body["meaning"]
+    assert (await call("POST", f"{task}/reset", {"offsets": "earliest"}))[1]["reset"]["number"] == 2
+    assert (await call("GET", task))[1]["reset"] == told | {"number": 2}
+    assert (await call("GET", f"{task}/status"))[1]["reset"] == told | {"number": 2}
+
+
+@pytest.mark.parametrize(
+    ("raw", "complaint"),
+    [
+        (b"[]", "object"),
+        (b'{"offsets": "latest"}', 'offsets: expected "earliest", or an object'),
+        (b'{"offsets": null}', 'offsets: expected "earliest", or an object'),
+        (b'{"offsets": {"a": null}}', "offsets.a: expected"),
+        (b'{"offsets": {"a": {"b": 1}, "c d": []}}', 'offsets["c d"]: expected'),
+        (b'{"offsets": {"a": 123456789012345678901}}', "offsets.a: expected"),
+        (b'{"offsets": {"pathGlobFilter": "x"}}', "offsets.pathGlobFilter: a source json can only begin"),
+    ],
+)
+async def test_offsets_that_make_no_sense_are_refused(call: Client, raw: bytes, complaint: str) -> None:
+    """INVALID_REQUEST that names each option, whether it is JSON's fault or the source's."""
+    await call("PUT", "/v1/groups/g/tasks/t", {"definition": DEFINITION, "target": "STOPPED"})
+    status, body = await call("POST", "/v1/groups/g/tasks/t/reset", raw=raw)
+    assert (status, body["error"]) == (400, "INVALID_REQUEST")
+    assert complaint in body["message"]
+    assert (await call("GET", "/v1/groups/g/tasks/t"))[1]["reset"] is None
+
+
 async def test_a_new_task_says_where_it_is(call: Client) -> None:
     """Location with 201, and only then."""
     tasks = f"{call.base}/v1/groups/g/tasks"

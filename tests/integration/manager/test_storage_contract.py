@@ -26,6 +26,7 @@ from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
+from protocol.messages.tasks import TaskReset
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ ROWS: tuple[Row, ...] = (
         labels={"zone": "b"},
     ),
     OwnershipRow(group="g", task="t", token=3, owner="m1", state=TaskState.FAILED, cause="no such path"),
+    OwnershipRow(
+        group="g", task="u", token=9, reset=TaskReset(2, {"startingOffsets": "ü", "a": 1, "b": 1.5})
+    ),
     *(
         RebalanceRow(
             group="g", generation_id=n, reason="r", started_at_ms=2**41, duration_ms=1, members=2, moved=0

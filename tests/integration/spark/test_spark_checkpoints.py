@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import Ended, QuerySpec, Reset, StartError
+from protocol.messages.tasks import EARLIEST, TaskReset
+from worker.executor import Ended, StartError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from protocol.messages.tasks import Offsets
     from worker.spark.executor import SparkExecutor
 
 ONCE = {"available_now": True}
@@ -22,10 +25,12 @@ ONCE = {"available_now": True}
 class Story:
     """One task: run to the end of what there is, as often as a test wants, each time under a higher token."""
 
-    def __init__(self, start: Any, flights: Any, sink: dict[str, Any], executor: SparkExecutor) -> None:
+    def __init__(
+        self, start: Any, source: dict[str, Any], sink: dict[str, Any], executor: SparkExecutor
+    ) -> None:
         self.query: Any = None
         self._start = start
-        self._definition = {"source": flights.source, "sink": sink, "trigger": ONCE}
+        self._definition = {"source": source, "sink": sink, "trigger": ONCE}
         self._executor = executor
         self._token = 0
 
@@ -34,12 +39,11 @@ class Story:
         self.query = await self._start(task, self._token, **self._definition)
         assert await self.query.ended() == Ended()
 
-    async def reset(self, number: int, **options: Any) -> None:
+    async def reset(self, number: int, offsets: Offsets = EARLIEST) -> None:
         """Run it anew under its next token, as a manager's reset would have it."""
         self._token += 1
-        spec = self.query.spec
-        reset = Reset(number, options)
-        spec = QuerySpec(spec.group, spec.task, self._token, spec.definition, reset)
+        reset = TaskReset(number, offsets)
+        spec = replace(self.query.spec, token=self._token, reset=reset)
         query = await self._executor.start(spec)
         assert await query.ended() == Ended()
 
@@ -59,13 +63,15 @@ class Story:
 
 @pytest.fixture
 def story(start: Any, flights: Any, database: Any, executor: SparkExecutor) -> Story:
-    return Story(start, flights, database.sink(), executor)
+    return Story(start, flights.source, database.sink(), executor)
 
 
 @pytest.fixture
 def bare(start: Any, flights: Any, tmp_path: Path, executor: SparkExecutor) -> Story:
     """One with a sink of Spark's, which has no fence."""
-    return Story(start, flights, {"format": "json", "options": {"path": str(tmp_path / "out")}}, executor)
+    return Story(
+        start, flights.source, {"format": "json", "options": {"path": str(tmp_path / "out")}}, executor
+    )
 
 
 async def test_a_checkpoint_that_was_lost(story: Story, flights: Any, database: Any) -> None:
@@ -176,12 +182,100 @@ async def test_a_reset_reads_all_again(story: Story, flights: Any, database: Any
     assert database.query("SELECT resets, batch_id, row_count FROM sparkherd_fence") == [(1, 1, 40)]
 
 
-async def test_a_reset_from_given_offsets(story: Story, flights: Any, database: Any) -> None:
-    """The options of a reset lie over the source's: here, only the files from a name on."""
-    flights.add(files=3)
+async def test_a_reset_from_given_offsets(start: Any, database: Any, executor: SparkExecutor) -> None:
+    """The options of a reset take the place of the source's own, whatever their case."""
+    options = {"rowsPerBatch": 3, "startTimestamp": 1000}
+    story = Story(start, {"format": "rate-micro-batch", "options": options}, database.sink("rates"), executor)
     await story.run()
-    await story.reset(1, pathGlobFilter="000020.json")
-    assert database.ids() == sorted([*flights.ids, *flights.ids[20:]])
+    await story.reset(1, {"STARTTIMESTAMP": 86_400_000})
+    days = database.query("SELECT date(timestamp), COUNT(*) FROM rates GROUP BY 1 ORDER BY 1")
+    assert days == [("1970-01-01", 3), ("1970-01-02", 3)]
+
+
+async def test_a_reset_of_an_upsert(start: Any, flights: Any, database: Any, executor: SparkExecutor) -> None:
+    """Rows that are read again replace themselves; what the source no longer has stays."""
+    story = Story(start, flights.source, database.sink(mode="upsert", key=["id"]), executor)
+    flights.add(files=2)
+    await story.run()
+    (flights.folder / "000000.json").unlink()
+    flights.add()
+    await story.reset(1)
+    assert database.ids() == flights.ids
+
+
+async def test_a_reset_of_fenced_files(start: Any, flights: Any, tmp_path: Path, executor: Any) -> None:
+    """The files of before stay beside the new ones; once they are removed, every row is there once."""
+    out = tmp_path / "out"
+    sink = {"format": "fenced_files", "options": {"path": str(out), "format": "json"}}
+    story = Story(start, flights.source, sink, executor)
+    flights.add(files=2)
+    await story.run()
+    await story.reset(1)
+    assert ids_in(out) == sorted(flights.ids * 2)
+    for batch in out.iterdir():
+        shutil.rmtree(batch)
+    await story.reset(2)
+    assert ids_in(out) == flights.ids
+
+
+async def test_a_reset_of_spark_s_file_sink(bare: Story, flights: Any, tmp_path: Path) -> None:
+    """It leaves out batches whose numbers it has seen, as the answer to a reset warns."""
+    out = tmp_path / "out"
+    flights.add(files=2)
+    await bare.run()
+    (flights.folder / "000000.json").unlink()
+    flights.add(files=2)
+    await bare.reset(1)
+    assert ids_in(out) == [*range(20), *range(30, 40)]
+    shutil.rmtree(out)
+    await bare.reset(2)
+    assert ids_in(out) == flights.ids[10:]
+
+
+async def test_a_zombie_of_before_a_reset(
+    start: Any, flights: Any, database: Any, catch_up: Any, executor: SparkExecutor
+) -> None:
+    """Its query runs on when the task begins anew; its next batch is refused, and it cannot start again."""
+    flights.add()
+    zombie = await start(token=1, source=flights.source, sink=database.sink())
+    await catch_up(zombie)
+    anew = await executor.start(replace(zombie.spec, token=3, reset=TaskReset(1)))
+    await catch_up(anew)
+    flights.add()
+    assert (await zombie.ended()).fenced
+    await catch_up(anew)
+    assert database.ids() == sorted([*flights.ids, *flights.ids[:10]])
+    with pytest.raises(StartError, match="token 1 is older than 3"):
+        await executor.start(zombie.spec)
+    await anew.stop(0)
+
+
+async def test_an_entry_point_is_told_where_to_begin(
+    start: Any, flights: Any, database: Any, entrypoint: Any, executor: SparkExecutor
+) -> None:
+    """The offsets of a reset lie over its own options."""
+    told = []
+
+    def run(context: Any) -> Any:
+        told.append(dict(context.options))
+        frame = context.spark.readStream.schema("id LONG").json(context.options["path"])
+        return context.sink(frame)
+
+    flights.add()
+    options = {"path": str(flights.folder), "since": "2013-01-01"}
+    query = await start(entrypoint=entrypoint(run), options=options, sink=database.sink(), trigger=ONCE)
+    assert await query.ended() == Ended()
+    spec = replace(query.spec, token=2)
+    for reset in (TaskReset(1, {"since": "2013-06-01"}), TaskReset(2)):
+        query = await executor.start(replace(spec, reset=reset))
+        assert await query.ended() == Ended()
+    assert told == [options, options | {"since": "2013-06-01"}, options]
+
+
+def ids_in(folder: Path) -> list[int]:
+    """The ids in all files that readers of the folder see."""
+    files = [path for path in folder.rglob("*.json") if not path.name.startswith(("_", "."))]
+    return sorted(json.loads(line)["id"] for file in files for line in file.read_text().splitlines())
 
 
 async def refusal_of(start: Callable[[], Awaitable[None]]) -> str:

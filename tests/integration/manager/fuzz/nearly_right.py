@@ -14,7 +14,7 @@ from msgspec import inspect
 from manager.http.members import BODIES
 from protocol.messages.groups import RebalanceRequest
 from protocol.messages.membership import JoinRequest
-from protocol.messages.tasks import CreateTaskRequest, PutTaskRequest
+from protocol.messages.tasks import CreateTaskRequest, PutTaskRequest, ResetTaskRequest
 from tests.integration.manager.fuzz.front import DEFINITION
 
 if TYPE_CHECKING:
@@ -276,4 +276,5 @@ def request_types() -> dict[str, type[msgspec.Struct]]:
         "POST tasks": CreateTaskRequest,
         "PUT tasks/TASK": PutTaskRequest,
         "PUT tasks/t2": PutTaskRequest,
+        "POST tasks/TASK/reset": ResetTaskRequest,
     }

@@ -13,6 +13,7 @@ def test_a_grant_is_read() -> None:
     grant = read_grant(granted("t", 7, "PAUSED", version=3, restart_count=2, weight=2.0))
     assert (grant.task, grant.token, grant.target) == ("t", 7, Target.PAUSED)
     assert (grant.version, grant.restart_count, grant.fault) == (3, 2, "")
+    assert grant.reset is None
     assert grant.definition is not None
     assert grant.definition.weight == 2.0
 

@@ -6,6 +6,7 @@ import pytest
 
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReportRequest
+from protocol.messages.tasks import TaskReset
 from tests.fakes.manager import failure, granted
 
 if TYPE_CHECKING:
@@ -322,3 +323,13 @@ async def test_a_very_long_cause_is_cut(bench: Bench) -> None:
     query.end("x" * 1_000_000)
     await bench.settle()
     assert len(bench.manager.reports("t1")[-1].cause or "") == 20_000
+
+
+async def test_a_query_begins_where_its_grant_says(bench: Bench) -> None:
+    """The reset goes to the engine with every start, a restart after a failure included."""
+    reset = TaskReset(2, {"startingOffsets": "latest"})
+    grant(bench, token=5, reset=reset)
+    (query,) = await bench.run("t1")
+    query.end("no such path")
+    await bench.clock.advance(2)
+    assert [(spec.token, spec.reset) for spec in bench.executor.attempts] == [(5, reset), (5, reset)]

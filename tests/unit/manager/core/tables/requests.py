@@ -209,6 +209,10 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "pause u": lambda _: commands.SetTarget(task="u", target=Target.PAUSED),
     "stop u": lambda _: commands.SetTarget(task="u", target=Target.STOPPED),
     "restart u": lambda _: commands.RestartTask(task="u"),
+    "reset u": lambda _: commands.ResetTask(task="u"),
+    "reset u, stopped": lambda s: _after(
+        s, commands.SetTarget(task="u", target=Target.STOPPED), commands.ResetTask(task="u")
+    ),
     "delete u": lambda _: commands.DeleteTask(task="u"),
     "list": lambda _: commands.ListTasks(),
     "get u": lambda _: commands.GetTask(task="u"),

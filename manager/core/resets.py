@@ -1,0 +1,66 @@
+"""Starting a stopped task anew, on an empty checkpoint (PROTOCOL.md §5; after KIP-875)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import tasks
+from manager.core.task_views import find
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.tasks import ResetTaskResponse, TaskReset
+from protocol.resets import faults, meaning, read_ends, refused_offsets
+from protocol.states import Target
+
+if TYPE_CHECKING:
+    from manager.core.commands import ResetTask
+    from manager.core.group import Group
+    from manager.core.parked import Parked
+    from manager.core.rows import TaskRow
+    from manager.core.turn import Turn
+    from protocol.messages.tasks import Offsets
+
+
+def reset(turn: Turn, request: ResetTask, parked: Parked) -> None:
+    """Have a task that nobody runs begin anew, under the next reset's number and a higher token.
+
+    Its old checkpoint stays where it is, of no use to anybody: sinks refuse whoever goes on from it.
+    """
+    group = turn.group
+    row = find(group, request.task)
+    _check_stopped(group, row)
+    ends = read_ends(row.definition)
+    if problems := tuple(faults(ends, request.offsets)):
+        raise refused_offsets(problems)
+    token, stored = _begin_anew(turn, row, request.offsets)
+    told = meaning(ends, request.offsets)
+    turn.answer(parked, ResetTaskResponse(task=row.task, token=token, reset=stored, meaning=told))
+
+
+def _check_stopped(group: Group, row: TaskRow) -> None:
+    """It is to be stopped and, which takes its owner a while, has stopped: nobody is to write any more."""
+    if row.target is not Target.STOPPED:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST,
+            f"target: task {row.task} is to be {row.target.value}; only one that is STOPPED can be reset",
+        )
+    owner = group.herd.owner_of(row.task)
+    if owner is not None:
+        raise RefusedError(
+            ErrorCode.REBALANCE_IN_PROGRESS,
+            f"task {row.task} is still being stopped by {owner}; reset it when it has no owner any more",
+        )
+
+
+def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskReset]:
+    """Store the reset; returns the token that fences all before it, and the reset."""
+    herd = turn.group.herd
+    tasks.start_over(turn, tasks.change(turn, row))
+    ownership = herd.ownership[row.task]
+    number = 1 if ownership.reset is None else ownership.reset.number + 1
+    token, stored = ownership.token + 1, TaskReset(number, offsets)
+    turn.put(msgspec.structs.replace(ownership, token=token, reset=stored))
+    herd.progress.pop(row.task, None)
+    turn.note(f"task {row.task} was reset for the {number}. time")
+    return token, stored
