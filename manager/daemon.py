@@ -14,6 +14,7 @@ from aiohttp import web
 
 from manager.http.app import make_app
 from manager.http.server import Runner
+from manager.outbox.outbox import Outbox
 from manager.runtime.runtime import Runtime
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
@@ -41,7 +42,8 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         StartupError: it cannot start; one line that names the setting to change.
     """
     stop = _stop_on_signals()
-    runtime = Runtime(settings, SqlStorage(settings.database))
+    storage = SqlStorage(settings.database)
+    runtime = Runtime(settings, storage)
     listener = _listen(settings.listen)
     host, port = settings.listen.rsplit(":", 1)[0], listener.getsockname()[1]
     url = f"http://{host}:{port}"
@@ -53,6 +55,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         await runtime.start()
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(runtime.stop)
+        await stack.enter_async_context(Outbox(storage.events, settings))
         await runner.setup()
         await web.SockSite(runner, listener).start()
         log.info("manager serves", url=url, manager=this_manager.id)

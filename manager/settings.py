@@ -64,3 +64,7 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
     max_request_bytes: Annotated[int, Meta(ge=1, description="Largest request body accepted, in bytes.")] = (
         8_388_608
     )
+    event_retention_ms: Annotated[int, Meta(ge=1, description="How long an event is kept, in ms.")] = (
+        7 * 24 * 3600 * 1000
+    )
+    event_retention_count: Annotated[int, Meta(ge=1, description="Most events that are kept.")] = 1_000_000

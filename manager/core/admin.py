@@ -9,6 +9,7 @@ import msgspec
 from manager.core import checks, rebalance, table
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL, Response
+from protocol.messages.events import EventType
 from protocol.messages.groups import (
     DescribedMember,
     DescribeGroupResponse,
@@ -116,7 +117,9 @@ def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
         ownership = group.herd.ownership_of(group.name, task.task)
         turn.put(msgspec.structs.replace(ownership, owner=None, state=TaskState.UNASSIGNED, cause=None))
         turn.drop(task)
+        turn.tell(EventType.TASK_DELETED, task=task.task)
     for line in tuple(group.history):
         turn.drop(line)
     turn.drop(group.header)
+    turn.tell(EventType.GROUP_DELETED, cause="deleted by an admin")
     turn.answer(parked, Response())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import join, lost, rebalance, removal, sessions, tasks, waiting
+from protocol.messages.events import EventType
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -74,3 +75,4 @@ def retention_over(turn: Turn, _: str = "") -> None:
         for row in tuple(group.history):
             turn.drop(row)
         turn.drop(group.header)
+        turn.tell(EventType.GROUP_DELETED, cause="it was empty and kept nothing for group_retention_ms")

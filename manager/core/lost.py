@@ -12,6 +12,7 @@ import msgspec
 
 from manager.core import removal
 from protocol.messages.base import NULL
+from protocol.messages.events import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,8 @@ def remove(turn: Turn, member: Member, why: str) -> None:
     """Take a member out that was lost; what it owned waits for its return if the settings say so."""
     owned = turn.group.herd.owned_by(member.id)
     removal.remove(turn, member, why)
+    generation = turn.group.generation
+    turn.tell(EventType.WORKER_LOST, member=member.id, generation_id=generation, cause=why, tasks=len(owned))
     if owned and turn.group.settings.lost_task_delay_ms:
         _keep(turn, owned, _worker(member))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from manager.core.herd import LIVE_STATES
 from protocol.messages.base import decode_opaque
+from protocol.messages.events import EventType
 from protocol.states import Target, TaskState
 from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from manager.core.turn import Turn
 
 FENCE = "fence"
+
+TOLD = {
+    TaskState.STOPPED: EventType.TASK_STOPPED,
+    TaskState.COMPLETED: EventType.TASK_COMPLETED,
+    TaskState.FAILED: EventType.TASK_FAILED,
+}
+"""States in which a task no longer runs and does not go on by itself: the outside hears of them."""
 
 
 def fence_key(task: str) -> TimerKey:
@@ -62,12 +70,21 @@ def settle(turn: Turn, row: OwnershipRow) -> None:
     """Store `row`; a change of state dates from now, and an owner that is gone needs no more patience."""
     herd = turn.group.herd
     before = herd.ownership_of(turn.group.name, row.task)
-    if row.state is not before.state:
-        row = msgspec.structs.replace(row, since_ms=turn.instant.wall)
     if row.owner is None:
         herd.taken_since.pop(row.task, None)
         turn.group.timers.cancel(fence_key(row.task))
-    turn.put(row)
+    if row.state is before.state:
+        turn.put(row)
+        return
+    turn.put(msgspec.structs.replace(row, since_ms=turn.instant.wall))
+    if row.state in TOLD:
+        _tell(turn, row, before.owner)
+
+
+def _tell(turn: Turn, row: OwnershipRow, owner: str | None) -> None:
+    turn.tell(
+        TOLD[row.state], task=row.task, member=owner, generation_id=turn.group.generation, cause=row.cause
+    )
 
 
 def free_all(turn: Turn, member: Member) -> None:

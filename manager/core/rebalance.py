@@ -145,7 +145,7 @@ def _become_empty(turn: Turn) -> None:
         )
     )
     group.herd.assigned = {}
-    history.close_round(turn)
+    history.complete_round(turn)
     retain(turn)
 
 

@@ -9,6 +9,7 @@ import msgspec
 from manager.core import tasks
 from manager.core.task_views import find
 from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.events import EventType
 from protocol.messages.tasks import ResetTaskResponse, TaskReset
 from protocol.resets import faults, meaning, read_ends, refused_offsets
 from protocol.states import Target
@@ -56,7 +57,7 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
 def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskReset]:
     """Store the reset; returns the token that fences all before it, and the reset."""
     herd = turn.group.herd
-    tasks.start_over(turn, tasks.change(turn, row))
+    tasks.start_over(turn, tasks.change(turn, row, EventType.TASK_RESET))
     ownership = herd.ownership[row.task]
     number = 1 if ownership.reset is None else ownership.reset.number + 1
     token, stored = ownership.token + 1, TaskReset(number, offsets)

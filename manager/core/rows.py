@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from protocol.messages.base import NULL
+from protocol.messages.events import Event
 from protocol.messages.membership import Protocol
 from protocol.messages.tasks import TaskReset
 from protocol.states import GroupState, Target, TaskState
@@ -131,3 +132,5 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 Change = Row | Dropped
+Record = Change | Event
+"""What a transaction writes: changes of groups, and what the outside is told of them."""

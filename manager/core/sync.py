@@ -90,7 +90,7 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
     turn.put(msgspec.structs.replace(group.header, state=resumed))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
-    history.close_round(turn)
+    history.complete_round(turn)
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:

@@ -12,6 +12,7 @@ from manager.core.rows import TaskRow
 from manager.core.task_views import find, status_response, task_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
+from protocol.messages.events import EventType
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -73,20 +74,27 @@ def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> Ta
         worker=definition.worker,
         labels=definition.labels,
     )
-    row = change(turn, row)
+    row = change(turn, row, EventType.TASK_CREATED)
     start_over(turn, row)
     gather(turn)
     return row
 
 
-def change(turn: Turn, row: TaskRow) -> TaskRow:
-    """Store a change of a task under the next revision, and wake whom it concerns."""
+def change(turn: Turn, row: TaskRow, kind: EventType = EventType.TASK_CHANGED) -> TaskRow:
+    """Store a change of a task under the next revision, wake whom it concerns, and tell the outside."""
     group = turn.group
     revision = group.header.tasks_revision + 1
     row = msgspec.structs.replace(row, revision=revision)
     turn.put(msgspec.structs.replace(group.header, tasks_revision=revision))
     turn.put(row)
     _wake(turn, row.task)
+    turn.tell(
+        kind,
+        task=row.task,
+        target=row.target.value,
+        definition_version=row.definition_version,
+        restart_count=row.restart_count,
+    )
     return row
 
 
@@ -182,6 +190,7 @@ def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
     start_over(turn, row)
     group.timers.cancel(ownership.fence_key(row.task))
     turn.drop(row)
+    turn.tell(EventType.TASK_DELETED, task=row.task)
     if group.state is GroupState.EMPTY:
         rebalance.retain(turn)
     gather(turn)

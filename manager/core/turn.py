@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manager.core.rows import Change, Dropped, Row
+from manager.core.rows import Dropped, Record, Row
 from protocol.errors import ErrorCode, Failure
+from protocol.messages.events import Event, EventType
 from protocol.messages.groups import StoryLine
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     Outcome = Response | TaskResponse | TaskStatusResponse | Failure
 
-MAX_EVENT_LENGTH = 512
+MAX_NOTE_LENGTH = 512
+MAX_CAUSE_LENGTH = 2000
+"""In characters; a task's status has all of it."""
 
 
 class Instant(NamedTuple):
@@ -41,7 +44,7 @@ class Turn:
         self.instant = instant
         self.new_id = new_id
         self.answers: list[tuple[Parked, Outcome]] = []
-        self.changes: list[Change] = []
+        self.changes: list[Record] = []
 
     @property
     def now(self) -> int:
@@ -60,7 +63,13 @@ class Turn:
     def note(self, event: str) -> None:
         """Add a line to the group's story; a long one is cut, since requests may bring their own words."""
         group = self.group
-        group.story.append(StoryLine(self.instant.wall, group.generation, event[:MAX_EVENT_LENGTH]))
+        group.story.append(StoryLine(self.instant.wall, group.generation, event[:MAX_NOTE_LENGTH]))
+
+    def tell(self, kind: EventType, *, cause: str | None = None, **details: Any) -> None:
+        """Tell the outside, in the transaction that makes it so; `details` are fields of `Event`."""
+        told = cause[:MAX_CAUSE_LENGTH] if cause is not None else None
+        at_ms, group = self.instant.wall, self.group.name
+        self.changes.append(Event(id=0, at_ms=at_ms, type=kind, group=group, cause=told, **details))
 
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""

@@ -8,6 +8,7 @@ from aiohttp import HttpVersion11, web
 
 from manager.console.pages import Console
 from manager.http import members
+from manager.http.events import EventHandlers
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
 from manager.http.reading import is_announced_too_large
@@ -31,6 +32,7 @@ def make_app(runtime: Runtime, this_manager: Coordinator, max_request_bytes: int
         *members.routes(runtime),
         *GroupHandlers(runtime, this_manager).routes(),
         *TaskHandlers(runtime).routes(),
+        *EventHandlers(runtime.feed).routes(),
         *Console(runtime).routes(),
         *HealthHandlers(runtime).routes(),
     ]

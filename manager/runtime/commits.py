@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from protocol.messages.events import Event
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from manager.core.parked import Parked
-    from manager.core.rows import Change
+    from manager.core.rows import Record
     from manager.core.turn import Outcome, Turn
 
     Answer = tuple[Parked, Outcome]
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 class Batch:
     """What goes into one transaction, by group, and the answers that wait for it."""
 
-    changes: dict[str, list[Change]] = field(default_factory=dict)
+    changes: dict[str, list[Record]] = field(default_factory=dict)
     answers: dict[str, list[Answer]] = field(default_factory=dict)
 
     def __contains__(self, group: str) -> bool:
@@ -29,6 +31,11 @@ class Batch:
     def groups(self) -> tuple[str, ...]:
         """The groups with rows in it."""
         return tuple(self.changes)
+
+    @property
+    def tells(self) -> bool:
+        """Whether there are events in it."""
+        return any(isinstance(change, Event) for changes in self.changes.values() for change in changes)
 
     def add(self, turn: Turn) -> None:
         """Take the effects of `turn` in."""
@@ -41,8 +48,8 @@ class Batch:
         self.changes.pop(group, None)
         return self.answers.pop(group, [])
 
-    def all_changes(self) -> list[Change]:
-        """Every row, in order within each group."""
+    def all_changes(self) -> list[Record]:
+        """Everything to write, in order within each group."""
         return [change for changes in self.changes.values() for change in changes]
 
     def all_answers(self) -> list[Answer]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from manager.core.coordinator import Coordinator, DeadlineError
+from manager.outbox.feed import Feed
 from manager.runtime.clock import read_clocks
 from manager.runtime.pending import UNAVAILABLE, Pending
 from manager.runtime.writer import STALL_S, Writer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
+    from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
     from protocol.messages.base import Request
@@ -33,7 +35,8 @@ class Runtime:
     def __init__(self, settings: GroupSettings, storage: Storage) -> None:
         self._storage = storage
         self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
-        self._writer = Writer(storage, self._evict, self._restore, self._bury)
+        self._writer = Writer(storage, self._evict, self._restore, self._durable)
+        self.feed = Feed(storage.events)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
@@ -58,6 +61,7 @@ class Runtime:
         """
         await self._storage.open()
         stored = await self._storage.load()
+        self.feed.open()
         self._writer.start()
         for name, rows in stored.items():
             self._writer.take_up(name, rows)
@@ -67,6 +71,7 @@ class Runtime:
     async def stop(self) -> None:
         """Answer whatever still waits, store what was decided, close the storage: `2 * STALL_S` at most."""
         self._serving = False
+        self.feed.close()
         if self._timer is not None:
             self._timer.cancel()
         for name in self._coordinator.names():
@@ -155,5 +160,8 @@ class Runtime:
     def _restore(self, group: str, rows: Iterable[Row]) -> None:
         self._take(self._coordinator.restore(group, rows, read_clocks()))
 
-    def _bury(self, group: str) -> None:
-        self._coordinator.bury(group)
+    def _durable(self, batch: Batch) -> None:
+        for name in batch.groups:
+            self._coordinator.bury(name)
+        if batch.tells:
+            self.feed.poke()

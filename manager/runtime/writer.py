@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
+    from manager.runtime.commits import Batch
     from manager.storage.base import Storage
 
 log = structlog.get_logger(__name__)
@@ -38,7 +39,7 @@ class Writer:
         storage: Storage,
         on_lost: Callable[[str], None],
         on_restored: Callable[[str, Iterable[Row]], None],
-        on_durable: Callable[[str], None],
+        on_durable: Callable[[Batch], None],
     ) -> None:
         self._storage = storage
         self._on_lost = on_lost
@@ -120,8 +121,7 @@ class Writer:
             )
         else:
             deliver(self._commits.committed().all_answers())
-            for name in batch.groups:
-                self._on_durable(name)
+            self._on_durable(batch)
 
     def _refuse(self) -> None:
         """The batch under way may not be durable: its groups are lost, its answers are not to be heard."""

@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from manager.core.rows import Change, Row
+    from manager.core.rows import Record, Row
+    from protocol.messages.events import Event
 
 
 class StorageError(Exception):
     """The storage did not do it, or it is not known whether it did; reading again tells."""
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events in order, and the state of the log, both as of one moment.
+
+    `through` is how far the page goes: it has all there is from where it was asked for up to there. `last_id`
+    is the newest event's id, `pruned_through` that of the newest one that is no longer kept (0: all are).
+    """
+
+    events: tuple[Event, ...]
+    through: int
+    last_id: int
+    last_at_ms: int
+    pruned_through: int
+
+
+class EventLog(Protocol):
+    """What was told, for many readers at a time. Each method may raise `StorageError`."""
+
+    async def read(self, after: int, limit: int, group: str | None = None) -> Page:
+        """The oldest `limit` events with a higher id than `after`, those of `group` if it is given."""
+        ...
+
+    async def newest(self) -> int:
+        """The id of the newest event, 0 if there never was one."""
+        ...
+
+    async def prune(self, before_ms: int, keep: int) -> bool:
+        """Forget some of the events that are older than `before_ms`, or than the newest `keep`.
+
+        Returns:
+            Whether there may be more to forget.
+        """
+        ...
+
+    async def position(self, webhook: str) -> int:
+        """The id of the last event a webhook is known to have got; the newest one's if it is new."""
+        ...
+
+    async def advance(self, webhook: str, position: int) -> None:
+        """Keep how far a webhook has come; it never goes back."""
+        ...
+
+
 class Storage(Protocol):
-    """A durable home of rows. One caller at a time."""
+    """A durable home of rows. One caller at a time, of `events` any number."""
+
+    @property
+    def events(self) -> EventLog:
+        """What commits have told."""
+        ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date.
@@ -33,8 +83,8 @@ class Storage(Protocol):
         """
         ...
 
-    async def commit(self, changes: Sequence[Change]) -> None:
-        """Make all of `changes` durable, or none; for one key the last change counts.
+    async def commit(self, changes: Sequence[Record]) -> None:
+        """Make all of `changes` durable, or none; for one key the last change counts, and every event.
 
         Raises:
             StorageError: it is not known whether it happened.

@@ -14,9 +14,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from manager.core.rows import Dropped, Row
 from manager.storage.base import StorageError
 from manager.storage.engine import first_line, make_engine, transaction
+from manager.storage.event_log import SqlEventLog
 from manager.storage.file import DatabaseFile, file_of
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
+from manager.storage.numbering import append
 from manager.storage.schema import LOAD_ORDER, TABLES
+from protocol.messages.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
     from sqlalchemy.sql.dml import Delete
 
-    from manager.core.rows import Change
+    from manager.core.rows import Change, Record
 
 INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
@@ -43,6 +46,7 @@ class SqlStorage:
         dialect = self._engine.dialect.name
         self._upserts = {kind: _upsert(table, dialect) for kind, table in TABLES.items()}
         self._deletes = {kind: _delete(table) for kind, table in TABLES.items()}
+        self.events = SqlEventLog(self._engine)
         self._file: DatabaseFile | None = None
 
     async def open(self) -> None:
@@ -59,14 +63,16 @@ class SqlStorage:
                     rows[row.group].append(row)
         return dict(rows)
 
-    async def commit(self, changes: Sequence[Change]) -> None:
-        """One transaction, one statement a table and direction."""
-        upserts, deletes = _sort_out(changes)
+    async def commit(self, changes: Sequence[Record]) -> None:
+        """One transaction, one statement a table and direction; events come last (see `numbering`)."""
+        events = [change for change in changes if isinstance(change, Event)]
+        upserts, deletes = _sort_out([change for change in changes if not isinstance(change, Event)])
         async with self._writing() as connection:
             for kind, keys in deletes.items():
                 await connection.execute(self._deletes[kind], keys)
             for kind, rows in upserts.items():
                 await connection.execute(self._upserts[kind], rows)
+            await append(connection, events)
 
     async def probe(self) -> None:
         """Write the schema's version once more."""

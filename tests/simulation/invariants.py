@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from manager.core.group import Group
 from manager.core.rows import Dropped, GroupRow, MemberRow, OffsetRow, OwnershipRow
 from protocol.messages.base import decode_opaque
+from protocol.messages.events import EventType
 from protocol.messages.membership import JoinResponse, SyncResponse
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetErrorsResponse
 from protocol.messages.ownership import ClaimResponse
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from manager.core.rows import Change
     from manager.settings import GroupSettings
     from protocol.messages.base import Request
+    from protocol.messages.events import Event
     from protocol.messages.tasks import TaskReset
     from tests.simulation.store import Rows
 
@@ -42,6 +44,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.rebalances = self.resets = 0
+        self._completed: set[tuple[str, int]] = set()
         self._rosters: dict[tuple[str, int], tuple[str, ...]] = {}
         self._grants: dict[tuple[str, str, int], str] = {}
         self._resets: dict[tuple[str, str, int], TaskReset | None] = {}
@@ -66,6 +69,7 @@ class Watch:
     def _forget(self, group: str) -> None:
         """The group was deleted: the next one of that name counts its generations anew, not its tokens."""
         self._rosters = {key: roster for key, roster in self._rosters.items() if key[0] != group}
+        self._completed = {key for key in self._completed if key[0] != group}
 
     def _check_generation(self, before: Any, row: GroupRow) -> None:
         generation, revision = (before.generation, before.tasks_revision) if before else (0, 0)
@@ -88,6 +92,13 @@ class Watch:
         hold("an old generation commits no offset", fenced, (before, row))
         self._offsets.add((*row.key, bytes(row.offset)))
 
+    def check_told(self, event: Event) -> None:
+        """Every completed rebalance is told once."""
+        if event.type == EventType.REBALANCE_COMPLETED:
+            key = (str(event.group), int(event.generation_id or 0))
+            hold("a rebalance is told once", key not in self._completed, event)
+            self._completed.add(key)
+
     # What leaves.
 
     def check_answer(self, group: str, request: Request, outcome: Any, rows: Rows) -> None:
@@ -96,7 +107,7 @@ class Watch:
             case JoinResponse():
                 self._check_joined(group, outcome, rows)
             case SyncResponse():
-                _check_synced(group, request, outcome, rows)
+                self._check_synced(group, request, outcome, rows)
             case ClaimResponse():
                 self._check_granted(group, outcome, rows)
             case OffsetErrorsResponse() if isinstance(request, CommitOffsetsRequest):
@@ -110,6 +121,17 @@ class Watch:
             roster = tuple(member.instance_id or member.member_id for member in joined.members)
             first = self._rosters.setdefault((group, joined.generation_id), roster)
             hold("a generation is told once", first == roster, (joined.generation_id, first, roster))
+
+    def _check_synced(self, group: str, request: Any, synced: SyncResponse, rows: Rows) -> None:
+        header = _header(group, rows)
+        if header is None or header.generation != request.generation_id:
+            return
+        told = (group, header.generation) in self._completed
+        hold("a completed rebalance is told before its assignment is", told, request)
+        row = rows.get((MemberRow, (group, request.member_id)))
+        if header.state is GroupState.STABLE and isinstance(row, MemberRow):
+            same = bytes(row.assignment) == bytes(synced.assignment)
+            hold("an assignment is durable before it is told", same, synced)
 
     def _check_granted(self, group: str, claimed: ClaimResponse, rows: Rows) -> None:
         for grant in claimed.granted:
@@ -156,16 +178,6 @@ class Watch:
 def _header(group: str, rows: Rows) -> GroupRow | None:
     row = rows.get((GroupRow, (group,)))
     return row if isinstance(row, GroupRow) else None
-
-
-def _check_synced(group: str, request: Any, synced: SyncResponse, rows: Rows) -> None:
-    header = _header(group, rows)
-    if header is None or header.generation != request.generation_id or header.state is not GroupState.STABLE:
-        return
-    row = rows.get((MemberRow, (group, request.member_id)))
-    if isinstance(row, MemberRow):
-        same = bytes(row.assignment) == bytes(synced.assignment)
-        hold("an assignment is durable before it is told", same, synced)
 
 
 def _number(row: Any) -> int:

@@ -10,6 +10,7 @@ from manager.core.parked import Parked
 from manager.core.turn import Instant
 from manager.runtime.commits import Commits
 from protocol.errors import ErrorCode, Failure
+from protocol.messages.events import Event
 from tests.simulation.invariants import hold
 from tests.simulation.store import apply, in_order
 
@@ -226,7 +227,8 @@ class SimManager:
         name = turn.group.name
         rows = self._rows[name]
         for change in turn.changes:
-            apply(rows, change)
+            if not isinstance(change, Event):
+                apply(rows, change)
         live = self.coordinator.group(name)
         self.cluster.watch.check_memory(live, rows)
         self._turns += 1

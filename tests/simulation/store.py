@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from manager.core.rows import Dropped, Row
+from protocol.messages.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from manager.core.rows import Change
+    from manager.core.rows import Change, Record
     from tests.simulation.invariants import Watch
 
 RowKey = tuple[type[Row], tuple[Any, ...]]
@@ -34,7 +35,7 @@ class Store:
         """What is stored of a group."""
         return self._rows.setdefault(group, {})
 
-    def commit(self, changes: Mapping[str, Iterable[Change]], epochs: Mapping[str, int]) -> bool:
+    def commit(self, changes: Mapping[str, Iterable[Record]], epochs: Mapping[str, int]) -> bool:
         """All changes or none; false when none."""
         if self.is_down or self.is_full:
             return False
@@ -42,9 +43,15 @@ class Store:
             return False
         for group, rows in changes.items():
             for change in rows:
-                self._watch.check_stored(self.rows(group), change)
-                apply(self.rows(group), change)
+                self._store(group, change)
         return True
+
+    def _store(self, group: str, change: Record) -> None:
+        if isinstance(change, Event):
+            self._watch.check_told(change)
+        else:
+            self._watch.check_stored(self.rows(group), change)
+            apply(self.rows(group), change)
 
 
 def apply(rows: Rows, change: Change) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-    from manager.core.rows import Change
+    from manager.core.rows import Record
 
 
 class Shaky(SqlStorage):
@@ -34,7 +34,7 @@ class Shaky(SqlStorage):
         self.open_gate.set()
         self.at_gate = asyncio.Event()
 
-    async def commit(self, changes: Sequence[Change]) -> None:
+    async def commit(self, changes: Sequence[Record]) -> None:
         self.at_gate.set()
         await self.open_gate.wait()
         if self.refusals:

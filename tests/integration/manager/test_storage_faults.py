@@ -36,7 +36,7 @@ from tests.integration.manager.faults import FAULTS, fault
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from manager.core.rows import Change
+    from manager.core.rows import Record
     from protocol.messages.base import Request
     from tests.integration.manager.backends import Database
 
@@ -195,7 +195,7 @@ class Deaf(SqlStorage):
 
     is_deaf = False
 
-    async def commit(self, changes: Sequence[Change]) -> None:
+    async def commit(self, changes: Sequence[Record]) -> None:
         await super().commit(changes)
         if self.is_deaf:
             self.is_deaf = False
@@ -258,7 +258,7 @@ class Hanging(SqlStorage):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def commit(self, changes: Sequence[Change]) -> None:
+    async def commit(self, changes: Sequence[Record]) -> None:
         await self.gate.wait()
         await super().commit(changes)
 

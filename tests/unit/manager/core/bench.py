@@ -16,6 +16,7 @@ from manager.core.turn import Instant, Turn
 from manager.settings import GroupSettings
 from protocol.errors import Failure
 from protocol.messages.base import Request, encode_opaque
+from protocol.messages.events import Event
 from protocol.messages.membership import (
     HeartbeatRequest,
     JoinRequest,
@@ -70,6 +71,7 @@ class Bench:
         self.coordinator = Coordinator(self.settings, lambda: f"id{next(self._ids)}")
         self.now = 1000
         self.store: dict[tuple[type[Row], tuple[Any, ...]], Row] = {}
+        self.told: list[Event] = []
         self.generations: list[int] = []
 
     @property
@@ -120,7 +122,9 @@ class Bench:
 
     def _take(self, turn: Turn) -> None:
         for change in turn.changes:
-            if isinstance(change, Dropped):
+            if isinstance(change, Event):
+                self.told.append(change)
+            elif isinstance(change, Dropped):
                 self.store.pop((change.kind, change.key), None)
             else:
                 self._put(change)

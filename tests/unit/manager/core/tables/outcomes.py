@@ -1,9 +1,10 @@
-"""What came of a request, in one cell: the answer, the next state if it is another, rows, other answers.
+"""What came of a request, in a cell: the answer, the next state if it is new, rows, events, other answers.
 
-    NONE  > PreparingRebalance  GMh  2x REBALANCE_IN_PROGRESS
+    NONE  > PreparingRebalance  GMh  !worker.lost  2x REBALANCE_IN_PROGRESS
 
 reads: answered NONE; the group is in PreparingRebalance now; group and member rows were put, a line of the
-history dropped; two requests that had waited were answered REBALANCE_IN_PROGRESS. `parked` is no answer yet.
+history dropped; the outside is told of a lost worker; two requests that had waited were answered
+REBALANCE_IN_PROGRESS. `parked` is no answer yet.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from manager.core.rows import (
     OffsetRow,
     OwnershipRow,
     RebalanceRow,
+    Row,
     TaskRow,
 )
 from protocol.errors import Failure
+from protocol.messages.events import Event
 from tests.unit.manager.core.bench import Ask
 
 if TYPE_CHECKING:
@@ -51,6 +54,7 @@ def outcome(scene: Scene, request: Request) -> str:
         _answer(ask),
         f"> {after}" if after != before else "",
         _rows(turn),
+        _events(turn),
         _others(asks),
     ]
     return "  ".join(part for part in parts if part)
@@ -88,9 +92,13 @@ def _entries(answer: Any) -> list[str]:
 
 
 def _rows(turn: Turn) -> str:
-    letters = {LETTERS[type(change)] for change in turn.changes if not isinstance(change, Dropped)}
+    letters = {LETTERS[type(change)] for change in turn.changes if isinstance(change, Row)}
     dropped = {LETTERS[change.kind].lower() for change in turn.changes if isinstance(change, Dropped)}
     return "".join(sorted(letters)) + "".join(sorted(dropped))
+
+
+def _events(turn: Turn) -> str:
+    return " ".join(f"!{change.type}" for change in turn.changes if isinstance(change, Event))
 
 
 def _others(asks: list[Ask]) -> str:

@@ -1,0 +1,121 @@
+"""What happened, as a list or as a stream (PROTOCOL.md §5, docs/events.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from manager.http.reading import count_of
+from manager.http.replying import reply
+from manager.outbox.pages import told
+from manager.runtime.pending import UNAVAILABLE
+from manager.storage.base import StorageError
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import MAX_INT
+from protocol.messages.events import EventListResponse
+from protocol.names import is_legal_name
+
+if TYPE_CHECKING:
+    from manager.outbox.feed import Feed
+    from manager.storage.base import Page
+    from protocol.messages.events import Event
+
+STREAM = "text/event-stream"
+HEADERS = {"Content-Type": STREAM, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+EVENTS_SHOWN = 100
+MOST_EVENTS_SHOWN = 1000
+HEARTBEAT_S = 15.0
+STUCK_S = 60.0
+"""How long a reader may take nothing of what is sent; it finds its place again when it comes back."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Place(NamedTuple):
+    """From where on somebody reads what; `after` None is the oldest event that is kept."""
+
+    after: int | None
+    group: str | None
+
+
+class EventHandlers:
+    """GET /v1/events."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    def routes(self) -> list[web.RouteDef]:
+        """One path, two forms."""
+        return [web.get("/v1/events", self.events)]
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        """What happened after an event, in order."""
+        place = _place_of(request)
+        limit = count_of(request, "limit", EVENTS_SHOWN, MOST_EVENTS_SHOWN)
+        try:
+            page = await self._feed.read(place.after or 0, limit, place.group)
+        except StorageError:
+            return reply(UNAVAILABLE)
+        _check_known(place, page)
+        if STREAM in request.headers.get("Accept", ""):
+            return await self._stream(request, place)
+        return reply(EventListResponse(events=told(page, place.after), last_id=page.through))
+
+    async def _stream(self, request: web.Request, place: Place) -> web.StreamResponse:
+        response = web.StreamResponse(headers=HEADERS)
+        await response.prepare(request)
+        after, group = place
+        try:
+            async with aclosing(self._feed.follow(after or 0, group, HEARTBEAT_S)) as pages:
+                async for page in pages:
+                    async with asyncio.timeout(STUCK_S):
+                        await response.write(_block(told(page, after), page.through))
+                    after = page.through
+        except StorageError:
+            pass  # the reader comes back, and is told why there is nothing to read
+        except TimeoutError:
+            _cut_off(request)
+        return response
+
+
+def _cut_off(request: web.Request) -> None:
+    """Drop what the reader does not take along with the connection: to close it would be to wait on."""
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _place_of(request: web.Request) -> Place:
+    """A reader that comes back by itself says with `Last-Event-ID` how far it came since it was sent off."""
+    group = request.query.get("group")
+    if group is not None and not is_legal_name(group):
+        raise RefusedError(ErrorCode.INVALID_GROUP_ID, "group: this cannot be a group's id")
+    resumed = request.headers.get("Last-Event-ID")
+    if resumed is not None:
+        return Place(_id_of("Last-Event-ID", resumed), group)
+    after = request.query.get("after")
+    return Place(None if after is None else _id_of("after", after), group)
+
+
+def _id_of(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(MAX_INT)) or int(text) > MAX_INT:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"{name}: expected the id of an event, a whole number")
+    return int(text)
+
+
+def _check_known(place: Place, page: Page) -> None:
+    """Whoever has seen what never was would wait for it to come about again, and miss all until then."""
+    if place.after is not None and place.after > page.last_id:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST,
+            f"after: the newest event is {page.last_id}; {place.after} is not of this database",
+        )
+
+
+def _block(events: tuple[Event, ...], through: int) -> bytes:
+    """Events as the stream has them; without any, a comment, and an id that moves the reader's place on."""
+    lines = [b"id: %d\ndata: %b\n\n" % (event.id, _encode(event)) for event in events]
+    return b"".join(lines) or b": nothing new\nid: %d\n\n" % through

@@ -1,0 +1,215 @@
+"""GET /v1/events on a real socket, as a list and as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from aiohttp import ClientSession, web
+
+from manager.http import events
+from manager.http.app import make_app
+from manager.http.server import Runner
+from manager.outbox import feed
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.messages.events import Event, EventType
+from protocol.messages.groups import Coordinator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from aiohttp import ClientResponse
+
+DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+WAIT_S = 20.0
+
+
+class Site:
+    """A manager and an admin's connection to it."""
+
+    def __init__(self, runtime: Runtime, storage: SqlStorage, session: ClientSession, port: int) -> None:
+        self.runtime = runtime
+        self.storage = storage
+        self.session = session
+        self.port = port
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    async def create(self, *tasks: str, group: str = "g") -> None:
+        """One event each."""
+        for task in tasks:
+            body = {"task": task, "definition": DEFINITION}
+            async with self.session.post(self.url(f"/v1/groups/{group}/tasks"), json=body) as response:
+                assert response.status == 201
+
+    async def get(self, query: str = "", **headers: str) -> Any:
+        async with self.session.get(self.url(f"/v1/events{query}"), headers=headers) as response:
+            return await response.json()
+
+    async def told(self, query: str = "") -> list[tuple[int, str | None]]:
+        return [(event["id"], event.get("task")) for event in (await self.get(query))["events"]]
+
+    @asynccontextmanager
+    async def stream(self, query: str = "", **headers: str) -> AsyncIterator[ClientResponse]:
+        sent = {"Accept": "text/event-stream", **headers}
+        async with self.session.get(self.url(f"/v1/events{query}"), headers=sent) as response:
+            assert response.content_type == "text/event-stream", await response.text()
+            yield response
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    storage = SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
+    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
+    await runtime.start()
+    runner = Runner(make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with ClientSession() as session:
+        yield Site(runtime, storage, session, runner.addresses[0][1])
+    await runtime.stop()
+    await runner.cleanup()
+
+
+async def next_event(response: ClientResponse) -> dict[str, Any]:
+    """The next event of a stream; comments and blocks without data are passed over."""
+    async with asyncio.timeout(WAIT_S):
+        async for line in response.content:
+            if line.startswith(b"data: "):
+                return dict(msgspec.json.decode(line.removeprefix(b"data: ")))
+    raise AssertionError("the stream ended")
+
+
+async def test_events_are_listed_in_order_after_the_last_one_seen(site: Site) -> None:
+    """`last_id` is what to ask after next; one group's are listed by themselves."""
+    await site.create("a", "b")
+    await site.create("c", group="h")
+    answer = await site.get()
+    assert answer["error"] == "NONE"
+    first = answer["events"][0]
+    assert (first["type"], first["group"], first["target"]) == ("task.created", "g", "RUNNING")
+    assert first["at_ms"] > 1_700_000_000_000
+    assert "cause" not in first
+    assert await site.told("?after=1&limit=1") == [(2, "b")]
+    assert (await site.get("?after=1&limit=1"))["last_id"] == 2
+    assert await site.told("?group=h") == [(3, "c")]
+    assert await site.get("?after=3") == {"error": "NONE", "events": [], "last_id": 3}
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("?after=x", "after: expected the id"),
+        ("?after=-1", "after: expected the id"),
+        ("?after=99999999999999999", "after: expected the id"),
+        ("?after=4", "the newest event is 0; 4 is not of this database"),
+        ("?limit=0", "limit: expected a whole number from 1 to 1000"),
+        ("?group=a/b", "group: "),
+    ],
+)
+async def test_what_cannot_be_read_from_is_refused(site: Site, query: str, complaint: str) -> None:
+    """As a list and as a stream: a reader that waited for such an id would miss all until then."""
+    for accept in ("application/json", "text/event-stream"):
+        answer = await site.get(query, Accept=accept)
+        assert answer["error"] in {"INVALID_REQUEST", "INVALID_GROUP_ID"}
+        assert complaint in answer["message"]
+
+
+async def test_who_comes_too_late_is_told_what_is_gone(site: Site) -> None:
+    """Not so who asks for what there is."""
+    await site.create("a", "b", "c")
+    await site.storage.events.prune(0, keep=1)
+    gap, rest = (await site.get("?after=0"))["events"]
+    assert (gap["id"], gap["type"], gap["after"], rest["id"]) == (2, "events.pruned", 0, 3)
+    assert await site.told("?after=2") == await site.told() == [(3, "c")]
+    async with site.stream(**{"Last-Event-ID": "1"}) as stream:
+        assert [(await next_event(stream))["id"] for _ in range(2)] == [2, 3]
+
+
+async def test_a_stream_tells_what_happens_as_it_happens(site: Site) -> None:
+    """First what there is, then each event when it is durable."""
+    await site.create("a")
+    async with site.stream() as stream:
+        assert (await next_event(stream))["task"] == "a"
+        await site.create("b", "c")
+        assert [(await next_event(stream))["task"] for _ in range(2)] == ["b", "c"]
+
+
+async def test_a_stream_goes_on_where_the_reader_was(site: Site) -> None:
+    """`Last-Event-ID` counts for more than the address, which a browser keeps as it was."""
+    await site.create("a", "b", "c")
+    async with site.stream("?after=0", **{"Last-Event-ID": "2"}) as stream:
+        assert (await next_event(stream))["id"] == 3
+
+
+async def test_a_stream_of_one_group_moves_on_over_the_others(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What keeps the line open also says how far it is, so that the reader need not start over."""
+    monkeypatch.setattr(events, "HEARTBEAT_S", 0.01)
+    await site.create("a", "b")
+    async with site.stream("?group=other") as stream, asyncio.timeout(WAIT_S):
+        for _ in range(2):
+            assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 2\n\n"
+
+
+async def test_what_another_manager_writes_is_told_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody wakes this one for it; it looks."""
+    await site.runtime.stop()
+    monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.01)
+    await site.runtime.start()
+    other = SqlStorage(str(site.storage._engine.url))
+    async with site.stream() as stream:
+        assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 0\n\n"
+        await other.commit([Event(id=0, at_ms=1, type=EventType.TASK_DELETED, task="x")])
+        assert (await next_event(stream))["task"] == "x"
+    await other.close()
+
+
+async def test_streams_end_in_order_when_the_manager_stops(site: Site) -> None:
+    """What was stored is told, then the response comes to its proper end."""
+    async with site.stream() as stream:
+        await site.create("a")
+        assert (await next_event(stream))["task"] == "a"
+        stopping = asyncio.create_task(site.runtime.stop())
+        async with asyncio.timeout(WAIT_S):
+            assert b"data" not in await stream.content.read()
+        await stopping
+    assert (await site.get())["error"] == "COORDINATOR_NOT_AVAILABLE"
+
+
+async def test_a_reader_that_takes_nothing_is_cut_off_and_nothing_is_kept_for_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is read as fast as the reader is; it comes back with the id it has."""
+    count, read, cut = 4000, [0], asyncio.get_running_loop().create_future()
+    told = Event(id=0, at_ms=1, type=EventType.TASK_FAILED, cause="x" * 2000)
+    await site.storage.commit([told] * count)
+    plain_read, plain_cut = site.storage.events.read, events._cut_off
+
+    async def counted(after: int, limit: int, group: str | None = None) -> Any:
+        page = await plain_read(after, limit, group)
+        read.append(page.through)
+        return page
+
+    def noted(request: web.Request) -> None:
+        plain_cut(request)
+        cut.set_result(request.transport is None or request.transport.is_closing())
+
+    monkeypatch.setattr(events, "STUCK_S", 0.3)
+    monkeypatch.setattr(events, "_cut_off", noted)
+    monkeypatch.setattr(site.storage.events, "read", counted)
+    with socket.create_connection(("127.0.0.1", site.port)) as stuck:
+        stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stuck.sendall(b"GET /v1/events HTTP/1.1\r\nHost: m\r\nAccept: text/event-stream\r\n\r\n")
+        async with asyncio.timeout(WAIT_S):
+            assert await cut
+    assert 0 < max(read) < count
