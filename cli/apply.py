@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from cli.client import path_of
+from cli.differences import Difference, differences
 from cli.task_file import TaskFileError
 from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import Response
 from protocol.messages.tasks import (
+    CreateTaskRequest,
     Problem,
     PutTaskRequest,
     TaskListResponse,
@@ -21,18 +23,22 @@ from protocol.messages.tasks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cli.client import Client
     from cli.task_file import TaskEntry
+    from protocol.states import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What became of one entry, or would become of it."""
+Action = Literal["created", "changed", "unchanged", "deleted"]
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What becomes of one task, and in which places it differs from what is there."""
 
     task: str
-    action: Literal["created", "changed", "unchanged"]
+    action: Action
+    changes: tuple[Difference, ...] = ()
 
 
 def check(client: Client, entries: Sequence[TaskEntry]) -> None:
@@ -46,20 +52,34 @@ def check(client: Client, entries: Sequence[TaskEntry]) -> None:
         raise TaskFileError(problems)
 
 
-def plan(client: Client, group: str, entries: Iterable[TaskEntry]) -> list[Applied]:
-    """What `apply` would do to each entry."""
+def plan(client: Client, group: str, entries: Sequence[TaskEntry], *, prune: bool) -> list[Applied]:
+    """What is to be done to each entry's task and, to `prune`, to those that no entry names."""
     present = _present(client, group)
-    return [Applied(entry.task, _action(entry, present)) for entry in entries]
+    planned = [_planned(entry, present.get(entry.task)) for entry in entries]
+    surplus = present.keys() - {entry.task for entry in entries} if prune else set()
+    return planned + [Applied(task, "deleted") for task in sorted(surplus)]
 
 
-def apply(client: Client, group: str, entries: Iterable[TaskEntry]) -> list[Applied]:
-    """Create or change the tasks; `check` comes first. Doing it again changes nothing."""
-    planned = {applied.task: applied for applied in plan(client, group, entries)}
-    for entry in entries:
-        if planned[entry.task].action != "unchanged":
+def carry_out(
+    client: Client, group: str, entries: Sequence[TaskEntry], planned: Iterable[Applied]
+) -> Iterator[Applied]:
+    """Do what was planned, each as it is asked for; `check` comes first. Doing it again changes nothing."""
+    by_name = {entry.task: entry for entry in entries}
+    for applied in planned:
+        path = path_of("groups", group, "tasks", applied.task)
+        if applied.action == "deleted":
+            client.call("DELETE", path, into=Response)
+        elif applied.action != "unchanged":
+            entry = by_name[applied.task]
             body = PutTaskRequest(definition=_raw(entry.definition), target=entry.target)
-            client.call("PUT", path_of("groups", group, "tasks", entry.task), body, into=TaskResponse)
-    return list(planned.values())
+            client.call("PUT", path, body, into=TaskResponse)
+        yield applied
+
+
+def create(client: Client, group: str, task: str, definition: dict[str, Any], target: Target) -> None:
+    """Create one task; raises `RefusedError` if it is there."""
+    body = CreateTaskRequest(task=task, definition=_raw(definition), target=target)
+    client.call("POST", path_of("groups", group, "tasks"), body, into=TaskResponse)
 
 
 def _problems(client: Client, entry: TaskEntry) -> tuple[Problem, ...]:
@@ -77,13 +97,13 @@ def _present(client: Client, group: str) -> dict[str, TaskView]:
     return {task.task: task for task in tasks}
 
 
-def _action(entry: TaskEntry, present: Mapping[str, TaskView]) -> Literal["created", "changed", "unchanged"]:
-    known = present.get(entry.task)
+def _planned(entry: TaskEntry, known: TaskView | None) -> Applied:
     if known is None:
-        return "created"
-    same_target = entry.target is None or entry.target.value == known.target
-    same = same_target and msgspec.json.decode(known.definition) == entry.definition
-    return "unchanged" if same else "changed"
+        return Applied(entry.task, "created")
+    changes = differences(msgspec.json.decode(known.definition), entry.definition)
+    if entry.target is not None and entry.target.value != known.target:
+        changes.append(Difference("target", known.target, entry.target.value))
+    return Applied(entry.task, "changed" if changes else "unchanged", tuple(changes))
 
 
 def _raw(definition: dict[str, Any]) -> msgspec.Raw:

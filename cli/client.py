@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 30.0
 NOT_A_MANAGER: Final = "what answers there is not a sparkherd manager"
 
-R = TypeVar("R", bound=Response | msgspec.Struct)
+R = TypeVar("R", bound=Response | msgspec.Struct | msgspec.Raw)
 
 
 class UnreachableError(Exception):
@@ -42,6 +42,10 @@ class Client:
     def __init__(self, urls: Sequence[str], *, timeout_s: float = TIMEOUT_S) -> None:
         self.urls = [_checked(url) for url in urls]
         self._timeout_s = timeout_s
+
+    def within(self, timeout_s: float) -> Client:
+        """The same client with less patience: `timeout_s` seconds for all managers together."""
+        return Client(self.urls, timeout_s=timeout_s / len(self.urls))
 
     def get(self, path: str, into: type[R]) -> R:
         """Read `path`."""

@@ -20,6 +20,11 @@ def print_json(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
+def print_json_line(value: Any) -> None:
+    """`value` as JSON on one line, of a stream of them."""
+    click.echo(msgspec.json.encode(value))
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """`rows` under `columns`; None is shown as `-`."""
     from rich.console import Console  # noqa: PLC0415 - only who prints a table pays for it

@@ -1,16 +1,19 @@
 """`tasks.yaml`: the tasks of a group in one file.
 
 A mapping with `group` (which `--group` overrides) and `tasks`, a list of entries with `task` (the name),
-`definition` (PROTOCOL.md §6) and, if it is not to run at once, `target`.
+`definition` (PROTOCOL.md §6), if it is not to run at once, `target`, and if it stands for many, `for_each`
+(`cli.expansion`). Top-level keys that begin with `x-` are for YAML anchors.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import yaml
 
+from cli.expansion import Expanded, expand
 from protocol.errors import StartupError
 from protocol.messages.tasks import Problem
 from protocol.names import Name, is_legal_name
@@ -18,9 +21,11 @@ from protocol.states import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     Converted = TypeVar("Converted")
+
+ANCHORS = "x-"
+"""What the keys begin with that are there for YAML anchors only."""
 
 
 class TaskEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,38 +63,78 @@ def describe(problem: Problem) -> str:
 
 def read_task_file(path: Path) -> TaskFile:
     """The file's tasks; raises `TaskFileError` with all that is wrong with its shape."""
-    place = str(path)
-    document = _convert(_parse(path), _Document, place)
-    problems: list[Problem] = []
+    document = _convert(_without_anchors(_parse(path)), _Document, str(path))
     tasks: list[TaskEntry] = []
-    for index, entry in enumerate(document.tasks):
+    places: list[str] = []
+    problems = list(_group_problems(document.group))
+    for expanded in _expanded(document.tasks, problems):
         try:
-            tasks.append(_convert(entry, TaskEntry, f"{place}: tasks[{index}]"))
+            tasks.append(_convert(expanded.entry, TaskEntry, expanded.place))
+            places.append(expanded.place)
         except TaskFileError as error:
             problems.extend(error.problems)
-    problems.extend(_clashes(tasks, document.group, place))
+    problems.extend(_clashes(tasks, places))
     if problems:
-        raise TaskFileError(problems)
+        raise TaskFileError([Problem(f"{path}: {each.path}", each.message) for each in problems])
     return TaskFile(document.group, tuple(tasks))
 
 
-def _parse(path: Path) -> Any:
+def _without_anchors(document: Any) -> Any:
+    """The document without the keys that only hold what others refer to."""
+    if not isinstance(document, dict):
+        return document
+    return {key: value for key, value in document.items() if not str(key).startswith(ANCHORS)}
+
+
+def _expanded(entries: Sequence[Any], problems: list[Problem]) -> list[Expanded]:
+    """Every entry as often as its `for_each` says; what is wrong with that goes to `problems`."""
+    found: list[Expanded] = []
+    for index, entry in enumerate(entries):
+        expanded, wrong = expand(entry, f"tasks[{index}]")
+        problems += wrong
+        found += [] if wrong else expanded
+    return found
+
+
+def read_definition(source: Path | IO[str]) -> dict[str, Any]:
+    """One definition in a file or stream of its own; raises `TaskFileError`."""
+    return _convert(_parse(source), dict[str, Any], _place(source))
+
+
+def _parse(source: Path | IO[str]) -> Any:
+    """What the YAML says, as JSON has it, which knows neither dates nor keys that are no text."""
+    place = _place(source)
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader
-    except OSError as error:
-        raise TaskFileError([Problem(str(path), error.strerror or str(error))]) from None
-    except UnicodeDecodeError:
-        raise TaskFileError([Problem(str(path), "not UTF-8 text")]) from None
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source.read()
+        document = yaml.load(text, Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader
+        return msgspec.to_builtins(document, str_keys=True)
     except yaml.MarkedYAMLError as error:
-        raise TaskFileError([_yaml_problem(path, error)]) from None
-    except yaml.YAMLError as error:
-        raise TaskFileError([Problem(str(path), f"not YAML: {error}")]) from None
+        raise TaskFileError([_yaml_problem(place, error)]) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, RecursionError) as error:
+        raise TaskFileError([Problem(place, _fault(error))]) from None
 
 
-def _yaml_problem(path: Path, error: yaml.MarkedYAMLError) -> Problem:
+def _place(source: Path | IO[str]) -> str:
+    return str(source) if isinstance(source, Path) else "stdin"
+
+
+def _fault(error: Exception) -> str:
+    match error:
+        case OSError():
+            return error.strerror or str(error)
+        case UnicodeDecodeError():
+            return "not UTF-8 text"
+        case TypeError():
+            return "has a key that is neither a text nor a number"
+        case RecursionError():
+            return "has an anchor that contains itself, or nests too deep"
+    return f"not YAML: {error}"
+
+
+def _yaml_problem(place: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark
-    place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-    return Problem(place, f"not YAML: {error.problem}")
+    at = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+    return Problem(place + at, f"not YAML: {error.problem}")
 
 
 def _convert(value: Any, into: type[Converted], place: str) -> Converted:
@@ -100,13 +145,18 @@ def _convert(value: Any, into: type[Converted], place: str) -> Converted:
         raise TaskFileError([Problem(place + where.removeprefix("$"), message)]) from None
 
 
-def _clashes(tasks: Sequence[TaskEntry], group: str | None, place: str) -> Iterator[Problem]:
-    """What only shows across the whole file."""
+def _group_problems(group: str | None) -> Iterator[Problem]:
     if group is not None and not is_legal_name(group):
-        yield Problem(f"{place}: group", f"{group!r} is not a name")
-    names = [entry.task for entry in tasks]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield Problem(f"{place}: tasks", f"{name!r} is there {names.count(name)} times")
+        yield Problem("group", f"{group!r} is not a name")
+
+
+def _clashes(tasks: Sequence[TaskEntry], places: Sequence[str]) -> Iterator[Problem]:
+    """Names that are there twice, after the expansion."""
+    first: dict[str, str] = {}
+    for entry, place in zip(tasks, places, strict=True):
+        if entry.task in first:
+            yield Problem(place, f"task {entry.task!r} is there already, from {first[entry.task]}")
+        first.setdefault(entry.task, place)
 
 
 class _UniqueKeys(yaml.SafeLoader):

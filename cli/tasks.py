@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Raw, json
 
-from cli.admin import admin_options, group_option
+from cli.admin import admin_options, group_option, task_argument, tasks_argument, wait_options
+from cli.applying import apply_command, create_command
 from cli.client import Client, path_of
-from cli.exits import USAGE
+from cli.exits import DONE
+from cli.help import example
 from cli.output import ago, print_json, print_table
+from cli.waiting import since, until_settled
 from protocol.messages.base import Response
-from protocol.messages.tasks import TaskListResponse, TaskStatus, TaskStatusResponse
+from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, TaskStatusResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cli.apply import Applied
-
-task_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
+    from collections.abc import Callable, Iterable
 
 
 @click.group("tasks")
@@ -27,70 +26,58 @@ def command() -> None:
     """Create, see and steer the tasks of a group."""
 
 
-@command.command("apply")
-@click.option("-f", "--file", "path", required=True, metavar="FILE", help="The YAML file with the tasks.")
-@click.option("--group", envvar="SPARKHERD_GROUP", metavar="GROUP", help="Instead of the file's `group`.")
-@click.option("--dry-run", is_flag=True, help="Only check, and show what would be done.")
-@admin_options
-def apply_file(client: Client, path: str, group: str | None, *, dry_run: bool, as_json: bool) -> int:
-    """Create or change the tasks in a file.
-
-    Nothing is created before every definition was found to be in order; doing it twice changes nothing more.
-    """
-    from cli import apply, task_file  # noqa: PLC0415 - the other commands need no YAML
-
-    try:
-        file = task_file.read_task_file(Path(path))
-        apply.check(client, file.tasks)
-    except task_file.TaskFileError as error:
-        for problem in error.problems:
-            click.echo(f"sparkherd: {task_file.describe(problem)}", err=True)
-        return USAGE
-    if (group := group or file.group) is None:
-        raise click.UsageError(f"{path} names no group; add `group:` to it, or give --group")
-    done = (apply.plan if dry_run else apply.apply)(client, group, file.tasks)
-    _show_applied(group, done, dry_run=dry_run, as_json=as_json)
-    return 0
+command.add_command(apply_command)
+command.add_command(create_command)
 
 
-def _show_applied(group: str, done: list[Applied], *, dry_run: bool, as_json: bool) -> None:
-    if as_json:
-        print_json({"group": group, "dry_run": dry_run, "tasks": done})
-        return
-    for applied in done:
-        click.echo(f"{applied.task}: {'would be ' * dry_run}{applied.action}")
-
-
-@command.command("list")
+@command.command("list", epilog=example("sparkherd tasks list --group flights"))
 @group_option
 @admin_options
 def list_tasks(client: Client, group: str, *, as_json: bool) -> None:
     """List the tasks of a group and how they are doing."""
-    tasks = client.get(path_of("groups", group, "tasks"), TaskListResponse).tasks
+    path = path_of("groups", group, "tasks")
     if as_json:
-        print_json(tasks)
-    else:
-        _print_statuses(tasks)
+        print_json(client.get(path, Raw))
+        return
+    _print_statuses(client.get(path, TaskListResponse).tasks)
 
 
-@command.command("status")
-@group_option
+@command.command("describe", epilog=example("sparkherd tasks describe delays --group flights"))
 @task_argument
+@group_option
+@admin_options
+def describe(client: Client, group: str, task: str, *, as_json: bool) -> None:
+    """Show one task with its definition."""
+    import yaml  # noqa: PLC0415 - the other commands need none
+
+    path = path_of("groups", group, "tasks", task)
+    if as_json:
+        print_json(client.get(path, Raw))
+        return
+    view = client.get(path, TaskResponse)
+    _print_statuses([view])
+    definition = {"definition": json.decode(view.definition)}
+    click.echo("\n" + yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), nl=False)
+
+
+@command.command("status", epilog=example("sparkherd tasks status delays --group flights"))
+@tasks_argument
+@group_option
 @admin_options
 def status(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool) -> None:
     """Show how tasks are doing, and why one failed."""
-    statuses = [_status(client, group, task) for task in tasks]
     if as_json:
-        print_json(statuses)
+        print_json([client.get(_status_path(group, task), Raw) for task in tasks])
         return
+    statuses = [client.get(_status_path(group, task), TaskStatusResponse) for task in tasks]
     _print_statuses(statuses)
     for task in statuses:
         if task.cause:
             click.echo(f"\n{task.task}: {task.cause}")
 
 
-def _status(client: Client, group: str, task: str) -> TaskStatusResponse:
-    return client.get(path_of("groups", group, "tasks", task, "status"), TaskStatusResponse)
+def _status_path(group: str, task: str) -> str:
+    return path_of("groups", group, "tasks", task, "status")
 
 
 def _print_statuses(statuses: Iterable[TaskStatus]) -> None:
@@ -108,21 +95,37 @@ def _status_row(s: TaskStatus) -> tuple[object, ...]:
 def _steering(verb: str, help_text: str, method: str, result: str) -> click.Command:
     """A command that asks one thing of each of some tasks."""
 
-    @click.command(verb, help=help_text)
+    @click.command(
+        verb, help=help_text, epilog=example(f"sparkherd tasks {verb} delays late --group flights")
+    )
+    @tasks_argument
+    @_wait_unless_gone(verb)
     @group_option
-    @task_argument
     @admin_options
-    def steer(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool) -> None:
+    def steer(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool, **waiting: Any) -> int:
+        before = since(client, group, tasks) if waiting.get("wait") and verb == "restart" else {}
         for task in tasks:
             path = path_of("groups", group, "tasks", task)
             client.call(method, path if method == "DELETE" else f"{path}/{verb}", into=Response)
-        if as_json:
-            print_json([{"task": task, "result": result} for task in tasks])
-            return
-        for task in tasks:
-            click.echo(f"{task}: {result}")
+        _tell_results(tasks, result, as_json=as_json)
+        if not waiting.get("wait"):
+            return DONE
+        return until_settled(client, group, tasks, waiting["timeout_s"], before)
 
     return steer
+
+
+def _wait_unless_gone(verb: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A deleted task has no state to wait for."""
+    return (lambda steer: steer) if verb == "delete" else wait_options
+
+
+def _tell_results(tasks: Iterable[str], result: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"task": task, "result": result} for task in tasks])
+        return
+    for task in tasks:
+        click.echo(f"{task}: {result}")
 
 
 for _verb, _help, _method, _result in (

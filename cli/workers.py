@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from cli.admin import admin_options, group_option
+from cli.admin import admin_options, group_option, wait_options, worker_argument
 from cli.client import Client, path_of
+from cli.exits import DONE
+from cli.help import example
 from cli.output import ago, print_json, print_table, tell
+from cli.waiting import until_drained
 from protocol.messages.base import Response
 from protocol.messages.groups import DescribedMember, DescribeGroupResponse
 from protocol.messages.tasks import TaskListResponse
@@ -19,7 +22,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
 
 @click.group("workers")
 def command() -> None:
-    """See and drain the workers of a group."""
+    """See, drain and remove the workers of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +40,14 @@ class Worker:
     draining: bool
 
 
-@command.command("list")
+@command.command("list", epilog=example("sparkherd workers list --group flights"))
 @group_option
 @admin_options
 def list_workers(client: Client, group: str, *, as_json: bool) -> None:
     """List the workers of a group, and how many tasks each owns."""
     workers = _workers(client, group)
     if as_json:
-        print_json(workers)
+        print_json({"workers": workers})
         return
     print_table(
         ("WORKER", "INSTANCE", "HOST", "CAPACITY", "LABELS", "OWNED", "DRAINING", "LAST HEARD"),
@@ -52,12 +55,15 @@ def list_workers(client: Client, group: str, *, as_json: bool) -> None:
     )
 
 
-@command.command("drain")
-@click.argument("worker")
+@command.command("drain", epilog=example("sparkherd workers drain anna-5a2e... --group flights --wait"))
 @click.option("--undo", is_flag=True, help="Let it have tasks again.")
+@wait_options
+@worker_argument
 @group_option
 @admin_options
-def drain(client: Client, group: str, worker: str, *, undo: bool, as_json: bool) -> None:
+def drain(
+    client: Client, group: str, worker: str, *, undo: bool, wait: bool, timeout_s: float, as_json: bool
+) -> int:
     """Move all tasks away from WORKER, each as soon as its query has stopped, and keep new ones off it.
 
     It stays in the group, idle, until it is stopped or the drain is undone.
@@ -66,6 +72,21 @@ def drain(client: Client, group: str, worker: str, *, undo: bool, as_json: bool)
     client.call("DELETE" if undo else "POST", path, into=Response)
     sentence = "takes tasks again" if undo else "is being drained, its tasks move away"
     tell({"worker": worker, "draining": not undo}, f"{worker} {sentence}", as_json=as_json)
+    return until_drained(client, group, worker, timeout_s) if wait and not undo else DONE
+
+
+@command.command("remove", epilog=example("sparkherd workers remove anna-5a2e... --group flights"))
+@worker_argument
+@group_option
+@admin_options
+def remove(client: Client, group: str, worker: str, *, as_json: bool) -> None:
+    """Put WORKER out of the group at once: it is fenced, and its tasks go elsewhere.
+
+    For workers that are lost but not yet missed; one that still runs joins again as a new member. To have
+    its queries end in order, drain it first.
+    """
+    client.call("DELETE", path_of("groups", group, "members", worker), into=Response)
+    tell({"worker": worker, "removed": True}, f"{worker} removed", as_json=as_json)
 
 
 def _workers(client: Client, group: str) -> list[Worker]:

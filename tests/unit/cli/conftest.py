@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.main import run
+from tests.unit.cli.answers import member, task
 from tests.unit.cli.scripted_manager import ScriptedManager, scripted_manager
 
 if TYPE_CHECKING:
@@ -47,3 +48,17 @@ def sparkherd(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
         return Run(code, captured.out, captured.err)
 
     return invoke
+
+
+@pytest.fixture
+def herd(manager: ScriptedManager) -> ScriptedManager:
+    """A manager with one group of one worker and two tasks."""
+    group = {"group": "herd", "state": "Stable", "protocol_type": "sparkherd", "generation_id": 2}
+    described = {"protocol_name": "sticky", "leader_id": "w-1", "members": [member()], "tasks_revision": 4}
+    tasks = [task("delays"), task("late", state="FAILED", cause="no such path\ntrace", batch_id=None)]
+    manager.on("GET", "/v1/groups", {"error": "NONE", "groups": [{**group, "members": 1, "tasks": 2}]})
+    manager.on("GET", "/v1/groups/herd", {"error": "NONE", **group, **described, "tasks": 2})
+    manager.on("GET", "/v1/groups/herd/tasks", {"error": "NONE", "tasks": tasks, "tasks_revision": 4})
+    for each in tasks:
+        manager.on("GET", f"/v1/groups/herd/tasks/{each['task']}/status", {"error": "NONE", **each})
+    return manager

@@ -3,68 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.unit.cli.answers import member, task
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.unit.cli.conftest import Run
     from tests.unit.cli.scripted_manager import ScriptedManager
-
-DEFINITION = {"entrypoint": "a:b"}
-
-
-def task(name: str, **changes: Any) -> dict[str, Any]:
-    """A task as the manager shows it."""
-    return {
-        "task": name,
-        "state": "RUNNING",
-        "target": "RUNNING",
-        "owner": "w-1",
-        "token": 3,
-        "generation_id": 2,
-        "batch_id": 17,
-        "metrics": None,
-        "cause": None,
-        "since_ms": 0,
-        "restart_count": 0,
-        "assigned_to": "w-1",
-        "definition": DEFINITION,
-        "definition_version": 1,
-        **changes,
-    }
-
-
-def member(**changes: Any) -> dict[str, Any]:
-    """A member as the manager shows it."""
-    return {
-        "member_id": "w-1",
-        "instance_id": None,
-        "client_id": "w",
-        "host": "127.0.0.1",
-        "metadata": {"owned": {}, "capacity": 2.0, "labels": {"zone": "a"}, "url": None, "tasks_revision": 0},
-        "assignment": {"tasks": ["delays"]},
-        "session_timeout_ms": 10000,
-        "last_heartbeat_ms": 0,
-        **changes,
-    }
-
-
-@pytest.fixture
-def herd(manager: ScriptedManager) -> ScriptedManager:
-    """A manager with one group of one worker and two tasks."""
-    group = {"group": "herd", "state": "Stable", "protocol_type": "sparkherd", "generation_id": 2}
-    described = {"protocol_name": "sticky", "leader_id": "w-1", "members": [member()], "tasks_revision": 4}
-    tasks = [task("delays"), task("late", state="FAILED", cause="no such path\ntrace", batch_id=None)]
-    manager.on("GET", "/v1/groups", {"error": "NONE", "groups": [{**group, "members": 1, "tasks": 2}]})
-    manager.on("GET", "/v1/groups/herd", {"error": "NONE", **group, **described, "tasks": 2})
-    manager.on("GET", "/v1/groups/herd/tasks", {"error": "NONE", "tasks": tasks, "tasks_revision": 4})
-    for each in tasks:
-        manager.on("GET", f"/v1/groups/herd/tasks/{each['task']}/status", {"error": "NONE", **each})
-    return manager
 
 
 def lines(text: str) -> list[list[str]]:
@@ -79,7 +28,10 @@ def test_groups_list(sparkherd: Callable[..., Run], herd: ScriptedManager) -> No
         ["GROUP", "STATE", "TYPE", "GENERATION", "MEMBERS", "TASKS"],
         ["herd", "Stable", "sparkherd", "2", "1", "2"],
     ]
-    assert json.loads(sparkherd("groups", "list", "--json", "--manager", herd.url).out)[0]["members"] == 1
+    assert (
+        json.loads(sparkherd("groups", "list", "--json", "--manager", herd.url).out)
+        == (herd.answers["GET", "/v1/groups"][1])
+    )
 
 
 def test_groups_describe(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
@@ -174,61 +126,36 @@ def test_steering(
     ]
 
 
-def tasks_file(tmp_path: Path) -> str:
-    """Two tasks: one that the group has already, one that is new."""
-    path = tmp_path / "tasks.yaml"
-    entries = [{"task": "delays", "definition": DEFINITION}, {"task": "new", "definition": DEFINITION}]
-    path.write_text(json.dumps({"group": "herd", "tasks": entries}))
-    return str(path)
-
-
-def test_apply_creates_what_is_missing(
-    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
-) -> None:
-    """What is there as it should be is left alone."""
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
-    herd.on("PUT", "/v1/groups/herd/tasks/new", {"error": "NONE", **task("new")}, 201)
-    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
-    assert (done.code, done.out) == (0, "delays: unchanged\nnew: created\n")
-    assert herd.asked("PUT") == [("/v1/groups/herd/tasks/new", {"definition": DEFINITION, "target": None})]
-
-
-def test_apply_is_all_or_nothing(
-    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
-) -> None:
-    """Every problem of every task is shown, each on its line, and nothing is created."""
-    problems = [{"path": "sql", "message": "does not parse"}, {"path": "sink", "message": "is required"}]
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": problems})
-    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        f"sparkherd: {name}: {p['path']}: {p['message']}" for name in ("delays", "new") for p in problems
-    ]
-    assert herd.asked("PUT") == []
-
-
-def test_apply_dry_run_into_a_new_group(
-    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
-) -> None:
-    """A dry run says what it would do; a group that is not there yet is no obstacle."""
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
-    herd.on("GET", "/v1/groups/other/tasks", {"error": "GROUP_ID_NOT_FOUND", "message": ""}, 404)
-    done = sparkherd(
-        *("tasks", "apply", "-f", tasks_file(tmp_path), "--group", "other", "--dry-run", "--json"),
-        *("--manager", herd.url),
-    )
-    assert json.loads(done.out) == {
-        "group": "other",
-        "dry_run": True,
-        "tasks": [{"task": "delays", "action": "created"}, {"task": "new", "action": "created"}],
+def test_groups_rebalances(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
+    """The history with its reasons, as many lines as asked for; as JSON what the manager said."""
+    rebalance = {
+        "generation_id": 2,
+        "reason": "w-1 joined",
+        "started_at_ms": 0,
+        "duration_ms": 12,
+        "moved": 1,
     }
-    assert herd.asked("PUT") == []
+    answer = {"error": "NONE", "rebalances": [{**rebalance, "members": 1}], "story": []}
+    herd.on("GET", "/v1/groups/herd/rebalances?limit=3", answer)
+    command = ("groups", "rebalances", "herd", "--limit", "3", "--manager", herd.url)
+    row = lines(sparkherd(*command).out)[1]
+    assert (row[0], row[3:5], row[-2:]) == ("2", ["12", "ms"], ["w-1", "joined"])
+    assert json.loads(sparkherd(*command, "--json").out) == answer
 
 
-def test_apply_without_a_group(sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path) -> None:
-    """The group must come from somewhere."""
-    path = tmp_path / "tasks.yaml"
-    path.write_text("tasks: []")
-    done = sparkherd("tasks", "apply", "-f", str(path), "--manager", herd.url)
-    assert done.code == 2
-    assert "--group" in done.err
+def test_tasks_describe(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
+    """How it is doing, and its definition in the form of a file."""
+    herd.on("GET", "/v1/groups/herd/tasks/late", {"error": "NONE", **task("late")})
+    command = ("tasks", "describe", "late", "--group", "herd", "--manager", herd.url)
+    assert sparkherd(*command).out.endswith("\ndefinition:\n  entrypoint: a:b\n")
+    assert json.loads(sparkherd(*command, "--json").out)["definition"] == {"entrypoint": "a:b"}
+
+
+def test_json_is_what_the_manager_said(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
+    """Fields that this version does not know are passed on, too."""
+    listed = herd.answers["GET", "/v1/groups/herd/tasks"][1] | {"news": [1]}
+    herd.on("GET", "/v1/groups/herd/tasks", listed)
+    done = sparkherd("tasks", "list", "--json", "--group", "herd", "--manager", herd.url)
+    assert json.loads(done.out) == listed
+    status = sparkherd("tasks", "status", "late", "--json", "--group", "herd", "--manager", herd.url)
+    assert json.loads(status.out) == [herd.answers["GET", "/v1/groups/herd/tasks/late/status"][1]]

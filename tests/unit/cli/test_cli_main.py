@@ -81,7 +81,7 @@ def test_manager_from_the_environment(
     """SPARKHERD_MANAGER stands in for --manager."""
     manager.on("GET", "/v1/groups", {"error": "NONE", "groups": []})
     monkeypatch.setenv("SPARKHERD_MANAGER", manager.url)
-    assert sparkherd("groups", "list", "--json").out == "[]\n"
+    assert sparkherd("groups", "list", "--json").out == '{\n  "error": "NONE",\n  "groups": []\n}\n'
 
 
 def test_module_is_the_command() -> None:

@@ -51,12 +51,18 @@ def test_good_file(tmp_path: Path) -> None:
         ("tasks: []\ntasks: []", "tasks.yaml:2:1: not YAML: key 'tasks' twice"),
         ("- a", "tasks.yaml: Expected object, got array"),
         ("", "tasks.yaml: Expected object, got null"),
+        ("a: &a [*a]", "tasks.yaml: has an anchor that contains itself, or nests too deep"),
+        ("tasks: []\n? [1, 2]\n: 3", "tasks.yaml:2:3: not YAML: found unhashable key"),
+        (
+            "tasks: [{task: a, definition: {true: 1}}]",
+            "tasks.yaml: has a key that is neither a text nor a number",
+        ),
         ("group: g", "tasks.yaml: Object missing required field tasks"),
         ("tasks: []\nfoo: 1", "tasks.yaml: Object contains unknown field foo"),
         ("tasks: []\ngroup: a b", "tasks.yaml: group: 'a b' is not a name"),
         (
             "tasks: [{task: a, definition: {}}, {task: a, definition: {}}]",
-            "tasks.yaml: tasks: 'a' is there 2 times",
+            "tasks.yaml: tasks[1]: task 'a' is there already, from tasks[0]",
         ),
         (
             "tasks: [{task: a, definition: {}, target: GONE}]",

@@ -1,0 +1,132 @@
+"""`sparkherd tasks apply` and `create`: tasks from files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.admin import admin_options, file_group_option, group_option, task_argument, wait_options
+from cli.exits import DONE, USAGE
+from cli.help import example
+from cli.output import print_json, tell
+from cli.progress import tracked
+from cli.waiting import until_settled
+from protocol.states import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cli.apply import Applied
+    from cli.client import Client
+    from cli.task_file import TaskFile
+
+file_option = click.option(
+    "-f", "--file", "path", required=True, metavar="FILE", help="The YAML file with the tasks."
+)
+
+
+@click.command(
+    "apply",
+    epilog=example(
+        "sparkherd tasks apply -f tasks.yaml --dry-run",
+        "sparkherd tasks apply -f tasks.yaml --prune --wait",
+    ),
+)
+@file_option
+@click.option("--prune", is_flag=True, help="Delete the group's tasks that are not in the file.")
+@click.option("--dry-run", is_flag=True, help="Only check, and show what would be done, field by field.")
+@wait_options
+@file_group_option
+@admin_options
+def apply_command(
+    client: Client, path: str, group: str | None, *, prune: bool, dry_run: bool, as_json: bool, **waiting: Any
+) -> int:
+    """Create or change the tasks in a file.
+
+    Nothing is created before every definition was found to be in order; doing it twice changes nothing more.
+    An entry with `for_each` stands for many tasks (docs/tasks.md).
+    """
+    from cli import apply, task_file  # noqa: PLC0415 - the other commands need no YAML
+
+    try:
+        file = task_file.read_task_file(Path(path))
+        group = group_of(file, group, path)
+        apply.check(client, file.tasks)
+    except task_file.TaskFileError as error:
+        return complain(error.problems)
+    if prune and not file.tasks:
+        raise click.UsageError(f"{path} has no tasks: with --prune, all of {group} would be deleted")
+    planned = apply.plan(client, group, file.tasks, prune=prune)
+    if not dry_run:
+        work = apply.carry_out(client, group, file.tasks, planned)
+        planned = list(tracked(work, f"applying {path}", len(planned)))
+    _show(group, planned, dry_run=dry_run, as_json=as_json)
+    names = {entry.task for entry in file.tasks}
+    return (
+        until_settled(client, group, names, waiting["timeout_s"]) if waiting["wait"] and not dry_run else DONE
+    )
+
+
+@click.command(
+    "create",
+    epilog=example(
+        "sparkherd tasks create delays --group flights -f delays.yaml",
+        "sparkherd tasks create delays --group flights -f - < delays.json",
+    ),
+)
+@task_argument
+@click.option(
+    "-f", "--file", "path", required=True, metavar="FILE", help="The definition, YAML or JSON; - reads stdin."
+)
+@click.option(
+    "--target",
+    type=click.Choice([target.value for target in Target]),
+    default=Target.RUNNING.value,
+    show_default=True,
+    help="What is wanted of it.",
+)
+@wait_options
+@group_option
+@admin_options
+def create_command(
+    client: Client, group: str, task: str, path: str, target: str, *, as_json: bool, **waiting: Any
+) -> int:
+    """Create one task from its definition; refused if it is there already."""
+    from cli import apply, task_file  # noqa: PLC0415 - as above
+
+    try:
+        definition = task_file.read_definition(sys.stdin if path == "-" else Path(path))
+        apply.check(client, [task_file.TaskEntry(task=task, definition=definition)])
+    except task_file.TaskFileError as error:
+        return complain(error.problems)
+    apply.create(client, group, task, definition, Target(target))
+    tell({"group": group, "task": task, "result": "created"}, f"{task}: created", as_json=as_json)
+    return until_settled(client, group, {task}, waiting["timeout_s"]) if waiting["wait"] else DONE
+
+
+def group_of(file: TaskFile, group: str | None, path: str) -> str:
+    """The group that a file is for."""
+    if (group := group or file.group) is None:
+        raise click.UsageError(f"{path} names no group; add `group:` to it, or give --group")
+    return group
+
+
+def complain(problems: Sequence[Any]) -> int:
+    """Tell every problem, each on its line; the exit code."""
+    for problem in problems:
+        place = f"{problem.path}: " if problem.path else ""
+        click.echo(f"sparkherd: {place}{problem.message}", err=True)
+    return USAGE
+
+
+def _show(group: str, done: list[Applied], *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"group": group, "dry_run": dry_run, "tasks": done})
+        return
+    for applied in done:
+        click.echo(f"{applied.task}: {'would be ' * dry_run}{applied.action}")
+        for change in applied.changes if dry_run else ():
+            click.echo(f"    {change}")

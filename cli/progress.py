@@ -1,0 +1,92 @@
+"""What is shown while something takes its time: a bar on a terminal, lines elsewhere; always on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Item = TypeVar("Item")
+
+LOOK_EVERY_S: Final = 0.5
+
+
+pause = time.sleep
+"""Lets time pass between two looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How far something is that is waited for; `failed` says why it never will be there."""
+
+    done: int
+    total: int
+    failed: str | None = None
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return self.done >= self.total
+
+
+def tracked(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
+    """`items`, with a bar that counts them."""
+    with _bar(what) as show:
+        for number, item in enumerate(items, start=1):
+            yield item
+            show(number, total)
+
+
+def wait_for(
+    look: Callable[[], Stand],
+    what: str,
+    *,
+    within_s: float,
+    now: Callable[[], float] = time.monotonic,
+) -> str | None:
+    """Look again and again until all is done; why it is not, if it fails or takes longer than `within_s`."""
+    deadline = now() + within_s
+    with _bar(what) as show:
+        while True:
+            stand = look()
+            show(stand.done, stand.total)
+            if stand.failed is not None or stand.is_reached:
+                return stand.failed
+            if now() >= deadline:
+                return f"not within {within_s:g} s: {what}, {stand.done} of {stand.total}"
+            pause(LOOK_EVERY_S)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows how many of how many are done."""
+    if not sys.stderr.isatty():
+        yield _lines(what)
+        return
+    from rich.console import Console  # noqa: PLC0415 - only who sees a bar pays for it
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - the same
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+def _lines(what: str) -> Callable[[int, int], None]:
+    """A line whenever a tenth of the way is done, and at its end."""
+    told = -1
+
+    def show(done: int, total: int) -> None:
+        nonlocal told
+        if (tenth := 10 * done // max(total, 1)) != told:
+            told = tenth
+            click.echo(f"{what}: {done} of {total}", err=True)
+
+    return show

@@ -1,0 +1,170 @@
+"""tasks apply and create: what they ask the manager, in which order, and what they show."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.cli.answers import DEFINITION, task, tasks_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+    from tests.unit.cli.scripted_manager import ScriptedManager
+
+
+def test_apply_creates_what_is_missing(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """What is there as it should be is left alone."""
+    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
+    herd.on("PUT", "/v1/groups/herd/tasks/new", {"error": "NONE", **task("new")}, 201)
+    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    assert (done.code, done.out) == (0, "delays: unchanged\nnew: created\n")
+    assert herd.asked("PUT") == [("/v1/groups/herd/tasks/new", {"definition": DEFINITION, "target": None})]
+
+
+def test_apply_is_all_or_nothing(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """Every problem of every task is shown, each on its line, and nothing is created."""
+    problems = [{"path": "sql", "message": "does not parse"}, {"path": "sink", "message": "is required"}]
+    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": problems})
+    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        f"sparkherd: {name}: {p['path']}: {p['message']}" for name in ("delays", "new") for p in problems
+    ]
+    assert herd.asked("PUT") == []
+
+
+def test_apply_dry_run_into_a_new_group(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """A dry run says what it would do; a group that is not there yet is no obstacle."""
+    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
+    herd.on("GET", "/v1/groups/other/tasks", {"error": "GROUP_ID_NOT_FOUND", "message": ""}, 404)
+    done = sparkherd(
+        *("tasks", "apply", "-f", tasks_file(tmp_path), "--group", "other", "--dry-run", "--json"),
+        *("--manager", herd.url),
+    )
+    assert json.loads(done.out) == {
+        "group": "other",
+        "dry_run": True,
+        "tasks": [{"task": name, "action": "created", "changes": []} for name in ("delays", "new")],
+    }
+    assert herd.asked("PUT") == []
+
+
+def test_apply_without_a_group(sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path) -> None:
+    """The group must come from somewhere."""
+    path = tmp_path / "tasks.yaml"
+    path.write_text("tasks: []")
+    done = sparkherd("tasks", "apply", "-f", str(path), "--manager", herd.url)
+    assert done.code == 2
+    assert "--group" in done.err
+
+
+@pytest.fixture
+def valid(herd: ScriptedManager) -> ScriptedManager:
+    """A manager that finds every definition to be in order, and takes all changes."""
+    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
+    for name in ("delays", "late", "new"):
+        herd.on("PUT", f"/v1/groups/herd/tasks/{name}", {"error": "NONE", **task(name)})
+        herd.on("DELETE", f"/v1/groups/herd/tasks/{name}", {"error": "NONE"})
+    return herd
+
+
+def changed_file(tmp_path: Path) -> str:
+    """`delays` with another definition and target; `late` is not there."""
+    path = tmp_path / "tasks.yaml"
+    path.write_text(
+        'group: herd\ntasks:\n- {task: delays, target: PAUSED, definition: {entrypoint: "a:c", weight: 2}}\n'
+    )
+    return str(path)
+
+
+def test_dry_run_shows_each_difference(
+    sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path
+) -> None:
+    """Field by field, for people and for scripts; nothing is changed."""
+    command = ("tasks", "apply", "-f", changed_file(tmp_path), "--prune", "--dry-run", "--manager", valid.url)
+    assert sparkherd(*command).out.splitlines() == [
+        "delays: would be changed",
+        '    ~ entrypoint: "a:b" -> "a:c"',
+        "    + weight: 2",
+        '    ~ target: "RUNNING" -> "PAUSED"',
+        "late: would be deleted",
+    ]
+    first = json.loads(sparkherd(*command, "--json").out)["tasks"][0]
+    assert first["changes"][1] == {"path": "weight", "after": 2}
+    assert valid.asked("PUT") == valid.asked("DELETE") == []
+
+
+def test_prune_deletes_what_the_file_does_not_name(
+    sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path
+) -> None:
+    """Last of all, and only when asked to."""
+    command = ("tasks", "apply", "-f", changed_file(tmp_path), "--manager", valid.url)
+    assert sparkherd(*command).out == "delays: changed\n"
+    assert valid.asked("DELETE") == []
+    assert sparkherd(*command, "--prune").out == "delays: changed\nlate: deleted\n"
+    steps = [(method, path) for method, path, _ in valid.requests if method in {"PUT", "DELETE"}]
+    assert steps[1:] == [("PUT", "/v1/groups/herd/tasks/delays"), ("DELETE", "/v1/groups/herd/tasks/late")]
+
+
+def test_prune_with_an_empty_file_is_refused(
+    sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path
+) -> None:
+    """A file that came out empty by mistake does not end the whole group."""
+    path = tmp_path / "tasks.yaml"
+    path.write_text("group: herd\ntasks: []\n")
+    done = sparkherd("tasks", "apply", "-f", str(path), "--prune", "--manager", valid.url)
+    assert (done.code, valid.asked("DELETE")) == (2, [])
+    assert "all of herd" in done.err
+
+
+def test_an_equal_definition_is_not_put_again(
+    sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path
+) -> None:
+    """Dates and numbers as keys are in the file as YAML has them, and at the manager as JSON has them."""
+    path = tmp_path / "tasks.yaml"
+    path.write_text("group: herd\ntasks: [{task: delays, definition: {options: {1: 2013-01-01}}}]\n")
+    known = task("delays", definition={"options": {"1": "2013-01-01"}})
+    valid.on("GET", "/v1/groups/herd/tasks", {"error": "NONE", "tasks": [known], "tasks_revision": 1})
+    assert sparkherd("tasks", "apply", "-f", str(path), "--manager", valid.url).out == "delays: unchanged\n"
+
+
+def test_create_from_a_file_and_from_stdin(
+    sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The definition goes to the manager as it is; the task is not to be there before."""
+    valid.on("POST", "/v1/groups/herd/tasks", {"error": "NONE", **task("new")}, 201)
+    path = tmp_path / "new.yaml"
+    path.write_text("entrypoint: a:b\n")
+    where = ("--group", "herd", "--manager", valid.url)
+    assert sparkherd("tasks", "create", "new", "-f", str(path), *where).out == "new: created\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DEFINITION)))
+    sparkherd("tasks", "create", "new", "-f", "-", "--target", "PAUSED", *where)
+    created = [body for asked, body in valid.asked("POST") if asked == "/v1/groups/herd/tasks"]
+    assert created == [
+        {"task": "new", "definition": DEFINITION, "target": target} for target in ("RUNNING", "PAUSED")
+    ]
+
+
+def test_create_with_a_bad_definition(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """What the manager finds wrong is told line by line, and nothing is created."""
+    problems = [{"path": "sink", "message": "is required with source"}]
+    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": problems})
+    path = tmp_path / "new.yaml"
+    path.write_text("source: {format: rate}\n")
+    done = sparkherd("tasks", "create", "new", "-f", str(path), "--group", "herd", "--manager", herd.url)
+    assert (done.code, done.err) == (2, "sparkherd: new: sink: is required with source\n")
+    assert [asked for asked, _ in herd.asked("POST")] == ["/v1/tasks/validate"]
