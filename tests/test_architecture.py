@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 MAY_IMPORT = {
     "protocol": set[str](),
+    "telemetry": set[str](),
     "assignors": {"protocol"},
-    "manager": {"protocol"},
-    "worker": {"protocol", "assignors"},
-    "cli": {"protocol", "assignors", "manager", "worker"},
+    "manager": {"protocol", "telemetry"},
+    "worker": {"protocol", "telemetry", "assignors"},
+    "cli": {"protocol", "telemetry", "assignors", "manager", "worker"},
 }
-HEAVY = ("aiohttp", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
+HEAVY = ("aiohttp", "prometheus_client", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
 
 
 def modules(package: str) -> list[Path]:

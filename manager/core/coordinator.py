@@ -186,11 +186,13 @@ class Coordinator:
         """All groups in memory, by name."""
         return tuple(sorted(self._groups))
 
+    def living(self) -> Iterator[Group]:
+        """The groups that exist; what is left of deleted ones is only their tokens."""
+        return (group for group in self._groups.values() if not group.is_unknown)
+
     def summaries(self) -> list[GroupSummary]:
         """A line for each known group, by name."""
-        return [
-            admin.summary(self._groups[n]) for n in sorted(self._groups) if not self._groups[n].is_unknown
-        ]
+        return [admin.summary(group) for group in sorted(self.living(), key=lambda group: group.name)]
 
     def _turn(self, group: Group, instant: Instant) -> Turn:
         return Turn(group, instant, self._new_id)

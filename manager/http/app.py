@@ -11,6 +11,7 @@ from manager.http import members
 from manager.http.events import EventHandlers
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
+from manager.http.metrics import MetricsHandlers
 from manager.http.reading import is_announced_too_large
 from manager.http.tasks import TaskHandlers
 
@@ -35,6 +36,7 @@ def make_app(runtime: Runtime, this_manager: Coordinator, max_request_bytes: int
         *EventHandlers(runtime.feed).routes(),
         *Console(runtime).routes(),
         *HealthHandlers(runtime).routes(),
+        *MetricsHandlers(runtime.meter.instruments).routes(),
     ]
     app.add_routes(
         [web.RouteDef(r.method, r.path, r.handler, {**r.kwargs, "expect_handler": _go_on}) for r in routes]

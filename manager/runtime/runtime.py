@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from manager.core.coordinator import Coordinator, DeadlineError
+from manager.metrics.groups import GroupReader
+from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
 from manager.runtime.clock import read_clocks
 from manager.runtime.pending import UNAVAILABLE, Pending
@@ -16,8 +18,9 @@ from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from manager.core.group import Group
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
     from manager.runtime.commits import Batch
@@ -35,8 +38,11 @@ class Runtime:
     def __init__(self, settings: GroupSettings, storage: Storage) -> None:
         self._storage = storage
         self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
-        self._writer = Writer(storage, self._evict, self._restore, self._durable)
         self.feed = Feed(storage.events)
+        self._watch = Watch()
+        self.meter = self._watch.meter
+        self.meter.instruments.read_at_scrape(GroupReader(self))
+        self._writer = Writer(storage, self.meter, self._evict, self._restore, self._durable)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
@@ -45,7 +51,12 @@ class Runtime:
     @property
     def is_ready(self) -> bool:
         """Whether requests are taken (from the end of `start` to the start of `stop`) and can be stored."""
-        return self._serving and self._writer.is_healthy
+        return self._serving and self.is_healthy
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the storage does what it is asked to."""
+        return self._writer.is_healthy
 
     @property
     def parked(self) -> int:
@@ -66,12 +77,14 @@ class Runtime:
         for name, rows in stored.items():
             self._writer.take_up(name, rows)
         self._serving = True
+        self.meter.loop_lag.start()
         log.info("groups taken up", groups=len(stored))
 
     async def stop(self) -> None:
         """Answer whatever still waits, store what was decided, close the storage: `2 * STALL_S` at most."""
         self._serving = False
         self.feed.close()
+        self.meter.loop_lag.stop()
         if self._timer is not None:
             self._timer.cancel()
         for name in self._coordinator.names():
@@ -85,6 +98,11 @@ class Runtime:
         Cancelling this means that the caller's connection is gone, which the group may act on
         (PROTOCOL.md §4, Broken connections).
         """
+        outcome = await self._ask(group, request, host)
+        self.meter.answered(type(request), outcome)
+        return outcome
+
+    async def _ask(self, group: str, request: Request, host: str) -> Outcome:
         if not self._serving or self._writer.refuses(group):
             return UNAVAILABLE
         pending = Pending(host, asyncio.get_running_loop().create_future())
@@ -92,6 +110,7 @@ class Runtime:
             turn = self._coordinator.handle(group, request, pending, read_clocks())
         except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
             return self._bug(group, error)
+        self._watch.turned(type(request), turn)
         self._take(turn)
         if pending.future.done():
             return pending.future.result()
@@ -111,6 +130,10 @@ class Runtime:
         """A line for each group, by name."""
         return self._coordinator.summaries()
 
+    def living(self) -> Iterator[Group]:
+        """The groups that exist, for those who only look."""
+        return self._coordinator.living()
+
     def _take(self, turn: Turn) -> None:
         self._writer.take(turn)
         self._arm()
@@ -122,6 +145,7 @@ class Runtime:
             self._bug(group, error)
             return
         if turn is not None:
+            self._watch.turned(None, turn)
             self._take(turn)
 
     def _arm(self) -> None:
@@ -139,6 +163,7 @@ class Runtime:
         self._timer = None
         try:
             for turn in self._coordinator.advance(read_clocks()):
+                self._watch.turned(None, turn)
                 self._writer.take(turn)
         except DeadlineError as error:
             self._bug(error.group, error)
@@ -147,6 +172,7 @@ class Runtime:
 
     def _bug(self, group: str, error: Exception) -> Failure:
         """A rule raised: the group in memory is not to be trusted any more, what is stored is."""
+        self.meter.bug()
         bug_id = uuid.uuid4().hex
         log.error("bug in a group rule", bug_id=bug_id, group=group, exc_info=error)
         self._writer.lose(group)
@@ -158,7 +184,9 @@ class Runtime:
                 parked.deliver(UNAVAILABLE)
 
     def _restore(self, group: str, rows: Iterable[Row]) -> None:
-        self._take(self._coordinator.restore(group, rows, read_clocks()))
+        turn = self._coordinator.restore(group, rows, read_clocks())
+        self._watch.restored(turn)
+        self._take(turn)
 
     def _durable(self, batch: Batch) -> None:
         for name in batch.groups:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
+    from manager.metrics.meter import Meter
     from manager.runtime.commits import Batch
     from manager.storage.base import Storage
 
@@ -37,11 +38,13 @@ class Writer:
     def __init__(
         self,
         storage: Storage,
+        meter: Meter,
         on_lost: Callable[[str], None],
         on_restored: Callable[[str, Iterable[Row]], None],
         on_durable: Callable[[Batch], None],
     ) -> None:
         self._storage = storage
+        self._meter = meter
         self._on_lost = on_lost
         self._on_restored = on_restored
         self._on_durable = on_durable
@@ -108,10 +111,10 @@ class Writer:
                 await self._restore()
 
     async def _commit(self) -> None:
-        batch = self._commits.begin()
+        changes = (batch := self._commits.begin()).all_changes()
         try:
-            with self._patience():
-                await self._storage.commit(batch.all_changes())
+            with self._patience(), self._meter.commit(len(changes)):
+                await self._storage.commit(changes)
         except Exception as error:  # noqa: BLE001 - whatever it was, nobody may hear of a row that is not stored
             self._is_failing = True
             self._wake.set()

@@ -1,0 +1,101 @@
+"""Every metric of a manager. `docs/monitoring.md` has the same table, held by a test."""
+
+from __future__ import annotations
+
+from telemetry.loop import LOOP_LAG
+from telemetry.metrics import Metric
+
+REQUESTS = Metric(
+    "sparkherd_requests_total",
+    "counter",
+    "Requests that a group has answered: joins, heartbeats, reports, admins'; by the code of the answer.",
+    ("operation", "code"),
+)
+PARKED = Metric("sparkherd_parked_requests", "gauge", "Requests that wait for their answers.")
+STALE_TOKENS = Metric(
+    "sparkherd_stale_tokens_total",
+    "counter",
+    "Tasks in reports and releases that were refused with STALE_TOKEN: a zombie's.",
+    ("operation",),
+)
+REBALANCES = Metric(
+    "sparkherd_rebalances_total",
+    "counter",
+    "Rebalances, by what they began with: "
+    "join, leave, removed, lost (a worker), tasks (their set changed), drain, admin, restored, other.",
+    ("group", "cause"),
+)
+REBALANCE_SECONDS = Metric(
+    "sparkherd_rebalance_seconds",
+    "histogram",
+    "From the first to the last moment of a rebalance: the group's assignment, or the next rebalance.",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0),
+)
+TASKS_MOVED = Metric(
+    "sparkherd_tasks_moved_total", "counter", "Tasks that a rebalance gave to another worker.", ("group",)
+)
+MEMBERS_GONE = Metric(
+    "sparkherd_members_gone_total",
+    "counter",
+    "Members that went: left (in order), lost (silent), removed (by an admin), "
+    "replaced (a static one by its next process).",
+    ("group", "how"),
+)
+GROUP_STATE = Metric(
+    "sparkherd_group_state", "gauge", "1 for the state that the group is in.", ("group", "state")
+)
+GENERATION = Metric("sparkherd_group_generation", "gauge", "The group's generation.", ("group",))
+MEMBERS = Metric(
+    "sparkherd_group_members",
+    "gauge",
+    "Members: active, draining, parked (their join or sync waits), awaited (by the rebalance).",
+    ("group", "state"),
+)
+TASKS = Metric("sparkherd_group_tasks", "gauge", "Tasks, by their state.", ("group", "state"))
+COMMIT_SECONDS = Metric(
+    "sparkherd_storage_commit_seconds",
+    "histogram",
+    "How long the storage took for a transaction, failed ones included.",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+COMMIT_FAILURES = Metric(
+    "sparkherd_storage_commit_failures_total", "counter", "Transactions that the storage failed."
+)
+COMMITTED_ROWS = Metric(
+    "sparkherd_storage_rows_total", "counter", "Rows written or deleted by transactions that succeeded."
+)
+STORAGE_UP = Metric(
+    "sparkherd_storage_up", "gauge", "1 while the storage does what it is asked to, 0 while it does not."
+)
+LEASE_CHANGES = Metric(
+    "sparkherd_lease_changes_total",
+    "counter",
+    "Slots of groups that came to this manager or left it: taken, handed_over, lost.",
+    ("change",),
+)
+BUGS = Metric(
+    "sparkherd_unexpected_errors_total",
+    "counter",
+    "Answers UNKNOWN_SERVER_ERROR, and deadlines whose rule raised; each has its line in the log.",
+)
+
+CATALOG = (
+    REQUESTS,
+    PARKED,
+    STALE_TOKENS,
+    REBALANCES,
+    REBALANCE_SECONDS,
+    TASKS_MOVED,
+    MEMBERS_GONE,
+    GROUP_STATE,
+    GENERATION,
+    MEMBERS,
+    TASKS,
+    COMMIT_SECONDS,
+    COMMIT_FAILURES,
+    COMMITTED_ROWS,
+    STORAGE_UP,
+    LEASE_CHANGES,
+    BUGS,
+    LOOP_LAG,
+)

@@ -1,0 +1,80 @@
+"""What is read off the groups when somebody asks, and costs nothing until then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from manager.metrics import catalog
+from protocol.states import GroupState, TaskState
+from telemetry.metrics import family
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from telemetry.metrics import Family, Metric
+
+
+class Watched(Protocol):
+    """What of a runtime is looked at."""
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the storage does what it is asked to."""
+        ...
+
+    @property
+    def parked(self) -> int:
+        """How many requests wait for their answers."""
+        ...
+
+    def living(self) -> Iterable[Group]:
+        """The groups that exist."""
+        ...
+
+
+class GroupReader:
+    """Prometheus's collector of everything that has a present value. To be called in the event loop."""
+
+    def __init__(self, runtime: Watched) -> None:
+        self._runtime = runtime
+
+    def collect(self) -> Iterator[Family]:
+        """Every group, one after the other; 100,000 tasks take some 30 ms."""
+        yield _single(catalog.STORAGE_UP, self._runtime.is_healthy)
+        yield _single(catalog.PARKED, self._runtime.parked)
+        states, generations = family(catalog.GROUP_STATE), family(catalog.GENERATION)
+        members, tasks = family(catalog.MEMBERS), family(catalog.TASKS)
+        for group in self._runtime.living():
+            states.add_metric((group.name, group.state.value), 1)
+            generations.add_metric((group.name,), group.generation)
+            _add_counts(members, group, Counter(_member_state(group, m) for m in group.members.values()))
+            _add_counts(tasks, group, {s.value: count for s, count in _task_states(group).items()})
+        yield from (states, generations, members, tasks)
+
+
+def _single(metric: Metric, value: float) -> Family:
+    found = family(metric)
+    found.add_metric((), value)
+    return found
+
+
+def _add_counts(found: Family, group: Group, counts: Mapping[str, int]) -> None:
+    for state, count in sorted(counts.items()):
+        found.add_metric((group.name, state), count)
+
+
+def _member_state(group: Group, member: Member) -> str:
+    if member.id in group.joining or member.parked_sync is not None:
+        return "parked"
+    if group.state is not GroupState.STABLE:
+        return "awaited"
+    return "draining" if member.row.draining else "active"
+
+
+def _task_states(group: Group) -> Counter[TaskState]:
+    """The owners' table has rows of deleted tasks, too: their tokens go on counting."""
+    ownership = group.herd.ownership
+    return Counter(row.state for task in group.herd.definitions if (row := ownership.get(task)) is not None)

@@ -1,0 +1,48 @@
+"""The same facts as lines of the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from manager.metrics.facts import Failed, Forgotten, Gone, How, Rebalanced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from manager.metrics.facts import Fact
+
+log = structlog.get_logger(__name__)
+
+
+def tell(facts: Iterable[Fact]) -> None:
+    """A line each."""
+    for fact in facts:
+        match fact:
+            case Rebalanced(cause, line):
+                log.info(
+                    "rebalanced",
+                    group=line.group,
+                    generation=line.generation_id,
+                    began_with=cause.value,
+                    reason=line.reason,
+                    duration_ms=line.duration_ms,
+                    members=line.members,
+                    moved=line.moved,
+                )
+            case Gone(group, generation, member, how):
+                say = log.warning if how is How.LOST else log.info
+                say("member gone", group=group, generation=generation, member=member, how=how.value)
+            case Failed(row):
+                log.warning(
+                    "task failed",
+                    group=row.group,
+                    generation=row.generation_id,
+                    task=row.task,
+                    member=row.owner,
+                    token=row.token,
+                    cause=(row.cause or "").partition("\n")[0],
+                )
+            case Forgotten(group):
+                log.info("group forgotten", group=group)

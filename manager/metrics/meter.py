@@ -1,0 +1,131 @@
+"""What the runtime tells as it happens, counted."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from manager.metrics import catalog
+from manager.metrics.facts import Cause, Forgotten, Gone, How, Rebalanced
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse
+from telemetry.loop import LOOP_LAG, LoopLag
+from telemetry.metrics import Instruments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from prometheus_client import Counter
+
+    from manager.core.turn import Outcome
+    from manager.metrics.facts import Fact
+    from protocol.messages.base import Request
+
+LeaseChange = Literal["taken", "handed_over", "lost"]
+
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class Meter:
+    """The instruments of one manager. A heartbeat costs one look into a dictionary and one increment."""
+
+    def __init__(self) -> None:
+        self.instruments = Instruments()
+        make = self.instruments
+        self._requests = make.counter(catalog.REQUESTS)
+        self._answered: dict[tuple[type[Request], ErrorCode], Counter] = {}
+        self._stale = make.counter(catalog.STALE_TOKENS)
+        self._rebalances = make.counter(catalog.REBALANCES)
+        self._rebalance_seconds = make.histogram(catalog.REBALANCE_SECONDS)
+        self._moved = make.counter(catalog.TASKS_MOVED)
+        self._gone = make.counter(catalog.MEMBERS_GONE)
+        self._commit_seconds = make.histogram(catalog.COMMIT_SECONDS)
+        self._commit_failures = make.counter(catalog.COMMIT_FAILURES)
+        self._rows = make.counter(catalog.COMMITTED_ROWS)
+        self._leases = make.counter(catalog.LEASE_CHANGES)
+        self._bugs = make.counter(catalog.BUGS)
+        self._known: set[str] = set()
+        self.loop_lag = LoopLag(make.histogram(LOOP_LAG))
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """A series that begins with its first event hides that event from `increase`."""
+        for asked in (ReportRequest, ReleaseRequest):
+            self._stale.labels(_name(asked))
+        for change in ("taken", "handed_over", "lost"):
+            self._leases.labels(change)
+
+    def answered(self, asked: type[Request], outcome: Outcome) -> None:
+        """A request has its answer."""
+        code = outcome.code if isinstance(outcome, Failure) else ErrorCode.NONE
+        counter = self._answered.get((asked, code))
+        if counter is None:
+            counter = self._requests.labels(_name(asked), code.name)
+            self._answered[asked, code] = counter
+        counter.inc()
+        if isinstance(outcome, TaskErrorsResponse):
+            self._count_stale(asked, outcome)
+
+    def _count_stale(self, asked: type[Request], outcome: TaskErrorsResponse) -> None:
+        stale = sum(code == ErrorCode.STALE_TOKEN for code in outcome.tasks.values())
+        if stale:
+            self._stale.labels(_name(asked)).inc(stale)
+
+    def know(self, group: str) -> None:
+        """A group has come into being, or was taken up."""
+        if group in self._known:
+            return
+        self._known.add(group)
+        self._moved.labels(group)
+        for cause in Cause:
+            self._rebalances.labels(group, cause)
+        for how in How:
+            self._gone.labels(group, how)
+
+    def count(self, facts: Iterable[Fact]) -> None:
+        """What turns have come to."""
+        for fact in facts:
+            match fact:
+                case Rebalanced(cause, line):
+                    self._rebalances.labels(line.group, cause).inc()
+                    self._rebalance_seconds.observe(line.duration_ms / 1000)
+                    self._moved.labels(line.group).inc(line.moved)
+                case Gone(group=group, how=how):
+                    self._gone.labels(group, how).inc()
+                case Forgotten(group):
+                    self._forget(group)
+
+    def _forget(self, group: str) -> None:
+        """Nothing is kept of groups that are gone: there may be any number of them."""
+        self._known.discard(group)
+        for counter in (self._rebalances, self._gone, self._moved):
+            counter.remove_by_labels({"group": group})
+
+    @contextmanager
+    def commit(self, rows: int) -> Iterator[None]:
+        """Around one transaction."""
+        began = time.perf_counter()
+        try:
+            yield
+        except Exception:
+            self._commit_failures.inc()
+            raise
+        else:
+            self._rows.inc(rows)
+        finally:
+            self._commit_seconds.observe(time.perf_counter() - began)
+
+    def bug(self) -> None:
+        """Something raised that never should."""
+        self._bugs.inc()
+
+    def lease_changed(self, change: LeaseChange, slots: int) -> None:
+        """Slots of groups have come to this manager, or left it."""
+        self._leases.labels(change).inc(slots)
+
+
+def _name(asked: type[Request]) -> str:
+    """`commit_offsets` of a `CommitOffsetsRequest`."""
+    return _WORD.sub("_", asked.__name__.removesuffix("Request")).lower()
