@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from dataclasses import asdict, dataclass
@@ -53,3 +54,9 @@ def summary(values: Sequence[float]) -> tuple[float, float]:
     """Median and half the distance of the quartiles."""
     low, _, high = statistics.quantiles(values, n=4)
     return statistics.median(values), (high - low) / 2
+
+
+def growth(what: str, goal: float, sizes: Sequence[float], costs: Sequence[float]) -> Line:
+    """How cost grows with size: the slope of the best line through the logarithms, 1 is proportional."""
+    logs = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
+    return Line(what, goal, statistics.linear_regression(*logs).slope, 0.0, "exponent")

@@ -12,9 +12,11 @@ from cli.client import Client
 from cli.demo.herd import SPARK_CONF
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 STOP_TIMEOUT_S = 60.0
+SPARKHERD = ("-m", "cli")
 
 
 def sparkherd(*args: str, cwd: Path, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
@@ -30,10 +32,11 @@ def sparkherd(*args: str, cwd: Path, timeout_s: float = 60.0) -> subprocess.Comp
 
 
 class Daemon:
-    """One process, its log in a file of its own."""
+    """One process, its log in a file of its own; `program` is what Python runs, `sparkherd` or a script."""
 
-    def __init__(self, name: str, args: list[str], folder: Path) -> None:
+    def __init__(self, name: str, args: list[str], folder: Path, program: Sequence[str] = SPARKHERD) -> None:
         self.name = name
+        self._program = program
         self._args = args
         self._folder = folder
         self.process = self.start()
@@ -42,7 +45,7 @@ class Daemon:
         """Start it, anew too: the log goes on."""
         with (self._folder / f"{self.name}.log").open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cli", *self._args],
+                [sys.executable, *self._program, *self._args],
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -119,13 +122,23 @@ class Herd:
     manager: Manager
     workers: dict[str, Daemon] = field(default_factory=dict)
 
-    def start_worker(self, name: str, *flags: str, group: str = "herd") -> Daemon:
-        """A worker with a small Spark session, and patience with a manager that starts on a busy machine."""
-        args = ["worker", "--manager", self.manager.url, "--group", group, "--client-id", name]
+    def start_worker(
+        self,
+        name: str,
+        *flags: str,
+        group: str = "herd",
+        manager: str | None = None,
+        program: Sequence[str] = SPARKHERD,
+    ) -> Daemon:
+        """A worker with a small Spark session, and patience with a manager that starts on a busy machine.
+
+        It is to find its manager at the URL `manager` if that is another than the manager's own.
+        """
+        args = ["worker", "--manager", manager or self.manager.url, "--group", group, "--client-id", name]
         args += ["--checkpoint-root", str(self.folder / "checkpoints"), "--spark-master", "local[2]"]
         args += [word for setting in SPARK_CONF for word in ("--spark-conf", setting)]
         args += ["--session-timeout-ms", "30000", *flags]
-        self.workers[name] = Daemon(name, args, self.folder)
+        self.workers[name] = Daemon(name, args, self.folder, program)
         return self.workers[name]
 
     @property

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_LEASE_LOST = "the worker has lost its lease, so it may not write"
+
+
 class BatchRefusedError(Exception):
     """The batch was not done, and Spark must not take it for done; the text is short on purpose."""
 
@@ -28,10 +31,17 @@ class BatchRefusedError(Exception):
 class Gate:
     """Lets the batches of one query through until it is closed; remembers why one failed."""
 
-    def __init__(self, may_write: Callable[[], bool]) -> None:
+    def __init__(
+        self, may_write: Callable[[], bool], refused: Callable[[str, str], None] = lambda _by, _why: None
+    ) -> None:
+        """`refused` hears of each batch that came to nothing because the task may be somebody else's by now.
+
+        It is told what was in the way, `fence` or `lease`, and in which words.
+        """
         self.cause: str | None = None
         self.fenced = False
         self._may_write = may_write
+        self._refused = refused
         self._lock = threading.Lock()
         self._inside = False
         self._closed = threading.Event()
@@ -46,7 +56,10 @@ class Gate:
         with self._lock:
             if self._closed.is_set():
                 raise BatchRefusedError("the query is being stopped")
-            self._require_lease()
+            if not self._may_write():
+                self.cause = _LEASE_LOST
+                self._refused("lease", _LEASE_LOST)
+                raise BatchRefusedError(_LEASE_LOST)
             self._inside = True
 
     def leave(self) -> None:
@@ -57,6 +70,8 @@ class Gate:
         """Remember why a batch failed; what is left of it after its way through Java is no use to anybody."""
         self.cause = str(error) if isinstance(error, BatchRefusedError) else describe(error)
         self.fenced = isinstance(error, FencedError)
+        if self.fenced or not self._may_write():
+            self._refused("fence" if self.fenced else "lease", self.cause)
 
     def check(self) -> None:
         """To be called between the steps of a batch: a worker that was frozen inside one finds out here.
@@ -66,12 +81,8 @@ class Gate:
         """
         if self._cut.is_set():
             raise BatchRefusedError("the batch was cut short: the query is being stopped")
-        self._require_lease()
-
-    def _require_lease(self) -> None:
         if not self._may_write():
-            self.cause = "the worker has lost its lease, so it may not write"
-            raise BatchRefusedError(self.cause)
+            raise BatchRefusedError(_LEASE_LOST)
 
     def close(self) -> None:
         """Let no batch in any more; one that is inside goes on."""

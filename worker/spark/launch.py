@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+import structlog
 
 from protocol.messages.tasks import EARLIEST
 from protocol.resets import begin_with
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from worker.executor import QuerySpec
     from worker.spark.settings import SparkSettings
 
+log = structlog.get_logger(__name__)
+
 _POOL = "spark.scheduler.pool"
 
 
@@ -50,9 +54,9 @@ def launch(
     Raises:
         StartError, SinkError: and whatever Spark raises; nothing is left running then.
     """
-    gate = Gate(may_write)
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
+    gate = Gate(may_write, partial(_tell_of_refusal, owner))
     checkpoint = CheckpointFolder(spark, settings.checkpoint(spec.group, spec.task, resets))
     outlet = Outlet(owner, gate, checkpoint.mark)
     try:
@@ -65,6 +69,11 @@ def launch(
     except BaseException:
         outlet.close()
         raise
+
+
+def _tell_of_refusal(owner: Owner, by: str, why: str) -> None:
+    """A write of a zombie that came to nothing: what an operator wants to count."""
+    log.warning("write refused", group=owner.group, task=owner.task, token=owner.token, by=by, why=why)
 
 
 def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:

@@ -133,3 +133,40 @@ def test_a_worker_that_thaws_inside_a_batch_finds_out_at_its_next_step() -> None
     with pytest.raises(BatchRefusedError, match="batch 0 failed"):
         guard(gate, freeze)(FRAME, 0)
     assert gate.cause == "the worker has lost its lease, so it may not write"
+
+
+def test_refused_writes_are_told() -> None:
+    """By the lease at the entry and inside, by the fence; an asked-for stop or a plain failure is none."""
+    may_write, told = True, list[tuple[str, str]]()
+
+    def refused(by: str, why: str) -> None:
+        told.append((by, why))
+
+    gate = Gate(lambda: may_write, refused)
+
+    def fail_with(error: Exception) -> None:
+        def batch(_frame: Any, _batch_id: int) -> None:
+            raise error
+
+        with pytest.raises(BatchRefusedError):
+            guard(gate, batch)(FRAME, 1)
+
+    fail_with(ValueError("a plain failure"))
+    assert told == []
+    fail_with(FencedError("its token is older"))
+    may_write = False
+    fail_with(ValueError("never begun"))
+    assert [by for by, _ in told] == ["fence", "lease"]
+    may_write = True
+
+    def thaw(_frame: Any, _batch_id: int) -> None:
+        nonlocal may_write
+        may_write = False
+        gate.check()
+
+    with pytest.raises(BatchRefusedError):
+        guard(gate, thaw)(FRAME, 1)
+    assert [by for by, _ in told] == ["fence", "lease", "lease"]
+    gate.close()
+    fail_with(ValueError("never begun"))
+    assert len(told) == 3

@@ -1,0 +1,172 @@
+"""Rows a second through the fenced SQL sink, against the same inserts in a plain `foreachBatch`."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import os
+import sqlite3
+import statistics
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg
+from measuring import Line, growth, summary
+
+from cli.demo.data import flights
+from protocol.definition import parse_definition
+from tests.integration.postgres import running
+from worker.executor import QuerySpec
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+RUNS = 3
+BATCHES = 8
+ROWS_A_BATCH = (300, 3_000, 30_000)
+COLUMNS = ("carrier", "flight", "origin", "dest", "dep_delay", "time_hour")
+SCHEMA = "carrier STRING, flight INT, origin STRING, dest STRING, dep_delay DOUBLE, time_hour STRING"
+TYPES = "carrier TEXT, flight INTEGER, origin TEXT, dest TEXT, dep_delay DOUBLE PRECISION, time_hour TEXT"
+GOAL = 1 / 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A database, and how anybody would insert into it."""
+
+    name: str
+    url: str
+    connect: Callable[[], Any]
+    placeholder: str
+
+    def insert(self, connection: Any, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """All rows in one transaction."""
+        values = ", ".join([self.placeholder] * len(COLUMNS))
+        cursor = connection.cursor()
+        cursor.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
+        connection.commit()
+
+
+def measure() -> list[Line]:
+    """Time for the same rows, fenced against plain, at three sizes of a batch."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with running(folder / "postgres") as postgres:
+            return asyncio.run(_measure(folder, postgres.url))
+
+
+async def _measure(folder: Path, postgres: str) -> list[Line]:
+    conf = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
+    settings = SparkSettings(app_name="rows", checkpoint_root=str(folder / "checkpoints"), conf=conf)
+    executor = SparkExecutor(settings, lambda: True)
+    await executor.open()
+    try:
+        return [line async for line in _lines(executor, folder, postgres)]
+    finally:
+        await executor.close()
+
+
+async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
+    for place in _places(folder, postgres):
+        medians = []
+        for rows in ROWS_A_BATCH:
+            source = _source(folder / f"in-{rows}", rows)
+            ratios, fenced = await _compare(executor, folder, place, source)
+            medians.append(statistics.median(fenced))
+            what = f"time of a query into {place.name}, {rows:,} rows a batch, against plain"
+            yield Line(what, GOAL, *summary(ratios), "times")
+        yield growth(
+            f"growth of that time with the rows of a batch, {place.name}", 1.0, ROWS_A_BATCH, medians
+        )
+
+
+async def _compare(
+    executor: SparkExecutor, folder: Path, place: Place, source: dict[str, Any]
+) -> tuple[list[float], list[float]]:
+    """In turn, the first pair to warm up: the ratios, and the seconds of the fenced ones."""
+    plain, fenced = [], []
+    for run in range(RUNS + 1):
+        name = f"r{run}_{Path(source['options']['path']).name.replace('-', '_')}"
+        plain.append(await asyncio.to_thread(_plain, _session(executor), folder, place, source, name))
+        fenced.append(await _fenced(executor, place, source, name))
+    return [ours / theirs for ours, theirs in zip(fenced[1:], plain[1:], strict=True)], fenced[1:]
+
+
+def _session(executor: SparkExecutor) -> SparkSession:
+    assert executor._session is not None  # noqa: SLF001 - both are to run in the very same JVM
+    return executor._session.spark.newSession()  # noqa: SLF001 - likewise
+
+
+def _plain(spark: SparkSession, folder: Path, place: Place, source: dict[str, Any], name: str) -> float:
+    """The seconds of a query as anybody would write it: each batch collected and inserted."""
+    table = f"plain_{name}"
+    with closing(place.connect()) as connection:
+        connection.execute(f"CREATE TABLE {table} ({TYPES})")
+        connection.commit()
+        connection.close()
+    frame = spark.readStream.format("csv").schema(SCHEMA).options(**source["options"]).load()
+    start = time.perf_counter()
+    kept: list[Any] = []
+
+    def insert(batch: DataFrame, _batch_id: int) -> None:
+        if not kept:
+            kept.append(place.connect())
+        place.insert(kept[0], table, [tuple(row) for row in batch.collect()])
+
+    writer = frame.writeStream.foreachBatch(insert).trigger(availableNow=True)
+    writer.option("checkpointLocation", str(folder / "plain" / name / place.name)).start().awaitTermination()
+    seconds = time.perf_counter() - start
+    kept[0].close()
+    return seconds
+
+
+async def _fenced(executor: SparkExecutor, place: Place, source: dict[str, Any], name: str) -> float:
+    definition = {
+        "source": source,
+        "sql": f"SELECT {', '.join(COLUMNS)} FROM source",
+        "sink": {"format": "sql", "options": {"url": place.url, "table": f"fenced_{name}"}},
+        "trigger": {"available_now": True},
+    }
+    spec = QuerySpec(place.name, name, 1, parse_definition(msgspec.json.encode(definition)))
+    start = time.perf_counter()
+    query = await executor.start(spec)
+    ended = await query.ended()
+    seconds = time.perf_counter() - start
+    if ended.cause is not None:
+        raise RuntimeError(ended.cause)
+    return seconds
+
+
+def _places(folder: Path, postgres: str) -> Iterator[Place]:
+    file = folder / "sink.db"
+
+    def open_sqlite() -> sqlite3.Connection:
+        connection = sqlite3.connect(file, timeout=60, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    yield Place("sqlite", f"sqlite:///{file}", open_sqlite, "?")
+    yield Place("postgres", postgres, lambda: psycopg.connect(postgres), "%s")
+
+
+def _source(folder: Path, rows: int) -> dict[str, Any]:
+    """The flights, from the beginning again where there are too few of them, as a file a batch."""
+    folder.mkdir()
+    every = [[flight[column] for column in COLUMNS] for flight in flights()]
+    for number in range(BATCHES):
+        path = folder / f"{number:03}.csv"
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(every[(number * rows + at) % len(every)] for at in range(rows))
+        os.utime(path, (number, number))
+    options = {"path": str(folder), "nullValue": "NA", "maxFilesPerTrigger": 1}
+    return {"format": "csv", "schema": SCHEMA, "options": options}

@@ -1,0 +1,40 @@
+"""`python -m tests.acceptance.chaos`: the chaos run by hand, as long as one likes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.acceptance.chaos.run import run
+from tests.acceptance.chaos.sinks import Balance
+from tests.integration.postgres import running
+
+
+def main() -> int:
+    """Returns 0 if nothing was lost and nothing twice; with `--unfenced`, if something was."""
+    parser = argparse.ArgumentParser(prog="make chaos")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--unfenced", action="store_true", help="the control run: the sink lets everybody write"
+    )
+    parser.add_argument("--folder", type=Path, help="where to leave logs, files and the SQLite database")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch) / "run"
+        folder.mkdir(parents=True)
+        with running(Path(scratch) / "postgres") as postgres:
+            report = run(
+                folder.absolute(),
+                postgres.url,
+                rounds=options.rounds,
+                seed=options.seed,
+                fenced=not options.unfenced,
+            )
+    return int((report.total == Balance()) is options.unfenced)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Round after round of the chaos run."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from tests.acceptance.chaos.plan import plan
+from tests.acceptance.chaos.report import HEAD, Line, Report
+from tests.acceptance.chaos.sinks import Balance
+from tests.acceptance.chaos.stage import WORKERS, Stage
+from tests.acceptance.chaos.strikes import Blow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.acceptance.chaos.plan import Round
+
+
+def run(
+    folder: Path,
+    postgres: str,
+    *,
+    rounds: int,
+    seed: int,
+    fenced: bool = True,
+    say: Callable[[str], None] = print,
+) -> Report:
+    """Play `rounds` rounds; a fenced run ends at the first one that loses rows or has them twice."""
+    report = Report(seed, fenced)
+    with closing(Stage(folder, postgres, fenced=fenced)) as stage:
+        stage.open()
+        say(HEAD)
+        for planned in plan(seed, rounds):
+            line = _play(stage, planned)
+            report.lines.append(line)
+            say(str(line))
+            if fenced and line.balance != Balance():
+                break
+        report.balance = stage.balance()
+        report.rows = _rows(stage)
+    say(str(report))
+    return report
+
+
+def _play(stage: Stage, planned: Round) -> Line:
+    """One round, from calm to calm."""
+    start, tokens, refused = time.monotonic(), stage.tokens(), stage.refusals()
+    victim = WORKERS[int(planned.victim * len(WORKERS))]
+    blow = Blow(stage, planned, victim)
+    with blow.moment():
+        make_good = blow.strike()
+    stage.feed.add()
+    make_good()
+    stage.wait(stage.is_calm, f"round {planned.number} is over")
+    refused_now = stage.refusals()
+    return Line(
+        planned=planned,
+        victim=victim,
+        moved=sum(token != tokens[task] for task, token in stage.tokens().items()),
+        by_fence=refused_now[0] - refused[0],
+        by_lease=refused_now[1] - refused[1],
+        rows=sum(_rows(stage).values()),
+        balance=sum(stage.balance().values(), Balance()),
+        seconds=time.monotonic() - start,
+    )
+
+
+def _rows(stage: Stage) -> dict[str, int]:
+    """Rows fed so far, by database."""
+    return {
+        database: sum(len(flow.fed) for flow in stage.flows if flow.database == database)
+        for database in stage.sinks.urls
+    }

@@ -1,0 +1,148 @@
+"""The herd of the chaos run: a manager, three workers behind proxies, six tasks, two databases."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protocol.errors import RefusedError
+from tests.acceptance.chaos.flows import Feed, flows
+from tests.acceptance.chaos.proxy import Proxy
+from tests.acceptance.chaos.sinks import Balance, Sinks
+from tests.acceptance.group_view import GROUP, GroupView
+from tests.acceptance.processes import SPARKHERD, Daemon, Herd, Manager
+from tests.acceptance.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORKERS = ("anna", "berta", "carla")
+SESSION_TIMEOUT_MS = 5000
+UNFENCED = Path(__file__).with_name("unfenced.py")
+REFUSED = "write refused"
+_BY_LEASE = "by=lease"
+_LEASE_OVER = "tasks lost"
+
+
+class Stage:
+    """Everything there is, and how it is doing."""
+
+    def __init__(self, folder: Path, postgres: str, *, fenced: bool = True) -> None:
+        self.flows = flows()
+        self.feed = Feed(folder / "source", self.flows)
+        self.sinks = Sinks(folder, postgres)
+        manager = Manager(folder, "--initial-rebalance-delay-ms", "1000")
+        self.herd = Herd(folder, manager)
+        self.view = GroupView(self.herd)
+        self.proxies = {name: Proxy(manager.url) for name in WORKERS}
+        self._program = SPARKHERD if fenced else (str(UNFENCED),)
+
+    def open(self) -> None:
+        """Bring up the workers and tasks; the first rows are through when this returns."""
+        for name in WORKERS:
+            self.herd.start_worker(
+                name,
+                *("--session-timeout-ms", str(SESSION_TIMEOUT_MS)),
+                manager=self.proxies[name].url,
+                program=self._program,
+            )
+        self.feed.add()
+        self.wait(self._is_full, "all are members")
+        for flow in self.flows:
+            definition = flow.definition(self.feed.place(flow), self.sinks.urls[flow.database])
+            self.view.create(flow.name, definition)
+        self.wait(self.is_calm, "all tasks run and have done all there is")
+
+    def close(self) -> None:
+        """Stop all of it."""
+        self.herd.stop()
+        for proxy in self.proxies.values():
+            proxy.close()
+        self.sinks.close()
+
+    def wait(self, look: Callable[[], bool], what: str) -> None:
+        """Until `look` says yes; the death of any process ends it."""
+        eventually(look, what, alive=self.herd.daemons)
+
+    def is_calm(self) -> bool:
+        """Whether everybody is there, every task runs where it is assigned, and all rows have arrived."""
+        return (
+            self._is_full()
+            and self.view.settled(len(WORKERS))
+            and all(task.owner == task.assigned_to for task in self.view.tasks().values())
+            and all(self.sinks.has_all_of(flow) for flow in self.flows)
+        )
+
+    def _is_full(self) -> bool:
+        with suppress(RefusedError):  # no such group before the first join
+            return sorted(self.view.workers()) == sorted(WORKERS)
+        return False
+
+    def tasks_of(self, worker: str) -> list[str]:
+        """What it owns."""
+        member = self.view.workers().get(worker)
+        return [name for name, task in self.view.tasks().items() if member and task.owner == member]
+
+    def tokens(self) -> dict[str, int]:
+        """The tasks' present ones."""
+        return {name: task.token for name, task in self.view.tasks().items()}
+
+    def is_in_batch(self, worker_tasks: list[str]) -> bool:
+        """Whether one of the tasks has begun a batch that is not committed, by its checkpoint."""
+        return any(
+            _last(self._log(task, "offsets")) > _last(self._log(task, "commits")) for task in worker_tasks
+        )
+
+    def _log(self, task: str, log: str) -> Path:
+        return self.herd.folder / "checkpoints" / GROUP / task / log
+
+    def balance(self) -> dict[str, Balance]:
+        """By database."""
+        found = {database: Balance() for database in self.sinks.urls}
+        for flow in self.flows:
+            found[flow.database] += self.sinks.balance(flow)
+        return found
+
+    def ends_of_leases(self, worker: str) -> int:
+        """How often the worker has found its tasks lost."""
+        return self.herd.workers[worker].log().count(_LEASE_OVER)
+
+    def refusals(self) -> tuple[int, int]:
+        """Writes of zombies that a fence refused, and those that their own lease did."""
+        lines = [
+            line
+            for worker in self.herd.workers.values()
+            for line in worker.log().splitlines()
+            if REFUSED in line
+        ]
+        by_lease = sum(_BY_LEASE in line for line in lines)
+        return len(lines) - by_lease, by_lease
+
+
+def processes_of(worker: Daemon, *, with_jvm: bool) -> list[int]:
+    """The worker's process, and with it all that it has started."""
+    return [worker.process.pid, *(_descendants(worker.process.pid) if with_jvm else [])]
+
+
+def jvm_of(worker: Daemon) -> int:
+    """The worker's JVM."""
+    return next(pid for pid in _descendants(worker.process.pid) if _name(pid) == "java")
+
+
+def _descendants(pid: int) -> list[int]:
+    """Each thread of a process has children of its own."""
+    lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [each for child in map(int, chain(*lists)) for each in (child, *_descendants(child))]
+
+
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def _last(log: Path) -> int:
+    """The number of a checkpoint log's last entry, -1 if there is none."""
+    with suppress(FileNotFoundError):
+        return max((int(path.name) for path in log.iterdir() if path.name.isdecimal()), default=-1)
+    return -1

@@ -1,0 +1,139 @@
+"""How each strike is done, and how it is made good again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from tests.acceptance.chaos.plan import Moment, Strike
+from tests.acceptance.chaos.proxy import Line
+from tests.acceptance.chaos.stage import jvm_of, processes_of
+from tests.acceptance.waiting import eventually
+from worker.daemon import EXIT_CODES
+from worker.membership.effects import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tests.acceptance.chaos.plan import Round
+    from tests.acceptance.chaos.stage import Stage
+
+HELD_S = 1.0
+"""How long a batch is open, while the sinks are locked, until it is taken for one that waits for the lock."""
+PATIENCE_S = 60.0
+
+
+class Blow:
+    """One round's strike against one worker."""
+
+    def __init__(self, stage: Stage, planned: Round, name: str) -> None:
+        self._stage = stage
+        self._planned = planned
+        self._name = name
+        self._worker = stage.herd.workers[name]
+        self._tasks = stage.tasks_of(name)
+
+    def strike(self) -> Callable[[], None]:
+        """Do it; returns what makes it good again."""
+        do: dict[Strike, Callable[[], Callable[[], None]]] = {
+            Strike.KILL: self._kill,
+            Strike.FREEZE: self._freeze,
+            Strike.JVM: self._kill_jvm,
+            Strike.CUT: lambda: self._cut(Line.REFUSED),
+            Strike.SILENCE: lambda: self._cut(Line.SILENT),
+            Strike.MANAGER: self._kill_manager,
+        }
+        return do[self._planned.strike]()
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """The body runs at the planned moment; a lock that makes it is held until the body is done."""
+        with ExitStack() as stack:
+            if self._planned.moment is Moment.AT_WRITE:
+                stack.enter_context(self._stage.sinks.locked())
+            self._stage.feed.add()
+            if self._planned.moment is not Moment.ANY:
+                self._await_batch(HELD_S if self._planned.moment is Moment.AT_WRITE else 0.0)
+            self._let_time_pass()
+            yield
+
+    def _let_time_pass(self) -> None:
+        """The planned while; nothing is waited for, it is the moment that is drawn."""
+        end = time.monotonic() + self._planned.wait_s
+        self._stage.wait(lambda: time.monotonic() >= end, "the moment has come")
+
+    def _await_batch(self, for_s: float) -> None:
+        """Until one of the worker's tasks has been inside a batch for so long; looked at without a pause."""
+        deadline = time.monotonic() + PATIENCE_S
+        since: float | None = None
+        while since is None or time.monotonic() - since < for_s:
+            assert time.monotonic() < deadline, f"no batch of {self._tasks} has begun"
+            if not self._stage.is_in_batch(self._tasks):
+                since = None
+            elif since is None:
+                since = time.monotonic()
+
+    def _kill(self) -> Callable[[], None]:
+        self._worker.kill()
+        return self._start_again
+
+    def _freeze(self) -> Callable[[], None]:
+        frozen = processes_of(self._worker, with_jvm=self._planned.whole)
+        _signal(frozen, signal.SIGSTOP)
+
+        def thaw() -> None:
+            self._await_takeover()
+            _signal(reversed(frozen), signal.SIGCONT)
+
+        return thaw
+
+    def _kill_jvm(self) -> Callable[[], None]:
+        os.kill(jvm_of(self._worker), signal.SIGKILL)
+
+        def after_its_end() -> None:
+            assert self._worker.process.wait(PATIENCE_S) == EXIT_CODES[Reason.ENGINE_DIED]
+            self._start_again()
+
+        return after_its_end
+
+    def _cut(self, how: Line) -> Callable[[], None]:
+        proxy, leases = self._stage.proxies[self._name], self._stage.ends_of_leases(self._name)
+        proxy.cut(how)
+
+        def mend() -> None:
+            """Not before the worker has given up by itself; until then it may well try to write."""
+            self._await_takeover()
+            self._stage.feed.add()
+            self._stage.wait(lambda: self._stage.ends_of_leases(self._name) > leases, "its lease is over")
+            proxy.mend()
+
+        return mend
+
+    def _kill_manager(self) -> Callable[[], None]:
+        self._stage.herd.manager.kill()
+        self._stage.herd.manager.start()
+        return lambda: None
+
+    def _start_again(self) -> None:
+        self._worker.stop()
+        self._worker.start()
+
+    def _await_takeover(self) -> None:
+        """Until others own all that the worker had."""
+
+        def taken() -> bool:
+            lost = self._stage.tasks_of(self._name)
+            owners = [task.owner for task in self._stage.view.tasks().values()]
+            return not lost and None not in owners
+
+        eventually(taken, "others have taken over", alive=[self._stage.herd.manager], within_s=PATIENCE_S)
+
+
+def _signal(pids: Iterable[int], number: signal.Signals) -> None:
+    """To all that are still there: Spark's helpers come and go."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

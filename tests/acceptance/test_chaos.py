@@ -1,0 +1,42 @@
+"""Whatever is killed, frozen or cut off: rows in the sinks are the rows of the sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.chaos.run import run
+from tests.acceptance.chaos.sinks import Balance
+from tests.integration.postgres import running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1800)]
+
+SEED = 1
+ROUNDS = 20
+UNFENCED_ROUNDS = 2
+
+
+@pytest.fixture
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real server for one of the two sinks."""
+    with running(tmp_path_factory.mktemp("postgres")) as server:
+        yield server.url
+
+
+def test_nothing_is_lost_and_nothing_twice(tmp_path: Path, postgres: str) -> None:
+    """Every strike at every moment, SQLite and PostgreSQL; zombies tried to write, and were refused."""
+    report = run(tmp_path, postgres, rounds=ROUNDS, seed=SEED)
+    assert report.balance == {"sqlite": Balance(), "postgres": Balance()}
+    assert len(report.lines) == ROUNDS
+    assert sum(line.by_fence for line in report.lines) > 0
+
+
+def test_without_the_fence_rows_are_written_twice(tmp_path: Path, postgres: str) -> None:
+    """The control: the same rounds, and a sink that lets everybody write."""
+    report = run(tmp_path, postgres, rounds=UNFENCED_ROUNDS, seed=SEED, fenced=False)
+    assert report.total.twice > 0
