@@ -66,8 +66,8 @@ class TaskContext:
             SinkError: the sink cannot take the frame's columns, or a newer owner has the task.
         """
         definition = self._sink_definition(options)
-        claimed = self._outlet.claim(definition)
-        writer = spark_sink(frame, definition) if claimed is None else self._outlet.write(frame, claimed)
+        claim = self._outlet.claim(definition)
+        writer = spark_sink(frame, definition) if claim is None else self._outlet.write(frame, claim)
         return writer.outputMode(self.definition.output_mode)
 
     def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
-
 from worker.executor import StartError
 from worker.sinks.errors import SinkError
 from worker.spark.causes import describe
@@ -15,7 +12,10 @@ from worker.spark.causes import describe
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
     from worker.spark.context import TaskContext
+    from worker.spark.engine import Site
 
 
 def is_allowed(entrypoint: str, prefixes: Sequence[str]) -> bool:
@@ -24,8 +24,8 @@ def is_allowed(entrypoint: str, prefixes: Sequence[str]) -> bool:
     return any(entrypoint == each or f"{module}.".startswith(f"{each}.") for each in prefixes)
 
 
-def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext) -> DataStreamWriter:
-    """The writer that an entry point makes of its context.
+def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: Site) -> DataStreamWriter:
+    """The writer that an entry point makes of its context, for a query at `site`.
 
     Raises:
         StartError: it is not allowed, cannot be imported, fails, or returns something else.
@@ -42,7 +42,7 @@ def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext) -> Data
         raise
     except Exception as error:
         raise StartError(f"entrypoint: {entrypoint} failed: {describe(error)}") from error
-    return _as_writer(entrypoint, made)
+    return _as_writer(entrypoint, made, site)
 
 
 def find(entrypoint: str) -> Callable[[TaskContext], Any]:
@@ -64,10 +64,10 @@ def find(entrypoint: str) -> Callable[[TaskContext], Any]:
     return function  # type: ignore[no-any-return]  # what it is made of shows when it is called
 
 
-def _as_writer(entrypoint: str, made: object) -> DataStreamWriter:
-    if isinstance(made, DataStreamWriter):
+def _as_writer(entrypoint: str, made: Any, site: Site) -> DataStreamWriter:
+    if isinstance(made, site.writer_type):
         return made
-    if isinstance(made, StreamingQuery):
+    if isinstance(made, site.query_type):
         made.stop()
         raise StartError(f"entrypoint: {entrypoint} started its query; return the writer without start()")
     raise StartError(f"entrypoint: {entrypoint} returned {type(made).__name__}, not a DataStreamWriter")

@@ -1,4 +1,4 @@
-"""The engine of a real worker: `worker.executor.Executor` over one JVM."""
+"""The engine of a real worker: `worker.executor.Executor` over one Spark."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import structlog
 from worker.executor import StartError
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import describe
+from worker.spark.engine import open_engine
 from worker.spark.launch import launch
 from worker.spark.monitor import Monitor
 from worker.spark.query import SparkQuery
-from worker.spark.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.executor import QuerySpec
+    from worker.spark.engine import Engine
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
@@ -40,17 +41,17 @@ class SparkExecutor:
         self._starts = ThreadPoolExecutor(THREADS, thread_name_prefix="spark-start")
         self._stops = ThreadPoolExecutor(THREADS, thread_name_prefix="spark-stop")
         self._monitor = Monitor()
-        self._session: Session | None = None
+        self._engine: Engine | None = None
         self._abandoned: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Start the JVM and its session; takes some seconds."""
+        """Bring Spark up, or reach it; takes some seconds."""
         self._loop = asyncio.get_running_loop()
         self._died: asyncio.Future[str] = self._loop.create_future()
-        self._session = await self._loop.run_in_executor(self._starts, Session.open, self._settings)
-        self._session.jvm.watch(self._on_death)
-        self._monitor.start()
-        log.info("spark is up", master=self._settings.master, url=self.url)
+        self._engine = await self._loop.run_in_executor(self._starts, open_engine, self._settings)
+        self._engine.watch(self._on_death)
+        self._monitor.start(self._engine.losses)
+        log.info("spark is up", at=self._settings.place, url=self.url)
 
     async def start(self, spec: QuerySpec) -> SparkQuery:
         """Start a query. If the caller gives up meanwhile, the query is ended once it is there."""
@@ -63,20 +64,20 @@ class SparkExecutor:
         return query
 
     async def died(self) -> str:
-        """Wait for the JVM's death."""
+        """Wait for the loss of Spark."""
         return await asyncio.shield(self._died)
 
     @property
     def url(self) -> str | None:
         """The Spark UI, if it is switched on."""
-        return None if self._session is None else self._session.url
+        return None if self._engine is None else self._engine.url
 
     async def close(self) -> None:
-        """End every query at once, then Spark and its JVM."""
-        session, self._session = self._session, None
-        if session is not None:
+        """End every query at once, then let go of Spark."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
             await self._stop_all()
-            await asyncio.to_thread(session.close)
+            await asyncio.to_thread(engine.close)
             self._monitor.lose_all("Spark was closed")
         await asyncio.to_thread(self._monitor.close)
         self._starts.shutdown(wait=False)
@@ -90,10 +91,11 @@ class SparkExecutor:
             await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
 
     def _launch(self, spec: QuerySpec) -> SparkQuery:
-        if self._session is None:
+        engine = self._engine
+        if engine is None:
             raise StartError("Spark is not running")
         try:
-            launched = launch(self._session.spark, spec, self._settings, self._may_write)
+            launched = launch(engine, spec, self._settings, self._may_write)
         except StartError:
             raise
         except SinkError as error:
@@ -111,7 +113,7 @@ class SparkExecutor:
             task.add_done_callback(self._abandoned.discard)
 
     def _on_death(self, how: str) -> None:
-        """Called from the thread that watches the JVM."""
+        """Called from the thread that watches Spark."""
         self._monitor.lose_all(how)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._tell_death, how)

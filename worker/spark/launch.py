@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
-import structlog
 
 from protocol.messages.tasks import EARLIEST
 from protocol.resets import begin_with
 from worker.executor import StartError
 from worker.sinks.base import Owner
 from worker.spark import entrypoint
-from worker.spark.batch import Gate
-from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.context import TaskContext
 from worker.spark.reader import read
-from worker.spark.writer import Outlet, apply_trigger, spark_sink
+from worker.spark.writer import apply_trigger, spark_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from protocol.definition import Definition
     from protocol.messages.tasks import TaskReset
     from worker.executor import QuerySpec
+    from worker.spark.engine import Engine, Handle, Site
     from worker.spark.settings import SparkSettings
-
-log = structlog.get_logger(__name__)
-
-_POOL = "spark.scheduler.pool"
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A query that was started, and what leads to its sink."""
+    """A query that was started, and where."""
 
-    handle: StreamingQuery
-    gate: Gate
-    outlet: Outlet
+    handle: Handle
+    site: Site
 
 
 def launch(
-    spark: SparkSession, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool]
+    engine: Engine, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool]
 ) -> Launched:
     """Start the task's query in a session of its own, its fence raised before it reads anything.
 
@@ -56,24 +46,17 @@ def launch(
     """
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
-    gate = Gate(may_write, partial(_tell_of_refusal, owner))
-    checkpoint = CheckpointFolder(spark, settings.checkpoint(spec.group, spec.task, resets))
-    outlet = Outlet(owner, gate, checkpoint.mark)
+    checkpoint = settings.checkpoint(spec.group, spec.task, resets)
+    site = engine.site(owner, spec.definition.spark_conf, checkpoint, may_write)
     try:
-        session = _session(spark, spec.definition)
         definition = _begun_anew(spec.definition, spec.reset)
-        context = TaskContext(session, definition, checkpoint.place, outlet)
-        writer = _writer(context, outlet, settings).queryName(spec.task)
-        checkpoint.verify(owner, outlet.claimed)
-        return Launched(_start(session, writer, spec.task, checkpoint.place), gate, outlet)
+        writer = _writer(site, definition, settings).queryName(spec.task)
+        site.inherit()
+        site.checkpoint.verify(owner, site.outlet.claimed)
+        return Launched(site.start(writer), site)
     except BaseException:
-        outlet.close()
+        site.close()
         raise
-
-
-def _tell_of_refusal(owner: Owner, by: str, why: str) -> None:
-    """A write of a zombie that came to nothing: what an operator wants to count."""
-    log.warning("write refused", group=owner.group, task=owner.task, token=owner.token, by=by, why=why)
 
 
 def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
@@ -88,37 +71,18 @@ def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
     return msgspec.structs.replace(definition, options={**definition.options, **given})
 
 
-def _session(spark: SparkSession, definition: Definition) -> SparkSession:
-    session = spark.newSession()
-    for key, value in definition.spark_conf.items():
-        session.conf.set(key, value)
-    return session
+def _writer(site: Site, definition: Definition, settings: SparkSettings) -> DataStreamWriter:
+    if definition.entrypoint is None:
+        return apply_trigger(_declared(site, definition), definition.trigger)
+    context = TaskContext(site.spark, definition, site.checkpoint.place, site.outlet)
+    made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, site)
+    return apply_trigger(made, definition.trigger)
 
 
-def _writer(context: TaskContext, outlet: Outlet, settings: SparkSettings) -> DataStreamWriter:
-    definition = context.definition
-    if definition.entrypoint is not None:
-        writer = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context)
-    else:
-        writer = _declared(context, outlet)
-    return apply_trigger(writer, definition.trigger)
-
-
-def _declared(context: TaskContext, outlet: Outlet) -> DataStreamWriter:
-    definition = context.definition
+def _declared(site: Site, definition: Definition) -> DataStreamWriter:
     if definition.sink is None:
         raise StartError("sink: is required with source")
-    sink = outlet.claim(definition.sink)
-    frame = read(context.spark, definition)
-    writer = spark_sink(frame, definition.sink) if sink is None else outlet.write(frame, sink)
+    claim = site.outlet.claim(definition.sink)
+    frame = read(site, definition)
+    writer = spark_sink(frame, definition.sink) if claim is None else site.outlet.write(frame, claim)
     return writer.outputMode(definition.output_mode)
-
-
-def _start(session: SparkSession, writer: DataStreamWriter, task: str, checkpoint: str) -> StreamingQuery:
-    """The query's own thread inherits the pool from the thread that starts it."""
-    spark_context = session.sparkContext
-    spark_context.setLocalProperty(_POOL, task)
-    try:
-        return writer.option("checkpointLocation", checkpoint).start()
-    finally:
-        spark_context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one

@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
-from py4j.protocol import Py4JNetworkError
 
 from worker.executor import Ended
 
@@ -44,14 +43,16 @@ class Monitor:
     """Polls queries until each is over."""
 
     def __init__(self) -> None:
+        self._losses: tuple[type[Exception], ...] = ()
         self._lock = threading.Lock()
         self._watched: dict[int, Watched] = {}
         self._lost: str | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="query-monitor", daemon=True)
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self, losses: tuple[type[Exception], ...]) -> None:
+        """Begin; `losses` are the errors of calls to a Spark that is gone, which is told by `lose_all`."""
+        self._losses = losses
         self._thread.start()
 
     def add(self, query: Watched) -> None:
@@ -67,7 +68,7 @@ class Monitor:
             return list(self._watched.values())
 
     def lose_all(self, cause: str) -> None:
-        """The JVM is gone: so are all queries, and those that were just being started."""
+        """Spark is gone: so are all queries, and those that were just being started."""
         self._lost = cause
         for query in self.watched():
             self._finish(query, cause)
@@ -90,8 +91,8 @@ class Monitor:
         try:
             if query.poll():
                 self._forget(query)
-        except (Py4JNetworkError, OSError):
-            return  # the JVM is dying; its death is told by `lose_all`
+        except self._losses:
+            return
         except Exception as error:
             log.exception("query cannot be watched", task=query.spec.task)
             self._finish(query, f"the query cannot be watched any more: {error}")

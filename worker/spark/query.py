@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from py4j.protocol import Py4JError
-
 from worker.executor import Ended
-from worker.spark.causes import describe_java
 from worker.spark.progress import Tally
 
 if TYPE_CHECKING:
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 _SETTLE_POLL_S = 0.02
 _HALT_AGAIN_S = 0.2
 """Spark cancels the jobs it knows of: one that is just being submitted takes a second call."""
@@ -37,12 +32,9 @@ class SparkQuery:
     ) -> None:
         self.spec = spec
         self._handle = launched.handle
-        self._java: Any = launched.handle._jsq  # noqa: SLF001 - its answers, without PySpark's JSON around each
-        stream: Any = self._java.streamingQuery()
-        self._thread: Any = stream.queryExecutionThread()
-        self._bounded = stream.trigger().toString() in _BOUNDED
-        self._gate = launched.gate
-        self._outlet = launched.outlet
+        self._site = launched.site
+        self._gate = launched.site.gate
+        self._outlet = launched.site.outlet
         self._tally = Tally()
         self._observing = threading.Lock()
         self._stopping = False
@@ -71,8 +63,8 @@ class SparkQuery:
             await asyncio.wait([self._ended], timeout=_HALT_AGAIN_S)
 
     def poll(self) -> bool:
-        """Take in the news; whether the query is over. Blocks for some calls to the JVM."""
-        terminated = self._has_terminated()
+        """Take in the news; whether the query is over. Blocks for some calls to Spark."""
+        terminated = self._handle.has_terminated()
         with self._observing:
             self._observe()
         if not terminated:
@@ -82,7 +74,7 @@ class SparkQuery:
 
     def finish(self, ended: Ended) -> None:
         """The query is over, in whatever way; from any thread, the first one counts."""
-        self._outlet.close()
+        self._site.close()
         if self._stopping:
             ended = Ended()  # an asked-for stop is a clean one, whatever Spark said to it
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -93,29 +85,19 @@ class SparkQuery:
             self._ended.set_result(ended)
 
     def _observe(self) -> None:
-        """Batches finish between two polls, too: then the records that Spark keeps are gone through."""
-        last = self._java.lastProgress()
-        if last is None or last.batchId() <= self._tally.batch_id:
-            return
-        if last.batchId() > self._tally.batch_id + 1:
-            for record in self._java.recentProgress():
-                self._tally.observe(json.loads(record.json()), self._outlet.total)
-        self._tally.observe(json.loads(last.json()), self._outlet.total)
-
-    def _has_terminated(self) -> bool:
-        """Whether nothing of it runs any more.
-
-        `isActive` is false as soon as a stop was asked for, and `awaitTermination` takes its word for it.
-        """
-        return not self._thread.isAlive()
+        """Batches finish between two polls, too."""
+        if news := self._handle.progress(self._tally.batch_id):
+            total = self._outlet.total
+            for record in news:
+                self._tally.observe(record, total)
 
     def _how_it_ended(self) -> Ended:
-        if self._gate.cause is not None:
-            return Ended(self._gate.cause, self._gate.fenced)
-        exception = self._java.exception()
-        if exception.isDefined():
-            return Ended(describe_java(exception.get()))
-        return Ended() if self._bounded else Ended("the query ended by itself, which nobody had asked for")
+        if cause := self._gate.cause:
+            return Ended(cause, self._gate.fenced)
+        if failure := self._handle.failure():
+            return Ended(failure)
+        bounded = self._handle.is_bounded
+        return Ended() if bounded else Ended("the query ended by itself, which nobody had asked for")
 
     async def _settle(self, timeout_s: float) -> bool:
         """Wait for the batch in flight to be done and committed; False if it takes too long.
@@ -124,13 +106,13 @@ class SparkQuery:
         """
         try:
             async with asyncio.timeout(timeout_s):
-                before = await self._in_thread(self._last_batch)
+                before = await self._in_thread(self._handle.last_batch)
                 while not await self._in_thread(self._is_at_rest, before):  # noqa: ASYNC110 - Spark does not call
                     await asyncio.sleep(_SETTLE_POLL_S)
         except TimeoutError:
             return False
-        except Py4JError:
-            return True  # the JVM is gone, and the batch with it
+        except Exception:  # noqa: BLE001 - where Spark cannot be asked, its batch is not waited for
+            return True
         return True
 
     def _is_at_rest(self, before: int) -> bool:
@@ -140,18 +122,13 @@ class SparkQuery:
         """
         if self._gate.is_occupied:
             return False
-        status = self._java.status()
-        if not (self._java.isActive() and status.isDataAvailable() and status.isTriggerActive()):
+        if self._handle.is_resting():
             return True
-        return not self._outlet.is_gated and self._last_batch() != before
-
-    def _last_batch(self) -> int:
-        last = self._java.lastProgress()
-        return -1 if last is None else int(last.batchId())
+        return not self._outlet.is_gated and self._handle.last_batch() != before
 
     def _halt(self) -> None:
         with contextlib.suppress(Exception):  # whatever Spark says to it: that the end comes is watched
-            self._handle.stop()
+            self._handle.halt()
 
     def _in_thread(self, function: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
         return self._loop.run_in_executor(self._pool, function, *args)

@@ -1,13 +1,8 @@
-"""The one place where a batch's rows leave Spark.
-
-Each partition goes to a function where it is computed, in a process of Python's own beside the executor,
-all of them in one job. Measured with 100 and 10,000 rows of ten columns, that takes as long as
-`toLocalIterator`, which runs a job a partition, and lets the driver keep only what the function gives back.
-"""
+"""The one place where a batch's rows leave Spark; how the engines hand out partitions is their own."""
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -26,7 +21,7 @@ _COUNTED = {"timestamp": sql.unix_micros, "date": sql.unix_date}
 """What makes numbers of the types that sinks want as numbers (`worker.sinks.types`)."""
 
 
-class SparkBatch:
+class SparkBatch(ABC):
     """A micro-batch of a running query, as `worker.sinks.base.Batch` has it."""
 
     def __init__(self, frame: DataFrame, mark: Mark, check: Callable[[], None]) -> None:
@@ -36,20 +31,13 @@ class SparkBatch:
         self._check = check
 
     @property
+    @abstractmethod
     def partitions(self) -> int:
         """In how many parts the batch is computed."""
-        return int(self._rows.getNumPartitions())
 
+    @abstractmethod
     def scatter(self, take: Take) -> list[Part]:
-        """Hand every partition to `take` on its executor; at the driver if only that can reach the sink."""
-        master = str(self._frame.sparkSession.sparkContext.master)
-        if take.stage.here_only and not master.startswith("local"):
-            local: Iterator[Any] = iter(counted(self._frame).toLocalIterator(prefetchPartitions=True))
-            parts = list(_take(take, 0, local))
-        else:
-            parts = self._rows.mapPartitionsWithIndex(partial(_take, take)).collect()
-        self._check()
-        return parts
+        """Hand every partition to `take` where it is computed."""
 
     def save(self, file_format: str, folder: str) -> int:
         """Write the rows as files, by Spark's own writer."""
@@ -64,10 +52,6 @@ class SparkBatch:
         self._frame.write.format("noop").mode("overwrite").save()
         self._check()
 
-    @cached_property
-    def _rows(self) -> Any:
-        return counted(self._frame).rdd
-
 
 def counted(frame: DataFrame) -> DataFrame:
     """The frame with dates and instants as numbers."""
@@ -81,6 +65,6 @@ def _column(name: str, kind: str) -> Column:
     return _COUNTED[kind](column).alias(name) if kind in _COUNTED else column
 
 
-def _take(take: Take, partition: int, rows: Iterator[Any]) -> Iterator[Part]:
+def attempt(take: Take, partition: int, rows: Iterator[tuple[Any, ...]]) -> Part:
     """Runs on the executor. The number of the attempt is one that no other worker will ever draw."""
-    yield take(partition, uuid4().int >> 65, map(tuple, rows))
+    return take(partition, uuid4().int >> 65, rows)

@@ -8,13 +8,18 @@ import msgspec
 
 
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run Spark; `conf` is set on top of the worker's own choices (`worker.spark.session`)."""
+    """How to run Spark; `conf` is set on top of the worker's own choices (`DEFAULTS` of the engine)."""
 
     app_name: str
     checkpoint_root: str
     master: str = "local[2]"
     conf: dict[str, str] = {}
     allow_entrypoint: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where Spark is, as a person may see it."""
+        return self.master
 
     def checkpoint(self, group: str, task: str, resets: int = 0) -> str:
         """Where a task's checkpoint is; on every worker the same, so that the next owner goes on from it.

@@ -21,7 +21,8 @@ import pytest_asyncio
 from protocol.definition import parse_definition
 from tests.integration.postgres import running
 from worker.executor import QuerySpec
-from worker.spark import jvm as jvm_module
+from worker.spark.classic import jvm as jvm_module
+from worker.spark.classic.engine import ClassicEngine
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
 
@@ -139,8 +140,8 @@ async def executor(lease: Lease, tmp_path_factory: pytest.TempPathFactory) -> As
 @pytest.fixture(scope="session")
 def spark(executor: SparkExecutor) -> SparkSession:
     """The session of that executor."""
-    assert executor._session is not None
-    return executor._session.spark
+    assert isinstance(executor._engine, ClassicEngine)
+    return executor._engine.spark
 
 
 @pytest.fixture
@@ -255,7 +256,7 @@ def jvm_log(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> JvmLog:
 
 async def catch_up(query: SparkQuery) -> None:
     """Wait until the query has done all there is, and has seen that it has."""
-    await asyncio.to_thread(query._handle.processAllAvailable)
+    await asyncio.to_thread(query._handle.query.processAllAvailable)
     await asyncio.to_thread(query.poll)
 
 

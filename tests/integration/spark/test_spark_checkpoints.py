@@ -78,7 +78,7 @@ async def test_a_checkpoint_that_was_lost(story: Story, flights: Any, database: 
     """An empty one counts from 0 again; the rows it would write are in the sink already."""
     flights.add(files=2)
     await story.run()
-    query_id = story.query._handle.id
+    query_id = story.query._handle.query.id
     shutil.rmtree(story.checkpoint)
     said = await story.refused()
     assert "runs on an empty checkpoint" in said

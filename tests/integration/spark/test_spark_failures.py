@@ -113,7 +113,7 @@ async def test_a_query_that_somebody_else_stops(
     flights.add()
     query = await start(source=flights.source, sink=database.sink())
     await catch_up(query)
-    await asyncio.to_thread(query._handle.stop)
+    await asyncio.to_thread(query._handle.query.stop)
     assert await query.ended() == Ended("the query ended by itself, which nobody had asked for")
 
 

@@ -32,7 +32,7 @@ async def main(root):
     await executor.open()
     spec = QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode()))
     query = await executor.start(spec)
-    os.kill(executor._session.jvm._process.pid, signal.SIGKILL)
+    os.kill(executor._engine.jvm._process.pid, signal.SIGKILL)
     began = time.monotonic()
     async with asyncio.timeout(30):
         how, ended = await asyncio.gather(executor.died(), query.ended())

@@ -103,7 +103,7 @@ async def test_a_trigger_with_an_interval(start: Any, flights: Any, database: An
     """`processing_time` reaches Spark; nobody waits for the hour to pass."""
     trigger = {"processing_time": "1 hour"}
     query = await start(source=flights.source, sink=database.sink(), trigger=trigger)
-    assert query._java.streamingQuery().trigger().toString() == "ProcessingTimeTrigger(3600000)"
+    assert query._handle.query._jsq.streamingQuery().trigger().toString() == "ProcessingTimeTrigger(3600000)"
     await query.stop(30)
     assert await query.ended() == Ended()
 
@@ -229,4 +229,4 @@ async def test_a_start_nobody_waits_for_any_more(
         await starting
     stage.go_on.set()
     query = await stopped
-    assert not query._handle.isActive
+    assert not query._handle.query.isActive

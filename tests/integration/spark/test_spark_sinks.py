@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 from worker.executor import Ended, StartError
 from worker.sinks.base import Owner
 from worker.sinks.files import FilesSink
-from worker.spark.reader import require_query
+from worker.spark.classic.statements import require_query
 
 if TYPE_CHECKING:
     from pathlib import Path

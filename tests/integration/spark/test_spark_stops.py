@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from worker.executor import Ended
-from worker.spark import writer
-from worker.spark.rows import SparkBatch
+from worker.spark.classic import outlet
+from worker.spark.classic.rows import RddBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ def hold_batch(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
     """Makes one batch of the SQL sink pause when it has been computed."""
 
     def hold(batch_id: int) -> None:
-        class HeldBatch(SparkBatch):
+        class HeldBatch(RddBatch):
             def scatter(self, take: Take) -> list[Part]:
                 parts = super().scatter(take)
                 if self.mark.batch_id == batch_id and not stage.go_on.is_set():
@@ -30,7 +30,7 @@ def hold_batch(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
                     self._check()
                 return parts
 
-        monkeypatch.setattr(writer, "SparkBatch", HeldBatch)
+        monkeypatch.setattr(outlet, "RddBatch", HeldBatch)
 
     return hold
 
@@ -49,8 +49,8 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
     await stopping
     assert await query.ended() == Ended()
     assert database.ids() == flights.ids[:20]
-    assert query._handle.lastProgress["batchId"] == 1
-    assert not query._handle.isActive
+    assert query._handle.query.lastProgress["batchId"] == 1
+    assert not query._handle.query.isActive
     said = jvm_log.all()
     assert "StackOverflowError" not in said
     assert "ERROR" not in said
@@ -81,19 +81,19 @@ async def test_a_running_job_is_cancelled(
 ) -> None:
     """A stop without patience does not wait for Spark's own work, and no traceback overflows a stack."""
 
-    class NotedBatch(SparkBatch):
+    class NotedBatch(RddBatch):
         def scatter(self, take: Take) -> list[Part]:
             stage.reached.set()
             return super().scatter(take)
 
-    monkeypatch.setattr(writer, "SparkBatch", NotedBatch)
+    monkeypatch.setattr(outlet, "RddBatch", NotedBatch)
     flights.add()
     query = await start(source=flights.source, sql=SLOW, sink=database.sink())
     await stage.until_reached()
     async with asyncio.timeout(60):  # the job itself would take 100 s
         await query.stop(0)
     assert not query._gate.is_occupied
-    assert not query._thread.isAlive()
+    assert not query._handle._thread.isAlive()
     assert await query.ended() == Ended()
     assert database.ids() == []
     assert "StackOverflowError" not in jvm_log.all()
@@ -106,7 +106,7 @@ async def test_spark_s_own_sinks_are_let_finish_too(start: Any, flights: Any, tm
     sql = "SELECT id, reflect('java.lang.Thread', 'sleep', 10L) AS never FROM source"
     query = await start(source=flights.source, sql=sql, sink=sink)
     await query.stop(30)
-    done = query._java.lastProgress()
+    done = query._handle.query._jsq.lastProgress()
     files = list((tmp_path / "out").glob("*.json"))
     assert len(files) == (0 if done is None else done.batchId() + 1)
 

@@ -5,8 +5,8 @@ import os
 import pytest
 from structlog.testing import capture_logs
 
-from worker.spark.java import parse_version
-from worker.spark.jvm import _pump, _tell, how_it_ended, log_configuration
+from worker.spark.classic.java import parse_version
+from worker.spark.classic.jvm import _pump, _tell, how_it_ended, log_configuration
 from worker.spark.settings import SparkSettings
 
 

@@ -39,7 +39,7 @@ class Polled:
 @pytest.fixture
 def monitor() -> Iterator[Monitor]:
     monitor = Monitor()
-    monitor.start()
+    monitor.start((Py4JNetworkError,))
     yield monitor
     monitor.close()
 

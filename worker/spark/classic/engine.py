@@ -1,23 +1,28 @@
-"""The worker's one warm Spark session."""
+"""The worker's one warm Spark session in a JVM of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import sys
-import warnings
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from worker.executor import StartError
 from worker.spark.causes import describe
-from worker.spark.java import require_java
-from worker.spark.jvm import Jvm, log_configuration
+from worker.spark.classic.java import require_java
+from worker.spark.classic.jvm import Jvm, log_configuration
+from worker.spark.classic.site import ClassicSite
+from worker.spark.engine import Engine
+from worker.spark.logs import quieten_pyspark
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from worker.sinks.base import Owner
     from worker.spark.settings import SparkSettings
 
 PYTHON = "spark.pyspark.python"
@@ -37,22 +42,24 @@ LOCAL_DEFAULTS = {
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
-class Session:
+class ClassicEngine(Engine):
     """A Spark session together with the JVM that runs it."""
+
+    losses = (Py4JNetworkError, OSError)
 
     def __init__(self, spark: SparkSession, jvm: Jvm) -> None:
         self.spark = spark
         self.jvm = jvm
 
     @classmethod
-    def open(cls, settings: SparkSettings) -> Session:
+    def open(cls, settings: SparkSettings) -> ClassicEngine:
         """Start Spark; takes seconds.
 
         Raises:
             StartError: no Java, or Spark refused its settings.
         """
         require_java()
-        _quieten_pyspark()
+        _quieten()
         log_file = log_configuration()
         try:
             conf = _spark_conf(settings, log_file.as_uri())
@@ -68,9 +75,19 @@ class Session:
 
     @property
     def url(self) -> str | None:
-        """Spark's own web page, if it has one."""
+        """By the session's context."""
         url = self.spark.sparkContext.uiWebUrl
         return None if url is None else str(url)
+
+    def watch(self, died: Callable[[str], None]) -> None:
+        """By the process's exit code."""
+        self.jvm.watch(died)
+
+    def site(
+        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
+    ) -> ClassicSite:
+        """In the same JVM."""
+        return ClassicSite(self.spark, owner, conf, checkpoint, may_write)
 
     def close(self) -> None:
         """Stop Spark and end its JVM, whatever state it is in."""
@@ -98,13 +115,8 @@ def _spark_conf(settings: SparkSettings, log_file: str) -> SparkConf:
     return conf
 
 
-def _quieten_pyspark() -> None:
-    """What PySpark says of pandas, and of failures that become tasks' causes, is not for the worker's log."""
-    warnings.filterwarnings(
-        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
-    )
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+def _quieten() -> None:
+    quieten_pyspark()
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
 

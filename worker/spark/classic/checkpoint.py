@@ -1,0 +1,91 @@
+"""A checkpoint folder, reached through the Hadoop file systems of the worker's own JVM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+
+from worker.executor import StartError
+from worker.sinks.base import Mark
+from worker.sinks.errors import SinkError
+from worker.spark.causes import describe
+from worker.spark.checkpoint import CheckpointFolder
+from worker.spark.checkpoint_rules import damaged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_QUERY_ID = "sql.streaming.queryId"
+"""Spark's name for the id of the query a thread runs; kept in the checkpoint, the same after restarts."""
+
+
+class HadoopCheckpoint(CheckpointFolder):
+    """As Spark itself reads it."""
+
+    def __init__(self, spark: SparkSession, place: str) -> None:
+        super().__init__(place)
+        jvm: Any = spark._jvm  # noqa: SLF001 - where PySpark keeps it
+        self._path: Any = jvm.org.apache.hadoop.fs.Path
+        context: Any = spark.sparkContext
+        self._files: Any = self._path(place).getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+
+    def mark(self, frame: DataFrame, batch_id: int) -> Mark:
+        """Which batch it is that the calling thread of Spark's is at.
+
+        Raises:
+            SinkError: it is none of a streaming query, or its plan cannot be read.
+        """
+        query_id = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+        if query_id is None:
+            raise SinkError("this batch does not belong to a streaming query")
+        try:
+            return Mark(str(query_id), batch_id, self.digest(batch_id))
+        except StartError as error:
+            raise SinkError(str(error)) from None
+
+    def last(self, log: str) -> int | None:
+        """The number of a log's last entry."""
+        path = self._path(f"{self.place}/{log}")
+        try:
+            found = self._files.listStatus(path) if self._files.exists(path) else []
+            names = [str(each.getPath().getName()) for each in found]
+        except Py4JJavaError as error:
+            raise damaged(self.place, f"{log} cannot be listed: {_line(error)}") from error
+        return max((int(name) for name in names if name.isdecimal()), default=None)
+
+    def read(self, name: str) -> str | None:
+        """By the bytes; of a folder that Spark Connect's `create` has made, what is in it."""
+        path = self._path(f"{self.place}/{name}")
+        try:
+            if not self._files.exists(path):
+                return None
+            if self._files.isDirectory(path):
+                return "".join(
+                    self._text(part.getPath()) for part in self._files.globStatus(path.suffix("/part-*"))
+                )
+            return self._text(path)
+        except Py4JJavaError as error:
+            raise damaged(self.place, f"{name} cannot be read: {_line(error)}") from error
+
+    def _text(self, path: Any) -> str:
+        stream = self._files.open(path)
+        try:
+            return bytes(stream.readAllBytes()).decode(errors="replace")
+        finally:
+            stream.close()
+
+    def create(self, name: str, text: str) -> None:
+        """As a file."""
+        try:
+            stream = self._files.create(self._path(f"{self.place}/{name}"), True)  # noqa: FBT003 - Java's
+            try:
+                stream.write(bytearray(text.encode()))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise StartError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
+
+
+def _line(error: Py4JJavaError) -> str:
+    return describe(error).partition("\n")[0]

@@ -1,0 +1,59 @@
+"""A streaming query in the worker's own JVM."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from worker.spark.causes import describe_java
+from worker.spark.engine import Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
+
+
+class JavaHandle(Handle):
+    """Asks the JVM's own object: its answers come without PySpark's JSON around each."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self.query = query
+        self._java: Any = query._jsq  # noqa: SLF001 - see above
+        stream: Any = self._java.streamingQuery()
+        self._thread: Any = stream.queryExecutionThread()
+        self.is_bounded = stream.trigger().toString() in _BOUNDED
+
+    def last_batch(self) -> int:
+        """By the last of Spark's records."""
+        last = self._java.lastProgress()
+        return -1 if last is None else int(last.batchId())
+
+    def progress(self, after: int) -> list[dict[str, Any]]:
+        """All records that Spark keeps are gone through only if more than one is new."""
+        last = self._java.lastProgress()
+        if last is None or last.batchId() <= after:
+            return []
+        records = self._java.recentProgress() if last.batchId() > after + 1 else []
+        return [json.loads(record.json()) for record in [*records, last]]
+
+    def is_resting(self) -> bool:
+        """Spark has nothing to do, or waits for the trigger."""
+        status = self._java.status()
+        return not (self._java.isActive() and status.isDataAvailable() and status.isTriggerActive())
+
+    def has_terminated(self) -> bool:
+        """By the query's thread.
+
+        `isActive` is false as soon as a stop was asked for, and `awaitTermination` takes its word for it.
+        """
+        return not self._thread.isAlive()
+
+    def failure(self) -> str | None:
+        """The cause that the Java exception has at the bottom of it, and its stack trace."""
+        exception = self._java.exception()
+        return describe_java(exception.get()) if exception.isDefined() else None
+
+    def halt(self) -> None:
+        """Interrupts the query's thread and cancels its jobs."""
+        self.query.stop()

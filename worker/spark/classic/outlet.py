@@ -1,0 +1,65 @@
+"""The way out of a query whose batches come back to the worker: each is done in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.sinks.errors import SinkError
+from worker.sinks.guard import Fence
+from worker.spark.batch import guard
+from worker.spark.classic.rows import RddBatch
+from worker.spark.writer import Claim, Outlet, fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from worker.sinks.base import Mark, Owner
+    from worker.spark.batch import Gate
+
+
+class LocalOutlet(Outlet):
+    """Spark calls back from its stream thread (`foreachBatch`)."""
+
+    def __init__(self, owner: Owner, gate: Gate, mark: Callable[[DataFrame, int], Mark]) -> None:
+        super().__init__(owner)
+        self.fence = Fence(owner, gate.check, self._current_mark, self.claimed.append)
+        self._gate = gate
+        self._mark = mark
+        self._total: int | None = None
+        self._current: tuple[DataFrame, int] | None = None
+
+    @property
+    def total(self) -> int | None:
+        """As of the last batch."""
+        return self._total
+
+    def write(self, frame: DataFrame, claim: Claim) -> DataStreamWriter:
+        """With the very sink that was claimed."""
+        claim.sink.prepare(fields(frame))
+
+        def put(batch_frame: DataFrame, batch_id: int) -> None:
+            batch = RddBatch(batch_frame, self._mark(batch_frame, batch_id), self._gate.check)
+            self._total = claim.sink.write(batch).total
+
+        return self.each_batch(frame, put)
+
+    def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
+        """The batch at hand is remembered, for `fence.guard` to know it."""
+        self.is_gated = True
+
+        def remembered(batch_frame: DataFrame, batch_id: int) -> None:
+            self._current = batch_frame, batch_id
+            try:
+                function(batch_frame, batch_id)
+            finally:
+                self._current = None
+
+        return frame.writeStream.foreachBatch(guard(self._gate, remembered))
+
+    def _current_mark(self) -> Mark:
+        if self._current is None:
+            raise SinkError("fence.guard works in a function that was given to context.foreach_batch only")
+        return self._mark(*self._current)

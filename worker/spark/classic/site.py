@@ -1,0 +1,69 @@
+"""A query's place in the worker's own JVM."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from worker.spark.batch import Gate
+from worker.spark.classic.checkpoint import HadoopCheckpoint
+from worker.spark.classic.handle import JavaHandle
+from worker.spark.classic.outlet import LocalOutlet
+from worker.spark.classic.statements import require_query
+from worker.spark.engine import Site
+from worker.spark.logs import tell_of_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from worker.sinks.base import Owner
+
+_POOL = "spark.scheduler.pool"
+
+
+class ClassicSite(Site):
+    """A `newSession()`, a checkpoint read through Hadoop, and batches that are done in this process."""
+
+    writer_type = DataStreamWriter
+    query_type = StreamingQuery
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        owner: Owner,
+        conf: Mapping[str, str],
+        checkpoint: str,
+        may_write: Callable[[], bool],
+    ) -> None:
+        self.spark = spark.newSession()
+        for key, value in conf.items():
+            self.spark.conf.set(key, value)
+        self.checkpoint = HadoopCheckpoint(spark, checkpoint)
+        self.gate = Gate(may_write, partial(tell_of_refusal, owner))
+        self.outlet = LocalOutlet(owner, self.gate, self.checkpoint.mark)
+        self._pool = owner.task
+
+    def require_query(self, text: str) -> None:
+        """By Spark's parser, without executing anything."""
+        require_query(self.spark, text)
+
+    def inherit(self) -> None:
+        """A query dies with its JVM, and that with its worker: one that is left is only fenced off."""
+
+    def start(self, writer: DataStreamWriter) -> JavaHandle:
+        """The query's own thread inherits the pool from the thread that starts it."""
+        context = self.spark.sparkContext
+        context.setLocalProperty(_POOL, self._pool)
+        try:
+            return JavaHandle(writer.option("checkpointLocation", self.checkpoint.place).start())
+        finally:
+            context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one
+
+    def close(self) -> None:
+        """Let go of the sinks; the session is forgotten with this object."""
+        self.outlet.close()

@@ -1,0 +1,160 @@
+"""What Spark in a JVM of the worker's own and Spark behind a server have to provide, each in its way.
+
+All else about queries is shared: how they are launched, watched, stopped and reported. `classic` and
+`connect` are the two packages that know which of them it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from worker.sinks.base import Owner
+    from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.settings import SparkSettings
+    from worker.spark.writer import Outlet
+
+
+class Gate(Protocol):
+    """The worker's side of what stands between Spark and a query's batches (`worker.spark.batch`)."""
+
+    @property
+    def cause(self) -> str | None:
+        """Why a batch failed, None if none has."""
+        ...
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it failed because a newer owner has the task."""
+        ...
+
+    @property
+    def is_occupied(self) -> bool:
+        """Whether a batch is inside; may block."""
+        ...
+
+    def close(self) -> None:
+        """Let no batch in any more; one that is inside goes on. Never blocks."""
+        ...
+
+    def cut(self) -> None:
+        """Make the batch inside fail at its next step. Never blocks."""
+        ...
+
+
+class Handle(ABC):
+    """A query that Spark runs. A call may block, and raises one of the engine's `losses` if that is gone."""
+
+    query: Any
+    """PySpark's own."""
+    is_bounded: bool
+    """Whether it comes to an end by itself."""
+
+    @abstractmethod
+    def last_batch(self) -> int:
+        """The last finished batch, -1 before the first."""
+
+    @abstractmethod
+    def progress(self, after: int) -> Sequence[Mapping[str, Any]]:
+        """Spark's records of the batches later than `after`, as far as it keeps them, oldest first."""
+
+    @abstractmethod
+    def is_resting(self) -> bool:
+        """Whether no batch is under way."""
+
+    @abstractmethod
+    def has_terminated(self) -> bool:
+        """Whether nothing of it runs any more."""
+
+    @abstractmethod
+    def failure(self) -> str | None:
+        """Why it ended; None if Spark says that nothing was wrong."""
+
+    @abstractmethod
+    def halt(self) -> None:
+        """Have Spark end it; returns when it has, or after a short while, and may be called again."""
+
+
+class Site(ABC):
+    """What one query is made of before it runs: a session of its own, its checkpoint, its way out.
+
+    `writer_type` and `query_type` are PySpark's classes, which an entry point's result is checked against.
+    """
+
+    spark: SparkSession
+    checkpoint: CheckpointFolder
+    gate: Gate
+    outlet: Outlet
+    writer_type: type[DataStreamWriter]
+    query_type: type[StreamingQuery]
+
+    @abstractmethod
+    def require_query(self, text: str) -> None:
+        """Refuse all SQL but queries, before `session.sql` would execute it.
+
+        Raises:
+            StartError: it is a statement of another kind, or it holds one.
+            ParseException: it does not parse.
+        """
+
+    @abstractmethod
+    def inherit(self) -> None:
+        """End what a former owner may have left running; the fence is up already."""
+
+    @abstractmethod
+    def start(self, writer: DataStreamWriter) -> Handle:
+        """Start the query that `writer` describes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything once the query is over, or was never started. Never blocks for long."""
+
+
+class Engine(ABC):
+    """One Spark, as long as a worker lives. `losses` are the errors of calls to one that is gone or going."""
+
+    losses: tuple[type[Exception], ...]
+
+    @property
+    @abstractmethod
+    def url(self) -> str | None:
+        """Spark's own web page, if it has one."""
+
+    @abstractmethod
+    def watch(self, died: Callable[[str], None]) -> None:
+        """Call `died` from a thread of its own, once, with a line that says how, unless `close` ends it."""
+
+    @abstractmethod
+    def site(
+        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
+    ) -> Site:
+        """A place for a query of the owner's task that keeps its progress in the folder `checkpoint`.
+
+        Args:
+            owner: the task, and the token it runs under.
+            conf: settings of the query's own session.
+            checkpoint: path or URL.
+            may_write: the worker's lease on itself; may be asked from any thread.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of Spark, whatever state it is in."""
+
+
+def open_engine(settings: SparkSettings) -> Engine:
+    """The engine that the settings ask for; takes seconds.
+
+    Raises:
+        StartError: it cannot be had; says what to change.
+    """
+    from worker.spark.classic.engine import ClassicEngine  # noqa: PLC0415 - only the one that is used
+
+    return ClassicEngine.open(settings)
