@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Raw, json
 
+from cli import resets
 from cli.admin import admin_options, group_option, task_argument, tasks_argument, wait_options
 from cli.applying import apply_command, create_command
 from cli.client import Client, path_of
@@ -74,6 +75,8 @@ def status(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool)
     for task in statuses:
         if task.cause:
             click.echo(f"\n{task.task}: {task.cause}")
+        if task.reset:
+            click.echo(f"\n{task.task}: has begun anew {resets.describe(task.reset)}")
 
 
 def _status_path(group: str, task: str) -> str:
@@ -136,3 +139,4 @@ for _verb, _help, _method, _result in (
     ("delete", "Delete tasks; their checkpoints stay.", "DELETE", "deleted"),
 ):
     command.add_command(_steering(_verb, _help, _method, _result))
+command.add_command(resets.command)
