@@ -44,6 +44,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
     stop = _stop_on_signals()
     storage = SqlStorage(settings.database)
     runtime = Runtime(settings, storage)
+    outbox = Outbox(runtime.feed, storage.events, settings)
     listener = _listen(settings.listen)
     host, port = settings.listen.rsplit(":", 1)[0], listener.getsockname()[1]
     url = f"http://{host}:{port}"
@@ -55,7 +56,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         await runtime.start()
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(runtime.stop)
-        await stack.enter_async_context(Outbox(storage.events, settings))
+        await stack.enter_async_context(outbox)
         await runner.setup()
         await web.SockSite(runner, listener).start()
         log.info("manager serves", url=url, manager=this_manager.id)

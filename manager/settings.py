@@ -68,3 +68,11 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
         7 * 24 * 3600 * 1000
     )
     event_retention_count: Annotated[int, Meta(ge=1, description="Most events that are kept.")] = 1_000_000
+    webhook: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^https?://[^\s#]+$")], ...],
+        Meta(description="URL that every event is posted to, as https://HOST[:PORT]/PATH."),
+    ] = ()
+    webhook_secret: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(file|env):.+$")], ...],
+        Meta(description="Where the key is that signs webhooks: file:PATH or env:NAME; one for all or each."),
+    ] = ()

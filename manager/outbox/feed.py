@@ -89,13 +89,14 @@ class Feed:
         self._waiters.add(waiter)
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(waiter, at_most_s)
+                async with asyncio.timeout(at_most_s):
+                    await waiter
         finally:
             self._waiters.discard(waiter)
 
     async def _look(self) -> None:
         """What other managers write wakes nobody here by itself."""
-        while True:
+        while self._is_open:
             await asyncio.sleep(LOOK_EVERY_S)
             if not self._waiters:
                 continue

@@ -3,29 +3,77 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Self
 
+import structlog
+
 from manager.outbox.retention import Retention
+from manager.outbox.webhooks.endpoints import endpoints_of
+from manager.outbox.webhooks.poster import Poster
+from manager.outbox.webhooks.sender import Alone, Sender
 from manager.runtime.clock import read_clocks
+from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from manager.outbox.feed import Feed
+    from manager.outbox.webhooks.endpoints import Endpoint
+    from manager.outbox.webhooks.sender import Duty
     from manager.settings import ManagerSettings
     from manager.storage.base import EventLog
 
+log = structlog.get_logger(__name__)
+
+STOP_S = 3.0
+
 
 class Outbox:
-    """Runs while its `async with` block does."""
+    """Runs while its `async with` block does.
 
-    def __init__(self, events: EventLog, settings: ManagerSettings) -> None:
-        keep = (settings.event_retention_ms, settings.event_retention_count)
-        self._runs = [Retention(events, *keep, read_clocks).run]
-        self._tasks: list[asyncio.Task[None]] = []
+    Raises:
+        StartupError: a webhook, or the secret of one, cannot be used.
+    """
+
+    def __init__(
+        self, feed: Feed, events: EventLog, settings: ManagerSettings, duty: Duty | None = None
+    ) -> None:
+        self._endpoints = endpoints_of(settings.webhook, settings.webhook_secret)
+        self._retention = Retention(
+            events, settings.event_retention_ms, settings.event_retention_count, read_clocks
+        )
+        self._feed = feed
+        self._events = events
+        self._duty = duty or Alone()
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(run()) for run in self._runs]
+        self._run(self._retention.run())
+        if self._endpoints:
+            poster = Poster()
+            self._stack.push_async_callback(poster.close)
+            for endpoint in self._endpoints:
+                await self._subscribe(endpoint)
+                self._run(Sender(endpoint, self._feed, self._events, poster, self._duty).run())
         return self
 
+    async def _subscribe(self, endpoint: Endpoint) -> None:
+        """A new webhook is told everything from here on."""
+        with suppress(StorageError):  # then it begins where the storage is well again
+            position = await self._events.position(endpoint.name)
+            is_signed = endpoint.secret is not None
+            log.info("webhook is told what happens", webhook=endpoint.name, after=position, signed=is_signed)
+
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._stack.aclose()
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        self._stack.push_async_callback(_stop, asyncio.create_task(work))
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    """Cancel `task`, again if need be: a driver in trouble may answer that with an error of its own."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=STOP_S)

@@ -7,9 +7,11 @@ from manager.settings import ManagerSettings
 from protocol.settings import Setting, SettingsError, resolve, settings_of
 
 SETTINGS = settings_of(ManagerSettings)
+EXAMPLES = {"group_max_size": "3", "webhook": ["https://a.example/b"], "webhook_secret": ["file:key"]}
+"""Of what is absent by default."""
 
 
-def given(name: str, text: str) -> ManagerSettings:
+def given(name: str, text: str | list[str]) -> ManagerSettings:
     """The manager's settings with one flag."""
     return resolve(ManagerSettings, flags={name: text}, environ={}, table={}, origin="")
 
@@ -17,15 +19,16 @@ def given(name: str, text: str) -> ManagerSettings:
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.spelling)
 def test_every_setting_can_be_given_and_tells_what_it_is_for(setting: Setting) -> None:
     """Also one that is absent by default: its bounds are such as its type can have."""
-    text = str(setting.default if setting.default is not None else 3)
-    assert str(getattr(given(setting.name, text), setting.name)) == text
+    example = EXAMPLES.get(setting.name, str(setting.default))
+    value = getattr(given(setting.name, example), setting.name)
+    assert (list(value) if isinstance(value, tuple) else str(value)) == example
     assert setting.description
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.spelling)
 def test_nothing_but_text_may_be_below_zero(setting: Setting) -> None:
     """Each number has its bounds, and the error names the flag."""
-    if isinstance(setting.default, str):
+    if isinstance(setting.default, str | tuple):
         assert msgspec.convert(setting.default, setting.type) == setting.default
         return
     with pytest.raises(SettingsError, match=f"^{setting.flag}: expected int >= "):
