@@ -7,7 +7,11 @@ from manager.settings import ManagerSettings
 from protocol.settings import Setting, SettingsError, resolve, settings_of
 
 SETTINGS = settings_of(ManagerSettings)
-EXAMPLES = {"group_max_size": "3", "webhook": ["https://a.example/b"], "webhook_secret": ["file:key"]}
+EXAMPLES: dict[str, str | list[str]] = {
+    "group_max_size": "3",
+    "webhook": ["https://a.example/b"],
+    "webhook_secret": ["file:key"],
+}
 """Of what is absent by default."""
 
 
