@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import Raw
 
+from cli import watch
 from cli.admin import admin_options, group_argument, wait_options
 from cli.client import Client, path_of
 from cli.help import example
@@ -63,6 +64,9 @@ def describe(client: Client, group: str, *, as_json: bool) -> None:
             for m in described.members
         ),
     )
+
+
+command.add_command(watch.command)
 
 
 @command.command("rebalances", epilog=example("sparkherd groups rebalances flights --limit 5"))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COMMANDS: Final = {
     "manager": ("cli.manager", "Run a manager: groups, their tasks, and who runs what."),
     "worker": ("cli.worker", "Run a worker: one Spark session, and the queries it is given."),
+    "run": ("cli.run", "Run the tasks of a file in this process, without a manager."),
     "groups": ("cli.groups", "See and steer groups."),
     "tasks": ("cli.tasks", "Create, see and steer tasks."),
     "workers": ("cli.workers", "See, drain and remove the workers of a group."),
@@ -51,7 +52,7 @@ class _LazyGroup(click.Group):
 def sparkherd() -> None:
     """A herd of Spark streaming queries, kept running by a group of workers.
 
-    Exit codes: 0 done, 1 failed, 2 used wrongly or misconfigured.
+    Exit codes: 0 done, 1 failed, 2 used wrongly or misconfigured; docs/command-line.md has them all.
     """
 
 

@@ -22,7 +22,7 @@ from protocol.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -32,11 +32,14 @@ TABLES: Final = ("manager", "worker")
 CONFIG_VARIABLE: Final = "SPARKHERD_CONFIG"
 
 
-def settings_options(*structs: type[msgspec.Struct]) -> Callable[[Decorated], Decorated]:
-    """Give a command one flag a setting of `structs`, and `--config FILE`."""
+def settings_options(
+    *structs: type[msgspec.Struct], leave_out: Container[str] = ()
+) -> Callable[[Decorated], Decorated]:
+    """Give a command one flag a setting of `structs`, but for those to `leave_out`, and `--config FILE`."""
 
     def decorate(command: Decorated) -> Decorated:
-        for setting in reversed([s for struct in structs for s in settings_of(struct)]):
+        settings = [setting for struct in structs for setting in settings_of(struct)]
+        for setting in reversed([each for each in settings if each.name not in leave_out]):
             command = _option(setting)(command)
         return click.option(
             "--config",

@@ -119,6 +119,10 @@ class Sink(ABC):
         """
 
     @abstractmethod
+    def newest(self) -> FenceRow | None:
+        """What the sink knows of the task, None if it never saw it; nothing is changed, nor claimed."""
+
+    @abstractmethod
     def prepare(self, fields: Sequence[Field]) -> None:
         """Make ready for rows of these columns.
 

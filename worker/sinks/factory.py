@@ -11,6 +11,7 @@ from worker.sinks.sql import SqlSink
 if TYPE_CHECKING:
     from protocol.definition import Sink as SinkDefinition
     from worker.sinks.base import Owner, Sink
+    from worker.sinks.fence import FenceRow
 
 
 def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:
@@ -24,3 +25,17 @@ def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:
     if definition.format == FILES_SINK:
         return FilesSink(definition.files_options(), owner)
     return None
+
+
+def newest_fence(definition: SinkDefinition, owner: Owner) -> FenceRow | None:
+    """What the fenced sink of the definition knows of the owner's task; None without one, or of a new task.
+
+    Raises:
+        SinkError: the sink cannot be asked.
+    """
+    if (sink := open_sink(definition, owner)) is None:
+        return None
+    try:
+        return sink.newest()
+    finally:
+        sink.close()

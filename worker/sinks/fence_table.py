@@ -34,9 +34,14 @@ fence_table = sa.Table(
 
 def create_fence_table(connection: Connection) -> None:
     """Make the table of fence rows unless it is there."""
-    if not sa.inspect(connection).has_table(FENCE_TABLE):
+    if not has_fence_table(connection):
         lock_tables(connection)
         connection.execute(CreateTable(fence_table, if_not_exists=True))
+
+
+def has_fence_table(connection: Connection) -> bool:
+    """Whether any task has ever written to this database."""
+    return sa.inspect(connection).has_table(FENCE_TABLE)
 
 
 def raise_fence(connection: Connection, owner: Owner) -> FenceRow:

@@ -58,12 +58,17 @@ class FilesSink(Sink):
         with _as_sink_errors(self._folder):
             self._make_folders()
             self._adopt()
-            raised(self._newest(), self._owner)
+            raised(self._newest_claim(), self._owner)
             (self._claims / f"{self._owner.token:020d}_{self._owner.resets}").touch()
             self._require_newest()
             self._disarm_older()
             self._row = self._last_published()
         return self._row
+
+    def newest(self) -> FenceRow | None:
+        """The newest owner's token and resets."""
+        with _as_sink_errors(self._folder):
+            return self._newest_claim() if self._claims.exists() else None
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """See that files can hold the columns."""
@@ -140,14 +145,14 @@ class FilesSink(Sink):
                 f"the folder {self._folder} is that of task {theirs['task']} of group {theirs['group']}"
             )
 
-    def _newest(self) -> FenceRow:
+    def _newest_claim(self) -> FenceRow:
         """The newest owner's token and resets; the lowest there can be before the first claim."""
         claims = (name.name.split("_") for name in self._claims.iterdir())
         token, resets = max(((int(token), int(resets)) for token, resets in claims), default=(0, 0))
         return FenceRow(token, resets)
 
     def _require_newest(self) -> None:
-        newest = self._newest()
+        newest = self._newest_claim()
         if (newest.token, newest.resets) != (self._owner.token, self._owner.resets):
             raise fenced(self._owner, newest)
 

@@ -12,7 +12,14 @@ from worker.sinks.database import connect, end_older_sessions, transaction
 from worker.sinks.encoding import Encoder
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict
-from worker.sinks.fence_table import admit, create_fence_table, move_fence, raise_fence
+from worker.sinks.fence_table import (
+    admit,
+    create_fence_table,
+    has_fence_table,
+    move_fence,
+    raise_fence,
+    read_fence,
+)
 from worker.sinks.parts import Part, Take, chunked, raise_faults
 from worker.sinks.table import describe_table, ensure_table, insert_statement
 
@@ -48,6 +55,11 @@ class SqlSink(Sink):
         sweeper = staging_sqlite if self._engine.dialect.name == "sqlite" else staging_postgres
         sweeper.sweep(self._engine, self._owner)
         return row
+
+    def newest(self) -> FenceRow | None:
+        """The task's fence row."""
+        with transaction(self._engine) as connection:
+            return read_fence(connection, self._owner) if has_fence_table(connection) else None
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """Create the table, or check the one that is there."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.client import Client
 from cli.main import run
 from tests.unit.cli.answers import member, task
 from tests.unit.cli.scripted_manager import ScriptedManager, scripted_manager
+from tests.unit.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,3 +64,23 @@ def herd(manager: ScriptedManager) -> ScriptedManager:
     for each in tasks:
         manager.on("GET", f"/v1/groups/herd/tasks/{each['task']}/status", {"error": "NONE", **each})
     return manager
+
+
+@pytest.fixture
+def client(herd: ScriptedManager) -> Client:
+    """A client of the herd's manager."""
+    return Client([herd.url])
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
+    """Puts a terminal in place of stdout; to be called in the test: pytest puts its own there before."""
+
+    def take() -> Terminal:
+        terminal = Terminal()
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setattr("sys.stdout", terminal)
+        return terminal
+
+    return take

@@ -1,0 +1,321 @@
+"""A run without a manager, on a fake engine: grants, fences, ends and exit codes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from protocol.definition import parse_definition
+from protocol.errors import StartupError
+from protocol.messages.base import encode_opaque
+from protocol.states import Target, TaskState
+from tests.fakes.executor import FakeExecutor
+from tests.fakes.turns import settle
+from worker.settings import WorkerSettings
+from worker.sinks.errors import SinkError
+from worker.sinks.fence import FenceRow
+from worker.standalone import daemon
+from worker.standalone.daemon import run_alone
+from worker.standalone.ending import has_failed, is_over
+from worker.standalone.manager import LocalTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from worker.executor import QuerySpec
+    from worker.standalone.manager import LocalManager
+
+BOUNDED: dict[str, Any] = {"trigger": {"available_now": True}}
+NO_RESTART: dict[str, Any] = {"restart": {"max_restarts": 0}}
+
+
+def local(name: str, target: Target = Target.RUNNING, **changes: Any) -> LocalTask:
+    """A task; `changes` are keys of its definition."""
+    document = {"source": {"format": "rate"}, "sink": {"format": "noop"}, **changes}
+    return LocalTask(name, parse_definition(encode_opaque(document)), target)
+
+
+class Alone:
+    """One run, and what it shows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.executor = FakeExecutor()
+        self.manager: LocalManager | None = None
+        self._settings = WorkerSettings(group="g", checkpoint_root=str(folder))
+        self._news = asyncio.Event()
+        self.running: asyncio.Task[int] | None = None
+
+    def start(self, *tasks: LocalTask, once: bool = False) -> None:
+        """Run the tasks in the background."""
+        self.running = asyncio.ensure_future(
+            run_alone(
+                self._settings, tasks, once=once, show=self._show, make_executor=lambda *_: self.executor
+            )
+        )
+
+    async def until(self, **states: str) -> None:
+        """Wait until the tasks are in these states; a run that ends meanwhile is told."""
+        assert self.running is not None
+        while not self._are(states):
+            self._news.clear()
+            news = asyncio.ensure_future(self._news.wait())
+            await asyncio.wait({news, self.running}, return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+            if self.running.done() and not self._are(states):
+                raise AssertionError(f"the run ended with {self.running.result()}")
+
+    async def ended(self) -> int:
+        """The exit code."""
+        assert self.running is not None
+        return await self.running
+
+    def _are(self, states: dict[str, str]) -> bool:
+        now = {} if self.manager is None else self.manager.states
+        return all(task in now and now[task].value == state for task, state in states.items())
+
+    def _show(self, manager: LocalManager) -> None:
+        self.manager = manager
+        self._news.set()
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Callable[[], Alone]:
+    """Makes runs on the same folder."""
+    return lambda: Alone(tmp_path)
+
+
+def signalled() -> None:
+    """Somebody stops the run."""
+    signal.raise_signal(signal.SIGTERM)
+
+
+async def test_sigterm_stops_in_order(alone: Callable[[], Alone]) -> None:
+    """Every query may finish its batch; exit code 0, and the engine is closed."""
+    run = alone()
+    run.start(local("a"), local("b"))
+    await run.until(a="RUNNING", b="RUNNING")
+    signalled()
+    assert await run.ended() == 0
+    assert [query.stops for query in run.executor.started] == [[30.0], [30.0]]
+    assert not run.executor.is_open
+
+
+async def test_tokens_grow_from_run_to_run(alone: Callable[[], Alone]) -> None:
+    """The next run's queries come with a higher token."""
+    for token in (1, 2, 3):
+        run = alone()
+        run.start(local("a"))
+        await run.until(a="RUNNING")
+        assert run.executor.query("a").spec.token == token
+        signalled()
+        await run.ended()
+
+
+async def test_a_second_run_is_refused(alone: Callable[[], Alone]) -> None:
+    """One started by mistake does not disturb the first, and does not even start its engine."""
+    first, second = alone(), alone()
+    first.start(local("a"))
+    await first.until(a="RUNNING")
+    second.start(local("a"))
+    with pytest.raises(StartupError, match="another `sparkherd run`"):
+        await second.ended()
+    assert second.executor.attempts == []
+    assert first.executor.running == {"a"}
+    signalled()
+    assert await first.ended() == 0
+
+
+@pytest.mark.parametrize(("once", "bounded_only"), [(True, False), (False, True)])
+async def test_it_ends_when_nothing_is_left(
+    alone: Callable[[], Alone], *, once: bool, bounded_only: bool
+) -> None:
+    """With `once` unbounded tasks are stopped when the bounded ones are done; without, all must be done."""
+    run = alone()
+    run.start(local("a", **BOUNDED), local("b", **(BOUNDED if bounded_only else {})), once=once)
+    await run.until(a="RUNNING", b="RUNNING")
+    run.executor.query("a").end()
+    if bounded_only:
+        await run.until(a="COMPLETED", b="RUNNING")
+        assert run.running is not None
+        assert not run.running.done()
+        run.executor.query("b").end()
+    assert await run.ended() == 0
+    assert run.executor.running == set()
+
+
+async def test_a_failed_task_shows_in_the_exit_code(alone: Callable[[], Alone]) -> None:
+    """The others run on to their end, and then it is 1."""
+    run = alone()
+    run.executor.broken["bad"] = "no such path"
+    run.start(local("bad", **BOUNDED, **NO_RESTART), local("good", **BOUNDED), once=True)
+    await run.until(bad="FAILED", good="RUNNING")
+    run.executor.query("good").end()
+    assert await run.ended() == 1
+
+
+async def test_a_failed_task_shows_after_sigterm_too(alone: Callable[[], Alone]) -> None:
+    """That it was stopped in order does not make it well."""
+    run = alone()
+    run.executor.broken["bad"] = "no such path"
+    run.start(local("bad", **NO_RESTART), local("good"))
+    await run.until(bad="FAILED", good="RUNNING")
+    signalled()
+    assert await run.ended() == 1
+
+
+async def test_a_restart_is_no_end(alone: Callable[[], Alone]) -> None:
+    """A bounded task that failed once is tried again, and counted."""
+    run = alone()
+    run.start(local("a", **BOUNDED), once=True)
+    await run.until(a="RUNNING")
+    run.executor.query("a").end("a bad moment")
+    await run.until(a="RESTARTING")
+    assert run.manager is not None
+    assert run.manager.restarts == {"a": 1}
+    signalled()
+    assert await run.ended() == 0
+
+
+async def test_targets_are_kept_to(alone: Callable[[], Alone]) -> None:
+    """What is to be paused or stopped is not run, and nobody waits for it."""
+    run = alone()
+    run.start(local("p", Target.PAUSED), local("s", Target.STOPPED), local("a", **BOUNDED))
+    await run.until(p="PAUSED", s="STOPPED", a="RUNNING")
+    run.executor.query("a").end()
+    assert await run.ended() == 0
+    assert [spec.task for spec in run.executor.attempts] == ["a"]
+
+
+async def test_the_death_of_the_engine(alone: Callable[[], Alone]) -> None:
+    """Exit code 4, as of a worker, whatever the tasks' states."""
+    run = alone()
+    run.start(local("a"))
+    await run.until(a="RUNNING")
+    run.executor.die("killed")
+    assert await run.ended() == 4
+
+
+async def test_an_engine_that_does_not_start(alone: Callable[[], Alone]) -> None:
+    """One line that says why, for the caller to show; the next run may have the tokens."""
+    run = alone()
+    run.executor.cannot_open = "no Java"
+    run.start(local("a"))
+    with pytest.raises(StartupError, match="no Java"):
+        await run.ended()
+    again = alone()
+    again.start(local("a", **BOUNDED))
+    await again.until(a="RUNNING")
+    again.executor.query("a").end()
+    assert await again.ended() == 0
+
+
+async def test_a_signal_while_the_engine_starts(
+    alone: Callable[[], Alone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing has run yet, so nothing is to be waited for."""
+    opening = asyncio.Event()
+
+    async def never() -> None:
+        opening.set()
+        await asyncio.Event().wait()
+
+    run = alone()
+    monkeypatch.setattr(run.executor, "open", never)
+    run.start(local("a"))
+    await opening.wait()
+    signalled()
+    assert await run.ended() == 0
+
+
+class Sinks:
+    """What the sinks of tasks say of their fences."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows: dict[str, FenceRow | Exception] = {}
+        self.held: dict[str, threading.Event] = {}
+        monkeypatch.setattr(daemon, "newest_fence", lambda _sink, owner: self._newest(owner.task))
+
+    def _newest(self, task: str) -> FenceRow | None:
+        if (gate := self.held.get(task)) is not None:
+            gate.wait(60)
+        row = self.rows.get(task)
+        if isinstance(row, Exception):
+            raise row
+        return row
+
+
+@pytest.fixture
+def sinks(monkeypatch: pytest.MonkeyPatch) -> Sinks:
+    """Sinks that know nothing yet."""
+    return Sinks(monkeypatch)
+
+
+async def spec_of(run: Alone, task: LocalTask) -> QuerySpec:
+    """What the run asks of the engine for its only task."""
+    run.start(task)
+    await run.until(**{task.name: "RUNNING"})
+    signalled()
+    await run.ended()
+    return run.executor.query(task.name).spec
+
+
+async def test_whoever_had_the_task_before_is_fenced(alone: Callable[[], Alone], sinks: Sinks) -> None:
+    """A herd's worker may still run it: this run comes with a higher token, and goes on after its resets."""
+    sinks.rows["a"] = FenceRow(57, resets=2)
+    spec = await spec_of(alone(), local("a"))
+    assert spec.reset is not None
+    assert (spec.token, spec.reset.number) == (58, 2)
+    sinks.rows["a"] = FenceRow(58, resets=2)
+    assert (await spec_of(alone(), local("a"))).token == 59
+
+
+async def test_a_sink_that_cannot_be_asked(alone: Callable[[], Alone], sinks: Sinks) -> None:
+    """The start of the query will tell what is wrong with it."""
+    sinks.rows["a"] = SinkError("no route to host")
+    assert (await spec_of(alone(), local("a"))).token == 1
+
+
+async def test_a_slow_sink_delays_no_other_task(alone: Callable[[], Alone], sinks: Sinks) -> None:
+    """What can be granted is granted; the slow one comes when its sink has answered."""
+    sinks.held["slow"] = threading.Event()
+    run = alone()
+    run.start(local("slow", **BOUNDED), local("quick", **BOUNDED))
+    await run.until(quick="RUNNING")
+    assert run.executor.running == {"quick"}
+    run.executor.query("quick").end()
+    await run.until(quick="COMPLETED")
+    await settle()
+    assert run.running is not None
+    assert not run.running.done()
+    sinks.held["slow"].set()
+    await run.until(slow="RUNNING")
+    run.executor.query("slow").end()
+    assert await run.ended() == 0
+
+
+@pytest.mark.parametrize(
+    ("states", "once", "over"),
+    [
+        ({}, False, False),
+        ({"bounded": "COMPLETED"}, True, True),
+        ({"bounded": "FAILED", "other": "RUNNING"}, True, True),
+        ({"bounded": "RESTARTING", "other": "FAILED"}, True, False),
+        ({"bounded": "COMPLETED"}, False, False),
+        ({"bounded": "COMPLETED", "other": "RUNNING"}, False, False),
+        ({"bounded": "COMPLETED", "other": "STARTING"}, False, False),
+        ({"bounded": "COMPLETED", "other": "PAUSED"}, False, True),
+        ({"bounded": "COMPLETED", "other": "STOPPED"}, False, True),
+        ({"bounded": "COMPLETED", "other": "FAILED"}, False, True),
+    ],
+)
+def test_when_it_is_over(states: dict[str, str], *, once: bool, over: bool) -> None:
+    """The rule as a table."""
+    tasks = [local("bounded", **BOUNDED), local("other")]
+    now = {task: TaskState(state) for task, state in states.items()}
+    assert is_over(tasks, now, once=once) is over
+    assert has_failed(now) is ("FAILED" in states.values())

@@ -1,0 +1,93 @@
+"""The tokens of runs without a manager: they only grow, and one process has them at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import StartupError
+from worker.standalone.tokens import Tokens, place_of
+
+
+def test_tokens_grow_from_run_to_run(tmp_path: Path) -> None:
+    """Each run's are higher than those of all before it, whatever tasks the runs between had."""
+    path = tmp_path / "g" / "~run.json"
+    with Tokens(path) as first:
+        assert first.take({"a": 0, "b": 0}) == {"a": 1, "b": 1}
+    with Tokens(path) as second:
+        assert second.take({"b": 0}) == {"b": 2}
+    with Tokens(path) as third:
+        assert third.take({"a": 0, "b": 0}) == {"a": 2, "b": 3}
+
+
+def test_a_higher_token_in_the_sink_is_passed(tmp_path: Path) -> None:
+    """Who had the task under a manager, or on another folder, is fenced too."""
+    with Tokens(tmp_path / "t.json") as tokens:
+        assert tokens.take({"a": 57, "b": 3}) == {"a": 58, "b": 4}
+    with Tokens(tmp_path / "t.json") as tokens:
+        assert tokens.take({"a": 3}) == {"a": 59}
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    """A second one is told who has them; once the first has let go, it may."""
+    path = tmp_path / "t.json"
+    with Tokens(path), pytest.raises(StartupError, match=rf"process {os.getpid()}\).*stop it first"):
+        Tokens(path)
+    with Tokens(path) as tokens:
+        assert tokens.take({"a": 0}) == {"a": 1}
+
+
+def test_a_damaged_file_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """Beginning again at 1 would have this run fenced by the one before."""
+    path = tmp_path / "t.json"
+    for text in ("", "[]", '{"tokens": {"a": -1}}', '{"tokens": {"a": "x"}}', "\udcff"):
+        path.write_text(text, errors="surrogateescape")
+        with pytest.raises(StartupError, match=r"t\.json is damaged"):
+            Tokens(path)
+
+
+def test_what_is_not_durable_is_not_taken(tmp_path: Path) -> None:
+    """A token that nobody remembers might be given out twice."""
+    path = tmp_path / "t.json"
+    with Tokens(path) as tokens:
+        (tmp_path / "t.json.new").mkdir()
+        with pytest.raises(StartupError, match=r"t\.json cannot be used: Is a directory"):
+            tokens.take({"a": 0})
+        (tmp_path / "t.json.new").rmdir()
+        assert tokens.take({"a": 0}) == {"a": 1}
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """One line with the path."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StartupError, match=r"~run\.json cannot be used: "):
+        Tokens(tmp_path / "file" / "~run.json")
+
+
+def test_the_place_is_with_the_checkpoints() -> None:
+    """Next to the folders of the tasks; a store that is no file system leaves the present folder."""
+    assert place_of("checkpoints", "g") == Path("checkpoints/g/~run.json")
+    assert place_of("file:///data", "g") == Path("/data/g/~run.json")
+    assert place_of("s3a://bucket/x", "g") == Path("sparkherd-run-g.json")
+
+
+tasks = st.dictionaries(st.sampled_from("abc"), st.integers(0, 9), max_size=3)
+
+
+@given(st.lists(tasks, max_size=6))
+def test_no_token_is_taken_twice(
+    tmp_path_factory: pytest.TempPathFactory, runs: list[dict[str, int]]
+) -> None:
+    """Whatever the sinks say, and in whatever order the tasks come and go."""
+    path = tmp_path_factory.mktemp("tokens") / "t.json"
+    last: dict[str, int] = {}
+    for seen in runs:
+        with Tokens(path) as tokens:
+            taken = tokens.take(seen)
+        assert taken.keys() == seen.keys()
+        assert all(taken[task] > max(seen[task], last.get(task, 0)) for task in seen)
+        last |= taken

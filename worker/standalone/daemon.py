@@ -1,0 +1,168 @@
+"""Running the tasks of one file in this process, until there is nothing left to do or a signal comes.
+
+Exit codes are those of a worker (`worker.daemon`); 1 also when a task is FAILED at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from protocol.errors import StartupError
+from worker.clock import SystemClock
+from worker.crew import Crew
+from worker.daemon import DRAIN_MARGIN_S, EXIT_CODES, REST_S, spark_executor
+from worker.executor import StartError
+from worker.keeper.keeper import Keeper
+from worker.membership.effects import Identity, Reason
+from worker.sinks.base import Owner
+from worker.sinks.factory import newest_fence
+from worker.standalone.ending import has_failed, is_over
+from worker.standalone.manager import LocalManager, LocalTask
+from worker.standalone.tokens import Tokens, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from worker.daemon import MakeExecutor
+    from worker.membership.events import Refused
+    from worker.settings import WorkerSettings
+    from worker.sinks.fence import FenceRow
+
+log = structlog.get_logger(__name__)
+
+ALONE: Final = Identity("standalone", 1)
+TASK_FAILED: Final = 1
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def run_alone(
+    settings: WorkerSettings,
+    tasks: Sequence[LocalTask],
+    *,
+    once: bool,
+    show: Callable[[LocalManager], None],
+    make_executor: MakeExecutor = spark_executor,
+) -> int:
+    """Run the tasks; returns the exit code.
+
+    Args:
+        settings: the worker's; those of its membership have no meaning here.
+        tasks: what to run.
+        once: end when the bounded tasks are at their end, whatever the others do.
+        show: is called whenever a task has something to tell.
+        make_executor: makes the engine.
+
+    Raises:
+        StartupError: it cannot start; one line that names what to change.
+    """
+    with Tokens(place_of(settings.checkpoint_root, settings.group)) as tokens:
+        async with Crew() as crew:
+            alone = Standalone(
+                settings, tasks, once=once, tokens=tokens, crew=crew, show=show, make_executor=make_executor
+            )
+            return await alone.work()
+
+
+class Standalone:
+    """A worker's parts, without a membership."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        tasks: Sequence[LocalTask],
+        *,
+        once: bool,
+        tokens: Tokens,
+        crew: Crew,
+        show: Callable[[LocalManager], None],
+        make_executor: MakeExecutor,
+    ) -> None:
+        self._settings = settings
+        self._tasks = tasks
+        self._once = once
+        self._crew = crew
+        self._show = show
+        self._over: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+        self._executor = make_executor(settings, lambda: True)
+        self._manager = LocalManager(tasks, tokens=tokens, look=self._fence_of, changed=self._on_change)
+        self._keeper = Keeper(
+            settings,
+            manager=self._manager,
+            executor=self._executor,
+            clock=SystemClock(),
+            chance=random.random,
+            spawn=crew.spawn,
+            trouble=_on_refused,
+        )
+
+    async def work(self) -> int:
+        """Run everything from the start of the engine to its end; returns the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            starting = self._crew.spawn(self._start())
+            reason = await self._crew.watch(self._over)
+            starting.cancel()
+            await self._stop(reason)
+            failed = has_failed(self._manager.states)
+            return EXIT_CODES[reason] or (TASK_FAILED if failed else 0)
+        finally:
+            self._manager.close()
+            await self._executor.close()
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+
+    async def _start(self) -> None:
+        try:
+            await self._executor.open()
+        except StartError as error:
+            raise StartupError(str(error)) from None
+        self._crew.spawn(self._watch_engine())
+        self._keeper.adopt(ALONE, frozenset(task.name for task in self._tasks))
+        self._on_change()
+
+    async def _watch_engine(self) -> None:
+        log.error("the engine died", how=await self._executor.died())
+        self._end(Reason.ENGINE_DIED)
+
+    async def _stop(self, reason: Reason) -> None:
+        """Let batches in flight finish; of a dead engine there is nothing to wait for."""
+        if reason is Reason.ENGINE_DIED:
+            self._keeper.lose("the engine died")
+        else:
+            await self._keeper.let_go(self._settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S)
+        await self._keeper.come_to_rest(REST_S)
+
+    def _fence_of(self, task: LocalTask) -> FenceRow | None:
+        """Called in a thread."""
+        if task.definition.sink is None:
+            return None
+        return newest_fence(task.definition.sink, Owner(self._settings.group, task.name, 0))
+
+    def _on_change(self) -> None:
+        self._show(self._manager)
+        if is_over(self._tasks, self._manager.states, once=self._once):
+            self._end(Reason.ASKED)
+
+    def _on_signal(self, number: int) -> None:
+        """The first signal ends the run in order, the second one at once."""
+        for each in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(each, os._exit, 128 + each)
+        log.info("stopping", why=signal.Signals(number).name)
+        self._end(Reason.ASKED)
+
+    def _end(self, reason: Reason) -> None:
+        if not self._over.done():
+            self._over.set_result(reason)
+
+
+def _on_refused(refused: Refused) -> None:
+    """The stand-in refuses nothing, so this is a bug; it ends the run."""
+    raise AssertionError(f"refused: {refused}")
