@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 DEFAULT_MANAGER: Final = "http://127.0.0.1:8470"
 
 
-def _client(ctx: click.Context, param: click.Parameter, value: str) -> Client:  # noqa: ARG001 - click's signature
+def _client(
+    ctx: click.Context,  # noqa: ARG001 - click's signature
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    value: tuple[str, ...],
+) -> Client:
     """A client of the managers that `value` lists."""
-    return Client([url.strip() for url in value.split(",")])
+    return Client([url.strip() for urls in value for url in urls.split(",")])
 
 
 manager_option = click.option(
@@ -28,9 +32,10 @@ manager_option = click.option(
     callback=_client,
     metavar="URL",
     envvar="SPARKHERD_MANAGER",
-    default=DEFAULT_MANAGER,
+    default=(DEFAULT_MANAGER,),
     show_default=True,
-    help="Where the manager is; several, separated by commas, are tried in order.",
+    multiple=True,
+    help="Where a manager is; several, repeated or separated by commas, are tried in order.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 group_option = click.option(

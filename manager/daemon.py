@@ -7,15 +7,18 @@ import contextlib
 import signal
 import socket
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
 
+from manager.cluster.joining import Place, find_place
+from manager.cluster.view import Identity
 from manager.http.app import make_app
 from manager.http.server import Runner
 from manager.outbox.outbox import Outbox
-from manager.runtime.runtime import Runtime
+from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.groups import Coordinator
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from manager.settings import ManagerSettings
 
 log = structlog.get_logger(__name__)
+
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
 
 async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
@@ -39,31 +44,60 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         The exit code.
 
     Raises:
-        StartupError: it cannot start; one line that names the setting to change.
+        StartupError: it cannot start, or another process has its id by now; one line that names the setting
+            to change.
     """
     stop = _stop_on_signals()
-    storage = SqlStorage(settings.database)
-    runtime = Runtime(settings, storage)
-    outbox = Outbox(runtime.feed, storage.events, settings)
-    listener = _listen(settings.listen)
-    host, port = settings.listen.rsplit(":", 1)[0], listener.getsockname()[1]
-    url = f"http://{host}:{port}"
-    this_manager = Coordinator(id=uuid.uuid4().hex[:12], url=url)
-    app = make_app(runtime, this_manager, settings.max_request_bytes)
-    runner = Runner(app)
     async with contextlib.AsyncExitStack() as stack:
+        listener = _listen(settings.listen)
         stack.callback(listener.close)
-        await runtime.start()
+        url = f"http://{settings.listen.rsplit(':', 1)[0]}:{listener.getsockname()[1]}"
+        me = identify(settings, url)
+        place = await _start(settings, me)
+        app = make_app(place.runtime, Coordinator(me.id, me.url), settings.max_request_bytes, place.directory)
+        runner = Runner(app)
         stack.push_async_callback(runner.cleanup)
-        stack.push_async_callback(runtime.stop)
+        stack.push_async_callback(place.leave)
+        outbox = Outbox(place.runtime.feed, place.events, settings, duty=place.tenancy)
         await stack.enter_async_context(outbox)
         await runner.setup()
         await web.SockSite(runner, listener).start()
-        log.info("manager serves", url=url, manager=this_manager.id)
+        log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
-        await stop.wait()
+        ends: set[asyncio.Future[Any]] = {stop, place.steward.deposed}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         log.info("manager stops")
+        if place.steward.deposed.done():
+            raise place.steward.deposed.result()
     return 0
+
+
+async def _start(settings: ManagerSettings, me: Identity) -> Place:
+    """A manager that has taken up what there is for it."""
+    storage = SqlStorage(settings.database)
+    try:
+        place = await find_place(settings, storage, me)
+        await place.steward.start()
+    except StorageError as error:
+        await storage.close()
+        raise StartupError(f"--database: {error}") from error
+    except StartupError:
+        await storage.close()
+        raise
+    return place
+
+
+def identify(settings: ManagerSettings, url: str) -> Identity:
+    """Who this manager is to others: by default, where it listens. Its incarnation is the process.
+
+    Args:
+        settings: what was said about it.
+        url: where it listens; one that listens everywhere goes by the machine's name.
+    """
+    parts = urlsplit(url)
+    reachable = f"http://{socket.gethostname()}:{parts.port}" if parts.hostname in EVERYWHERE else url
+    advertised = (settings.advertise or reachable).rstrip("/")
+    return Identity(settings.manager_id or urlsplit(advertised).netloc, uuid.uuid4().hex, advertised)
 
 
 def _listen(address: str) -> socket.socket:
@@ -84,9 +118,14 @@ def _listen(address: str) -> socket.socket:
     return listener
 
 
-def _stop_on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
+def _stop_on_signals() -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
+    stop: asyncio.Future[None] = loop.create_future()
+
+    def asked() -> None:
+        if not stop.done():
+            stop.set_result(None)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, asked)
     return stop

@@ -61,6 +61,21 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
         str, Meta(pattern=r"^.+:\d{1,5}$", description="HOST:PORT to serve on; port 0 takes a free one.")
     ] = "127.0.0.1:8470"
     database: Database = DEFAULT_DATABASE
+    advertise: Annotated[
+        Annotated[str, Meta(pattern=r"^https?://[^/\s]+/?$")] | None,
+        Meta(description="URL by which workers and other managers reach this one; else from --listen."),
+    ] = None
+    manager_id: Annotated[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:\[\]-]{1,249}$")] | None,
+        Meta(description="Name of this manager among others; HOST:PORT of its URL when absent."),
+    ] = None
+    lease_ms: Annotated[
+        int, Meta(ge=500, description="Silence after which other managers take over from this one, in ms.")
+    ] = 3000
+    slots: Annotated[
+        int,
+        Meta(ge=1, le=10_000, description="Parts the groups are shared in; the first start fixes it."),
+    ] = 64
     max_request_bytes: Annotated[int, Meta(ge=1, description="Largest request body accepted, in bytes.")] = (
         8_388_608
     )

@@ -136,7 +136,7 @@ def _given(
 ) -> Iterator[Any]:
     """The value that wins, if any place gives one."""
     if (flag := flags.get(setting.name)) not in (None, ()):
-        yield _from_text(setting, flag, setting.flag)
+        yield _from_text(setting, _items(setting, flag), setting.flag)
     elif (text := environ.get(setting.variable)) is not None:
         yield _from_text(setting, _split(setting, text), setting.variable)
     elif setting.spelling in table:
@@ -151,6 +151,11 @@ def _split(setting: Setting, text: str) -> str | list[str]:
         return text
     separator = "\n" if "\n" in text else ","
     return [item.strip() for item in text.split(separator) if item.strip()]
+
+
+def _items(setting: Setting, flag: Any) -> Any:
+    """A flag that may be repeated may also list its values with commas; those of mappings may have commas."""
+    return [item for text in flag for item in _split(setting, text)] if setting.shape == "list" else flag
 
 
 def _from_text(setting: Setting, given: Any, place: str) -> Any:

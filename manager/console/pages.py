@@ -14,6 +14,7 @@ from manager.http.replying import refusal
 from protocol.errors import Failure
 
 if TYPE_CHECKING:
+    from manager.cluster.directory import Directory
     from manager.runtime.runtime import Runtime
 
 HEADERS = {
@@ -31,8 +32,9 @@ UNHEALTHY = ("FAILED", "UNASSIGNED", "RESTARTING")
 class Console:
     """GET / and GET /groups/{group}."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, directory: Directory) -> None:
         self._runtime = runtime
+        self._directory = directory
         self._templates = Environment(
             loader=PackageLoader("manager.console"), autoescape=True, undefined=StrictUndefined
         )
@@ -43,7 +45,7 @@ class Console:
 
     async def overview(self, _: web.Request) -> web.Response:
         """Every group in one line."""
-        return self._page("overview.html", groups=self._runtime.groups())
+        return self._page("overview.html", groups=await self._directory.groups())
 
     async def group(self, request: web.Request) -> web.Response:
         """One group: its members, and who runs what; what is wrong comes first."""

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion11, web
 
+from manager.cluster.directory import OneManager
 from manager.console.pages import Console
 from manager.http import members
+from manager.http.cluster import ClusterHandlers
 from manager.http.events import EventHandlers
+from manager.http.forwarding import Forwarding
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
 from manager.http.metrics import MetricsHandlers
@@ -16,25 +19,35 @@ from manager.http.reading import is_announced_too_large
 from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
+    from manager.cluster.directory import Directory
     from manager.runtime.runtime import Runtime
     from protocol.messages.groups import Coordinator
 
 
-def make_app(runtime: Runtime, this_manager: Coordinator, max_request_bytes: int) -> web.Application:
+def make_app(
+    runtime: Runtime, this_manager: Coordinator, max_request_bytes: int, directory: Directory | None = None
+) -> web.Application:
     """Put the handlers together; `manager.http.server` serves them.
 
     Args:
         runtime: where requests go.
-        this_manager: what is told to whoever looks for a group's coordinator.
+        this_manager: what is told to whoever looks for a group's coordinator, and who forwards requests.
+        directory: who has which group; without it, this manager has them all.
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
     """
     app = web.Application(client_max_size=max_request_bytes)
+    directory = directory or OneManager(runtime, this_manager)
+    forwarding = Forwarding(directory, this_manager)
+    app.cleanup_ctx.append(forwarding.session)
     routes = [
         *members.routes(runtime),
-        *GroupHandlers(runtime, this_manager).routes(),
-        *TaskHandlers(runtime).routes(),
+        *ClusterHandlers(directory).routes(),
         *EventHandlers(runtime.feed).routes(),
-        *Console(runtime).routes(),
+        *forwarding.wrap(
+            *GroupHandlers(runtime).routes(),
+            *TaskHandlers(runtime).routes(),
+            *Console(runtime, directory).routes(),
+        ),
         *HealthHandlers(runtime).routes(),
         *MetricsHandlers(runtime.meter.instruments).routes(),
     ]

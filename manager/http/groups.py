@@ -1,4 +1,4 @@
-"""Groups for admins, and where they are coordinated."""
+"""Groups for admins."""
 
 from __future__ import annotations
 
@@ -18,15 +18,7 @@ from manager.core.commands import (
 )
 from manager.http.reading import body_of, count_of, group_of, host_of
 from manager.http.replying import reply
-from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.groups import (
-    Coordinator,
-    CoordinatorResponse,
-    GroupListResponse,
-    GroupSummary,
-    RebalanceRequest,
-)
-from protocol.names import is_legal_name
+from protocol.messages.groups import RebalanceRequest
 
 if TYPE_CHECKING:
     from manager.runtime.runtime import Runtime
@@ -39,16 +31,13 @@ _rebalance_decoder = msgspec.json.Decoder(RebalanceRequest)
 class GroupHandlers:
     """The admin endpoints of groups."""
 
-    def __init__(self, runtime: Runtime, this_manager: Coordinator) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._this_manager = this_manager
 
     def routes(self) -> list[web.RouteDef]:
-        """GET, POST and DELETE below /v1/groups, and /v1/coordinator."""
+        """GET, POST and DELETE below /v1/groups/{group}."""
         group = "/v1/groups/{group:[^/]*}"
         return [
-            web.get("/v1/coordinator", self.coordinator),
-            web.get("/v1/groups", self.list_groups),
             web.get(group, self.describe),
             web.delete(group, self.delete),
             web.post(f"{group}/rebalance", self.rebalance),
@@ -57,20 +46,6 @@ class GroupHandlers:
             web.post(f"{group}/members/{{member_id}}/drain", self.drain),
             web.delete(f"{group}/members/{{member_id}}/drain", self.undrain),
         ]
-
-    async def coordinator(self, request: web.Request) -> web.Response:
-        """Who coordinates a group."""
-        name = request.query.get("group", "")
-        if not is_legal_name(name):
-            raise RefusedError(
-                ErrorCode.INVALID_GROUP_ID, "group: name the group whose coordinator is asked for"
-            )
-        return reply(CoordinatorResponse(group=name, coordinator=self._this_manager))
-
-    async def list_groups(self, request: web.Request) -> web.Response:
-        """Every group, or those whose state and protocol type are as asked; case does not matter."""
-        groups = tuple(group for group in self._runtime.groups() if _matches(group, request))
-        return reply(GroupListResponse(groups=groups))
 
     async def describe(self, request: web.Request) -> web.Response:
         """One group."""
@@ -109,10 +84,3 @@ class GroupHandlers:
         command = DrainMember(member_id=request.match_info["member_id"], draining=draining)
         outcome = await self._runtime.ask(group_of(request), command, host_of(request))
         return reply(outcome, status=HTTPStatus.ACCEPTED)
-
-
-def _matches(group: GroupSummary, request: web.Request) -> bool:
-    state, kind = request.query.get("state"), request.query.get("protocol_type")
-    return (not state or group.state.lower() == state.lower()) and (
-        not kind or (group.protocol_type or "").lower() == kind.lower()
-    )

@@ -41,7 +41,7 @@ async def body_of(request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:
     Raises:
         RefusedError: INVALID_REQUEST that names the field.
     """
-    raw = await _read(request)
+    raw = await read_body(request)
     try:
         if not raw.isascii():
             raw.decode()
@@ -57,7 +57,12 @@ async def body_of(request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:
     return body
 
 
-async def _read(request: web.Request) -> bytes:
+async def read_body(request: web.Request) -> bytes:
+    """The body as it came.
+
+    Raises:
+        RefusedError: PAYLOAD_TOO_LARGE, or INVALID_REQUEST when it does not come to its end.
+    """
     if is_announced_too_large(request):
         raise _too_large()
     try:

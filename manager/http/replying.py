@@ -9,6 +9,8 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from manager.runtime.pending import UNAVAILABLE
+from manager.storage.base import StorageError
 from protocol.errors import RETRY_AFTER_S, ErrorCode, Failure, RefusedError
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ async def errors_as_json(request: Any, handler: Handler) -> web.StreamResponse:
         return await handler(request)
     except RefusedError as error:
         return refusal(error.failure)
+    except StorageError:
+        return refusal(UNAVAILABLE)
     except web.HTTPException as error:
         return _refused_by_aiohttp(request, error)
     except Exception as error:  # noqa: BLE001 - a bug in one handler must not take others down

@@ -94,6 +94,14 @@ class Commits:
         self._committing, self._gathering = self._gathering, Batch()
         return self._committing
 
+    def gathered(self) -> tuple[str, ...]:
+        """The groups with rows that go into the next transaction."""
+        return self._gathering.groups
+
+    def forget(self, group: str) -> list[Answer]:
+        """Leave out what was gathered of `group`; returns the answers nobody may hear."""
+        return self._gathering.remove(group)
+
     def present(self) -> tuple[str, ...]:
         """The groups with rows in the transaction under way."""
         return self._committing.groups

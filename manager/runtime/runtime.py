@@ -13,12 +13,13 @@ from manager.metrics.groups import GroupReader
 from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
 from manager.runtime.clock import read_clocks
-from manager.runtime.pending import UNAVAILABLE, Pending
+from manager.runtime.pending import UNAVAILABLE, Pending, deliver
+from manager.runtime.tenancy import Everything, Tenancy
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from manager.core.group import Group
     from manager.core.rows import Row
@@ -33,16 +34,25 @@ log = structlog.get_logger(__name__)
 
 
 class Runtime:
-    """All groups of this process on one event loop."""
+    """The groups of this process on one event loop: all there are, or those of its slots."""
 
-    def __init__(self, settings: GroupSettings, storage: Storage) -> None:
+    def __init__(self, settings: GroupSettings, storage: Storage, tenancy: Tenancy | None = None) -> None:
         self._storage = storage
+        self._tenancy = tenancy or Everything(storage)
         self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
         self.feed = Feed(storage.events)
         self._watch = Watch()
         self.meter = self._watch.meter
         self.meter.instruments.read_at_scrape(GroupReader(self))
-        self._writer = Writer(storage, self.meter, self._evict, self._restore, self._durable)
+        self._writer = Writer(
+            storage,
+            self._tenancy,
+            self.meter,
+            on_lost=self._evict,
+            on_restored=self._restore,
+            on_durable=self._durable,
+            on_fenced=self._fenced,
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
@@ -64,21 +74,22 @@ class Runtime:
         return self._parked
 
     async def start(self) -> None:
-        """Take up every stored group.
+        """Take up every stored group; for who has them all.
 
         Raises:
             StartupError: the storage cannot be used.
             StorageError: it cannot be read.
         """
         await self._storage.open()
-        stored = await self._storage.load()
+        self.begin()
+        self._take_up(await self._storage.load())
+
+    def begin(self) -> None:
+        """Take requests, though of no group yet; the storage is open."""
         self.feed.open()
         self._writer.start()
-        for name, rows in stored.items():
-            self._writer.take_up(name, rows)
         self._serving = True
         self.meter.loop_lag.start()
-        log.info("groups taken up", groups=len(stored))
 
     async def stop(self) -> None:
         """Answer whatever still waits, store what was decided, close the storage: `2 * STALL_S` at most."""
@@ -92,6 +103,58 @@ class Runtime:
         await self._writer.stop()
         await asyncio.wait([asyncio.create_task(self._storage.close())], timeout=STALL_S)
 
+    # Slots come and go.
+
+    async def load(self, slots: Collection[int], of: int) -> None:
+        """Take up the groups of these slots, of which there are `of`.
+
+        Raises:
+            StorageError: they cannot be read, for now.
+        """
+        stored = await self._storage.load_slots(slots, of)
+        self.check_lease()
+        self._take_up({name: rows for name, rows in stored.items() if self._tenancy.is_ours(name)})
+
+    def _take_up(self, stored: Mapping[str, Iterable[Row]]) -> None:
+        for name, rows in stored.items():
+            self._writer.take_up(name, rows)
+        log.info("groups taken up", groups=len(stored))
+
+    def close(self, slots: Collection[int]) -> list[str]:
+        """Let the groups of these slots go: who waits is sent elsewhere; returns them.
+
+        What was decided so far is still stored, and answered; `settle` waits for that.
+        """
+        gone = set(slots)
+        names = [name for name in self._coordinator.names() if self._tenancy.slot_of(name) in gone]
+        for name in names:
+            refusal = self._tenancy.refusal(name)
+            deliver((parked, refusal) for parked in self._coordinator.evict(name))
+        return names
+
+    async def settle(self, groups: Collection[str]) -> None:
+        """Wait until nothing of these groups is on its way to the storage."""
+        await self._writer.settle(groups)
+
+    def step_down(self, slots: Collection[int]) -> None:
+        """These slots are another manager's: nothing of them is answered or stored any more."""
+        gone = set(slots)
+        self._writer.abandon(lambda group: self._tenancy.slot_of(group) in gone)
+        self.close(slots)
+
+    def check_lease(self) -> None:
+        """Step down for everything if the lease has run out; comes before anything else that time brings."""
+        if gone := self._tenancy.lapse(read_clocks().mono):
+            log.warning("the lease ran out: stepping down", slots=len(gone))
+            self.step_down(gone)
+
+    def _fenced(self, slots: Collection[int]) -> None:
+        if slots:
+            self._tenancy.lost(slots)
+            self.step_down(slots)
+
+    # Requests, connections, deadlines.
+
     async def ask(self, group: str, request: Request, host: str = "") -> Outcome:
         """Put `request` to the group and wait for its one answer.
 
@@ -103,11 +166,17 @@ class Runtime:
         return outcome
 
     async def _ask(self, group: str, request: Request, host: str) -> Outcome:
-        if not self._serving or self._writer.refuses(group):
+        if not self._serving:
+            return UNAVAILABLE
+        instant = read_clocks()
+        if not self._tenancy.admits(group, instant.mono):
+            self.check_lease()
+            return await self._tenancy.turn_away(group, request)
+        if self._writer.refuses(group):
             return UNAVAILABLE
         pending = Pending(host, asyncio.get_running_loop().create_future())
         try:
-            turn = self._coordinator.handle(group, request, pending, read_clocks())
+            turn = self._coordinator.handle(group, request, pending, instant)
         except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
             return self._bug(group, error)
         self._watch.turned(type(request), turn)
@@ -139,6 +208,7 @@ class Runtime:
         self._arm()
 
     def _disconnected(self, group: str, pending: Pending) -> None:
+        self.check_lease()
         try:
             turn = self._coordinator.disconnect(group, pending, read_clocks())
         except Exception as error:  # noqa: BLE001 - as in `ask`; nobody is there to hear of it
@@ -161,6 +231,7 @@ class Runtime:
 
     def _advance(self) -> None:
         self._timer = None
+        self.check_lease()
         try:
             for turn in self._coordinator.advance(read_clocks()):
                 self._watch.turned(None, turn)
@@ -179,9 +250,7 @@ class Runtime:
         return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a bug; the manager's log has more under {bug_id}")
 
     def _evict(self, group: str) -> None:
-        for parked in self._coordinator.evict(group):
-            if isinstance(parked, Pending):
-                parked.deliver(UNAVAILABLE)
+        deliver((parked, UNAVAILABLE) for parked in self._coordinator.evict(group))
 
     def _restore(self, group: str, rows: Iterable[Row]) -> None:
         turn = self._coordinator.restore(group, rows, read_clocks())

@@ -11,14 +11,16 @@ import structlog
 from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
 from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
+from manager.storage.base import FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
     from manager.metrics.meter import Meter
     from manager.runtime.commits import Batch
+    from manager.runtime.tenancy import Tenancy
     from manager.storage.base import Storage
 
 log = structlog.get_logger(__name__)
@@ -38,19 +40,25 @@ class Writer:
     def __init__(
         self,
         storage: Storage,
+        tenancy: Tenancy,
         meter: Meter,
+        *,
         on_lost: Callable[[str], None],
         on_restored: Callable[[str, Iterable[Row]], None],
         on_durable: Callable[[Batch], None],
+        on_fenced: Callable[[Collection[int]], None],
     ) -> None:
         self._storage = storage
+        self._tenancy = tenancy
         self._meter = meter
         self._on_lost = on_lost
         self._on_restored = on_restored
         self._on_durable = on_durable
+        self._on_fenced = on_fenced
         self._commits = Commits()
         self._backoff = Backoff()
         self._wake = asyncio.Event()
+        self._went_on = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_failing = False  # the last commit failed, and the storage was not seen to be well since
         self._is_away = False  # it was looked for since, and was not there
@@ -97,6 +105,20 @@ class Writer:
         self._on_lost(group)
         self._wake.set()
 
+    def abandon(self, is_gone: Callable[[str], bool]) -> None:
+        """Forget what was decided for groups that are another manager's by now: it must never be written."""
+        for name in self._commits.gathered():
+            if is_gone(name):
+                deliver_instead(self._commits.forget(name), UNAVAILABLE)
+
+    async def settle(self, groups: Collection[str]) -> None:
+        """Wait until none of these groups has rows on the way; `STALL_S` at most."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STALL_S):
+                while not all(self._commits.is_settled(group) for group in groups):
+                    self._went_on.clear()
+                    await self._went_on.wait()
+
     async def _run(self) -> None:
         """Until `stop`: commit, deliver, restore."""
         while not self._is_stopping or self._commits.has_work:
@@ -107,6 +129,7 @@ class Writer:
                 self._refuse_gathered()
             if self._commits.has_work:
                 await self._commit()
+            self._went_on.set()
             if not self._is_stopping and not self._backoff.is_pausing:
                 await self._restore()
 
@@ -114,7 +137,12 @@ class Writer:
         changes = (batch := self._commits.begin()).all_changes()
         try:
             with self._patience(), self._meter.commit(len(changes)):
-                await self._storage.commit(changes)
+                await self._storage.commit(changes, self._tenancy.epochs(batch.groups))
+        except FencedError as error:
+            self._wake.set()
+            self._refuse()
+            self._on_fenced(error.slots)
+            log.warning("fenced: another manager has taken over", slots=len(error.slots))
         except Exception as error:  # noqa: BLE001 - whatever it was, nobody may hear of a row that is not stored
             self._is_failing = True
             self._wake.set()
@@ -139,12 +167,16 @@ class Writer:
             self._refuse()
 
     async def _restore(self) -> None:
+        for name in self._commits.to_restore():
+            if not self._tenancy.is_ours(name):
+                self._commits.restored(name)
         names = self._commits.to_restore()
         if not names:
             return
         try:
             with self._patience():
-                await self._storage.probe()
+                self._on_fenced(await self._tenancy.renew(names))
+                names = tuple(name for name in names if self._tenancy.is_ours(name))
                 stored = await self._storage.load(names)
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
             self._is_failing = self._is_away = True

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from manager.core.rows import Record, Row
     from protocol.messages.events import Event
 
 
+NO_FENCE: Mapping[int, int] = MappingProxyType({})
+"""Of who has every slot and knows it."""
+
+
 class StorageError(Exception):
     """The storage did not do it, or it is not known whether it did; reading again tells."""
+
+
+class FencedError(StorageError):
+    """Another manager has `slots` by now: the transaction carried older epochs, and wrote nothing."""
+
+    def __init__(self, slots: tuple[int, ...]) -> None:
+        super().__init__(f"another manager has {len(slots)} of the slots that were written to")
+        self.slots = slots
+
+
+class GoneError(StorageError):
+    """This manager is not registered any more: its lease ran out, and others have what it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +100,23 @@ class Storage(Protocol):
         """
         ...
 
-    async def commit(self, changes: Sequence[Record]) -> None:
-        """Make all of `changes` durable, or none; for one key the last change counts, and every event.
+    async def load_slots(self, slots: Collection[int], of: int) -> dict[str, list[Row]]:
+        """All rows of the groups that belong to these slots, of which there are `of` in all.
 
         Raises:
+            StorageError: try again later.
+        """
+        ...
+
+    async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
+        """Make all of `changes` durable, or none; for one key the last change counts, and every event.
+
+        Args:
+            changes: rows to keep and to drop, and events.
+            fence: the slots that `changes` belong to, with the epochs under which they were decided.
+
+        Raises:
+            FencedError: an epoch is not the present one: nothing was written.
             StorageError: it is not known whether it happened.
         """
         ...

@@ -27,15 +27,18 @@ class DatabaseFile:
             raise OSError(f"{self.path} was replaced by another file; restart the manager to use that one")
 
 
-def file_of(engine: AsyncEngine) -> DatabaseFile | None:
-    """The file behind `engine`, which has been opened; None for servers and databases in memory."""
+def path_of(engine: AsyncEngine) -> Path | None:
+    """The file behind `engine`; None for servers and databases in memory."""
     if engine.dialect.name != "sqlite":
         return None
     (place, *_), options = engine.dialect.create_connect_args(engine.url)
-    if options.get("uri") or place in {"", ":memory:"}:
-        return None
-    path = Path(place)
-    return DatabaseFile(path, _identity(path))
+    return None if options.get("uri") or place in {"", ":memory:"} else Path(place)
+
+
+def file_of(engine: AsyncEngine) -> DatabaseFile | None:
+    """The file behind `engine`, which has been opened."""
+    path = path_of(engine)
+    return None if path is None else DatabaseFile(path, _identity(path))
 
 
 def _identity(path: Path) -> tuple[int, int]:

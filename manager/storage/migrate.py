@@ -56,16 +56,21 @@ def schema_of(connection: Connection) -> Schema:
     )
 
 
-def upgrade(connection: Connection) -> None:
-    """Apply what is missing, inside the caller's transaction; of several managers that start, one at a time.
-
-    Raises:
-        StartupError: the database was made by a newer sparkherd.
-    """
+def take_turns(connection: Connection) -> None:
+    """Wait until no other manager that starts is in the middle of this, to the end of the transaction."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
+
+
+def upgrade(connection: Connection) -> None:
+    """Apply what is missing, inside the caller's transaction.
+
+    Raises:
+        StartupError: the database was made by a newer sparkherd.
+    """
+    take_turns(connection)
     schema = schema_of(connection)
     if schema.is_newer:
         raise StartupError(

@@ -151,3 +151,17 @@ TABLES: dict[type[Row], Table] = {
 
 LOAD_ORDER: dict[type[Row], str] = {MemberRow: "position", RebalanceRow: "generation_id"}
 """Rows whose order means something, and the column that tells it."""
+
+MANAGERS = Table(
+    "managers",
+    METADATA,
+    _key("manager_id"),
+    Column("incarnation", Text, nullable=False, unique=True),
+    _text("url"),
+    _count("started_at_ms"),
+    Column("expires_at_ms", BigInteger),
+)
+"""Those that are there; `expires_at_ms` is when the lease ends by the database's clock, null for never."""
+
+SLOTS = Table("slots", METADATA, _key("slot", BigInteger), _count("epoch"), Column("holder", Text))
+"""All slots; `holder` is the incarnation of the manager that has it."""

@@ -8,26 +8,31 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Table, and_, bindparam, delete, select, text
+from sqlalchemy import Table, and_, bindparam, delete, select, text, union
 from sqlalchemy.dialects import postgresql, sqlite
 
+from manager.cluster.slots import slot_of
 from manager.core.rows import Dropped, Row
-from manager.storage.base import StorageError
+from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.engine import first_line, make_engine, transaction
 from manager.storage.event_log import SqlEventLog
-from manager.storage.file import DatabaseFile, file_of
+from manager.storage.file import DatabaseFile, file_of, path_of
+from manager.storage.leases import LeaseTable, hold_fence
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.numbering import append
 from manager.storage.schema import LOAD_ORDER, TABLES
+from manager.storage.summaries import summaries
 from protocol.messages.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from sqlalchemy.ext.asyncio import AsyncConnection
     from sqlalchemy.sql.dml import Delete
 
     from manager.core.rows import Change, Record
+    from protocol.messages.groups import GroupSummary
 
 INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
@@ -35,6 +40,8 @@ INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
 }
 MANY = 10_000
 """Names in one statement; databases take some 32,000 parameters."""
+NAMES = union(*(select(table.c.group) for table in TABLES.values()))
+"""Every group that anything is stored of."""
 _TOUCH = text(f"UPDATE {VERSION_TABLE} SET version_num = version_num")  # noqa: S608 - a constant
 
 
@@ -48,6 +55,7 @@ class SqlStorage:
         self._deletes = {kind: _delete(table) for kind, table in TABLES.items()}
         self.events = SqlEventLog(self._engine)
         self._file: DatabaseFile | None = None
+        self.leases = LeaseTable(self._engine)
 
     async def open(self) -> None:
         """Connect and migrate."""
@@ -63,11 +71,38 @@ class SqlStorage:
                     rows[row.group].append(row)
         return dict(rows)
 
-    async def commit(self, changes: Sequence[Record]) -> None:
-        """One transaction, one statement a table and direction; events come last (see `numbering`)."""
+    @property
+    def is_shared(self) -> bool:
+        """Whether other managers may use the database as well."""
+        return self._engine.dialect.name != "sqlite"
+
+    @property
+    def path(self) -> Path | None:
+        """The database's file; None for servers and databases in memory."""
+        return path_of(self._engine)
+
+    async def summaries(self) -> list[GroupSummary]:
+        """A line for each group that is stored, by name.
+
+        Raises:
+            StorageError: try again later.
+        """
+        async with transaction(self._engine) as connection:
+            return await summaries(connection)
+
+    async def load_slots(self, slots: Collection[int], of: int) -> dict[str, list[Row]]:
+        """Read all names, then the rows of those that belong to the slots."""
+        async with transaction(self._engine) as connection:
+            names = set((await connection.execute(NAMES)).scalars())
+        wanted = set(slots)
+        return await self.load([name for name in names if slot_of(name, of) in wanted])
+
+    async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
+        """One transaction, one statement a table and direction; the fence first, events last."""
         events = [change for change in changes if isinstance(change, Event)]
         upserts, deletes = _sort_out([change for change in changes if not isinstance(change, Event)])
         async with self._writing() as connection:
+            await hold_fence(connection, fence)
             for kind, keys in deletes.items():
                 await connection.execute(self._deletes[kind], keys)
             for kind, rows in upserts.items():

@@ -62,16 +62,22 @@ class Discovery:
         log.info("coordinator lost", coordinator=asked, why=failure.message, moved_to=self._known)
 
     async def _search(self) -> str | Failure:
-        """Ask each manager in turn, the one that answered last first."""
+        """Ask all managers at once, and believe the first that answers: one that is frozen costs no time."""
+        asking = {asyncio.ensure_future(self._ask(manager)) for manager in self._managers}
         failures: list[Failure] = []
-        for manager in tuple(self._managers):
-            answer = await self._transport.get(manager + self._path, CoordinatorResponse, TIMEOUT_S)
-            if isinstance(answer, CoordinatorResponse):
-                self._managers.remove(manager)
-                self._managers.insert(0, manager)
-                return answer.coordinator.url.rstrip("/")
-            failures.append(answer)
+        try:
+            for asked in asyncio.as_completed(asking):
+                answer = await asked
+                if isinstance(answer, CoordinatorResponse):
+                    return answer.coordinator.url.rstrip("/")
+                failures.append(answer)
+        finally:
+            for one in asking:
+                one.cancel()
         return _summary(failures)
+
+    async def _ask(self, manager: str) -> CoordinatorResponse | Failure:
+        return await self._transport.get(manager + self._path, CoordinatorResponse, TIMEOUT_S)
 
     def _tell(self, found: str | Failure) -> None:
         """Say once that nobody answers, and once that somebody does again."""

@@ -12,7 +12,8 @@ MARGIN_S = 5.0
 class Timeouts:
     """The time-out of each request, in seconds.
 
-    `margin_s` shrinks with short sessions: a lost heartbeat must leave time for another one.
+    `margin_s` shrinks with short sessions: a lost heartbeat must leave time to find another manager, and for
+    that one to take over.
     """
 
     parked_s: float
@@ -23,7 +24,7 @@ class Timeouts:
         """The time-outs that go with a worker's settings."""
         return cls(
             parked_s=rebalance_timeout_ms / 1000 + MARGIN_S,
-            margin_s=min(MARGIN_S, session_timeout_ms / 2000),
+            margin_s=min(MARGIN_S, session_timeout_ms / 4000),
         )
 
     def heartbeat_s(self, wait_ms: int) -> float:

@@ -14,7 +14,7 @@ from manager.http.server import Runner
 from manager.metrics.catalog import CATALOG
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
-from manager.storage.base import StorageError
+from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.sql import SqlStorage
 from protocol.messages.base import NULL
 from protocol.messages.groups import Coordinator
@@ -22,7 +22,7 @@ from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol
 from tests.fakes.turns import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from manager.core.rows import Record
@@ -42,10 +42,10 @@ class Fragile(SqlStorage):
 
     is_broken = False
 
-    async def commit(self, changes: Sequence[Record]) -> None:
+    async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
         if self.is_broken:
             raise StorageError("disk full")
-        await super().commit(changes)
+        await super().commit(changes, fence)
 
     async def probe(self) -> None:
         if self.is_broken:

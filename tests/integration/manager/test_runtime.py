@@ -9,7 +9,7 @@ from manager.core import heartbeat as heartbeat_rules
 from manager.core.coordinator import RULES
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
-from manager.storage.base import StorageError
+from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
@@ -17,7 +17,7 @@ from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol
 from tests.fakes.turns import settle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from manager.core.rows import Record
@@ -34,14 +34,14 @@ class Shaky(SqlStorage):
         self.open_gate.set()
         self.at_gate = asyncio.Event()
 
-    async def commit(self, changes: Sequence[Record]) -> None:
+    async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
         self.at_gate.set()
         await self.open_gate.wait()
         if self.refusals:
             self.refusals -= 1
             raise StorageError("disk full")
         self.commits += 1
-        await super().commit(changes)
+        await super().commit(changes, fence)
 
 
 @pytest.fixture

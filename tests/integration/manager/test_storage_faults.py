@@ -14,7 +14,7 @@ from manager.runtime.clock import read_clocks
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage import engine
-from manager.storage.base import StorageError
+from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
@@ -34,7 +34,7 @@ from tests.fakes.turns import settle, turn
 from tests.integration.manager.faults import FAULTS, fault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from manager.core.rows import Record
     from protocol.messages.base import Request
@@ -195,8 +195,8 @@ class Deaf(SqlStorage):
 
     is_deaf = False
 
-    async def commit(self, changes: Sequence[Record]) -> None:
-        await super().commit(changes)
+    async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
+        await super().commit(changes, fence)
         if self.is_deaf:
             self.is_deaf = False
             raise StorageError("server closed the connection unexpectedly")
@@ -258,9 +258,9 @@ class Hanging(SqlStorage):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def commit(self, changes: Sequence[Record]) -> None:
+    async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
         await self.gate.wait()
-        await super().commit(changes)
+        await super().commit(changes, fence)
 
 
 async def test_nobody_waits_for_ever_for_a_storage_that_hangs(

@@ -9,6 +9,8 @@ from protocol.settings import Setting, SettingsError, resolve, settings_of
 SETTINGS = settings_of(ManagerSettings)
 EXAMPLES: dict[str, str | list[str]] = {
     "group_max_size": "3",
+    "advertise": "http://host:8470",
+    "manager_id": "m1",
     "webhook": ["https://a.example/b"],
     "webhook_secret": ["file:key"],
 }
@@ -32,6 +34,10 @@ def test_every_setting_can_be_given_and_tells_what_it_is_for(setting: Setting) -
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.spelling)
 def test_nothing_but_text_may_be_below_zero(setting: Setting) -> None:
     """Each number has its bounds, and the error names the flag."""
+    if setting.name in {"advertise", "manager_id"}:
+        with pytest.raises(SettingsError, match=f"^{setting.flag}: malformed"):
+            given(setting.name, "not one/")
+        return
     if isinstance(setting.default, str | tuple):
         assert msgspec.convert(setting.default, setting.type) == setting.default
         return

@@ -76,6 +76,12 @@ def test_shapes_from_flags() -> None:
     assert (found.assignor, found.conf, found.verbose) == (("a", "b"), {"x": "1", "y": "a=b"}, True)
 
 
+def test_a_list_may_be_one_flag_with_commas() -> None:
+    """As in the environment; the values of mappings keep their commas."""
+    found = sample({"assignor": ("a, b", "c"), "conf": ("x=1,y=2",)})
+    assert (found.assignor, found.conf) == (("a", "b", "c"), {"x": "1,y=2"})
+
+
 def test_shapes_from_environment() -> None:
     """Texts become what the schema says; lists and mappings are separated by commas."""
     environ = {

@@ -50,3 +50,35 @@ async def test_late_trouble_of_a_former_coordinator_is_no_news() -> None:
     discovery.learn("http://one", LOST)
     assert await discovery.coordinator() == "http://two"
     assert len(managers.asked) == 2
+
+
+class OneAwake(Managers):
+    """Only the second of them answers."""
+
+    async def get(
+        self, url: str, expected: type[CoordinatorResponse], timeout_s: float
+    ) -> CoordinatorResponse | Failure:
+        if not url.startswith("http://second"):
+            await asyncio.Event().wait()
+        return await super().get(url, expected, timeout_s)
+
+
+async def test_a_frozen_manager_costs_no_time() -> None:
+    """All are asked at once, and the first answer counts."""
+    discovery = Discovery(OneAwake(), ["http://first", "http://second", "http://third"], "g")
+    asking = asyncio.ensure_future(discovery.coordinator())
+    await settle()
+    assert asking.done()
+    assert asking.result() == "http://one"
+
+
+async def test_a_manager_that_does_not_know_is_not_believed() -> None:
+    """One that answers COORDINATOR_NOT_AVAILABLE is passed over for one that knows."""
+
+    class Half(Managers):
+        async def get(
+            self, url: str, expected: type[CoordinatorResponse], timeout_s: float
+        ) -> CoordinatorResponse | Failure:
+            return LOST if "first" in url else await super().get(url, expected, timeout_s)
+
+    assert await Discovery(Half(), ["http://first", "http://second"], "g").coordinator() == "http://one"

@@ -233,7 +233,7 @@ async def test_a_lookup_refused_for_good_is_told_as_it_is(transport: Transport, 
 
 
 @pytest.mark.parametrize(
-    ("session_ms", "heartbeat_s"), [(10_000, 8.0), (60_000, 8.0), (3000, 4.5), (1000, 3.5)]
+    ("session_ms", "heartbeat_s"), [(10_000, 5.5), (60_000, 8.0), (3000, 3.75), (1000, 3.25)]
 )
 def test_a_lost_heartbeat_leaves_time_for_another(session_ms: int, heartbeat_s: float) -> None:
     """Time-outs shrink with the session; a join's outlasts the rebalance timeout."""

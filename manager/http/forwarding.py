@@ -1,0 +1,79 @@
+"""Admin requests that reached a manager which does not have the group: it asks the one that has.
+
+Members find their coordinator themselves, and are told where it is instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from manager.http.reading import read_body
+from manager.http.replying import refusal
+from protocol.errors import ErrorCode, Failure
+from protocol.names import is_legal_name
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from manager.cluster.directory import Directory
+    from manager.http.replying import Handler
+    from protocol.messages.groups import Coordinator
+
+FORWARDED_BY = "Sparkherd-Forwarded-By"
+"""Carries the id of the manager that asks for somebody: what is forwarded once is not forwarded again."""
+TIMEOUT_S = 20.0
+OUR_OWN = frozenset({"host", "connection", "content-length", "transfer-encoding", "expect", "keep-alive"})
+"""Headers that concern the connection they came on."""
+PASSED_BACK = ("Content-Type", "Location", "Retry-After", "Content-Security-Policy", "Cache-Control")
+
+
+class Forwarding:
+    """Wraps the handlers of admin requests. The answer is the owner's, as it gave it."""
+
+    _client: aiohttp.ClientSession
+
+    def __init__(self, directory: Directory, this_manager: Coordinator) -> None:
+        self._directory = directory
+        self._this_manager = this_manager
+
+    async def session(self, _: web.Application) -> AsyncIterator[None]:
+        """Connections to the other managers, as long as the application runs."""
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S, sock_connect=2.0)
+        async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as self._client:
+            yield
+
+    def wrap(self, *routes: web.RouteDef) -> list[web.RouteDef]:
+        """The same routes, for groups of the whole cluster."""
+        return [
+            web.RouteDef(route.method, route.path, self._anywhere(route.handler), route.kwargs)
+            if "{group" in route.path
+            else route
+            for route in routes
+        ]
+
+    def _anywhere(self, handler: Handler) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            name = request.match_info["group"]
+            if not is_legal_name(name) or FORWARDED_BY in request.headers or self._directory.is_here(name):
+                return await handler(request)
+            owner = self._directory.coordinator(name)
+            return await (handler(request) if owner is None else self._forward(request, owner))
+
+        return handle
+
+    async def _forward(self, request: web.Request, owner: Coordinator) -> web.Response:
+        body = await read_body(request)
+        headers = [(k, v) for k, v in request.headers.items() if k.lower() not in OUR_OWN]
+        headers.append((FORWARDED_BY, self._this_manager.id))
+        url = URL(owner.url.rstrip("/") + request.raw_path, encoded=True)
+        try:
+            async with self._client.request(request.method, url, data=body, headers=headers) as answer:
+                passed = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
+                return web.Response(status=answer.status, body=await answer.read(), headers=passed)
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            message = f"manager {owner.id} has the group and cannot be reached; try again"
+            return refusal(Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message))

@@ -1,0 +1,285 @@
+"""Managers that take over from each other on a real PostgreSQL: members notice nothing, zombies fail."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from manager.cluster.leases import SlotState
+from manager.cluster.view import Identity
+from manager.core.commands import DescribeGroup
+from protocol.errors import Failure, StartupError
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
+from tests.fakes.turns import turn
+from tests.integration.manager.managers import SLOTS, Manager
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from tests.integration.manager.backends import Database
+
+pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+GROUPS = tuple(f"g{n}" for n in range(12))
+"""Enough for every manager to have some."""
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def a(database: Database, stack: AsyncExitStack) -> Manager:
+    return await started(database, stack, "a")
+
+
+@pytest.fixture
+async def b(database: Database, a: Manager, stack: AsyncExitStack) -> Manager:
+    """Comes second: A gives it half of the slots."""
+    second = await started(database, stack, "b")
+    await a.look()
+    await second.look()
+    return second
+
+
+async def started(database: Database, stack: AsyncExitStack, name: str) -> Manager:
+    manager = Manager(database, name)
+    await manager.start()
+    stack.push_async_callback(manager.stop)
+    return manager
+
+
+def join(member_id: str = "") -> JoinRequest:
+    return JoinRequest(
+        member_id=member_id,
+        session_timeout_ms=1_000_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="test",
+        protocols=(Protocol("range", encode_opaque({})),),
+        require_member_id=False,
+    )
+
+
+async def stable(manager: Manager, group: str) -> HeartbeatRequest:
+    """Bring the group to Stable; returns its one member's heartbeat."""
+    joined: Any = await manager.runtime.ask(group, join())
+    sync = SyncRequest(member_id=joined.member_id, generation_id=joined.generation_id)
+    assert error(await manager.runtime.ask(group, sync)) == "NONE"
+    return HeartbeatRequest(member_id=joined.member_id, generation_id=joined.generation_id)
+
+
+def error(outcome: Any) -> str:
+    return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
+
+
+def group_of(manager: Manager) -> str:
+    return next(group for group in GROUPS if manager.leases.serves(group))
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.to_thread(lambda: None)
+
+
+async def test_slots_are_shared_and_groups_move_with_them(database: Database, stack: AsyncExitStack) -> None:
+    """The first has all, the second is given half, a third a third; members go on with their generation."""
+    a = await started(database, stack, "a")
+    beats = {group: await stable(a, group) for group in GROUPS}
+    b = await started(database, stack, "b")
+    c = await started(database, stack, "c")
+    for manager in (a, b, c, a, b, c):
+        await manager.look()
+    counts = [len(manager.leases.in_state(SlotState.SERVING)) for manager in (a, b, c)]
+    assert sum(counts) == SLOTS
+    assert max(counts) - min(counts) <= 1
+    for group, beat in beats.items():
+        answers = [error(await manager.runtime.ask(group, beat)) for manager in (a, b, c)]
+        assert sorted(answers) == ["NONE", "NOT_COORDINATOR", "NOT_COORDINATOR"]
+
+
+async def test_a_dead_managers_groups_live_on(a: Manager, b: Manager) -> None:
+    """Same members, same generation, at the first look after its lease ended."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    a.expire()
+    assert error(await b.runtime.ask(group, beat)) == "NOT_COORDINATOR"
+    await b.look()
+    assert error(await b.runtime.ask(group, beat)) == "NONE"
+    described: Any = await b.runtime.ask(group, DescribeGroup())
+    assert (described.state, described.generation_id) == ("Stable", 1)
+
+
+async def test_a_zombie_writes_nothing(a: Manager, b: Manager) -> None:
+    """It believes in its lease; its rows are refused, nobody hears of them, it steps down."""
+    group, other = group_of(a), group_of(b)
+    beat = await stable(a, group)
+    a.expire()
+    await b.look()
+    assert error(await a.runtime.ask(group, join(beat.member_id))) == "COORDINATOR_NOT_AVAILABLE"
+    assert not a.leases.serves(group)
+    joined: Any = await b.runtime.ask(group, join(beat.member_id))
+    assert joined.generation_id == beat.generation_id + 1
+    assert error(await a.runtime.ask(other, beat)) == "NOT_COORDINATOR"
+
+
+async def test_what_a_zombie_had_decided_is_never_written_later(a: Manager) -> None:
+    """Not even when the slot is its own again: what it gathered before is forgotten, not stored."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    turn_under_way = asyncio.create_task(a.runtime.ask(group, join(beat.member_id)))
+    await turn()
+    a.leases.lapses_at = 0
+    a.runtime.check_lease()
+    assert error(await turn_under_way) in {"COORDINATOR_NOT_AVAILABLE", "NONE"}
+    await a.look()
+    stored = (await a.storage.load([group]))[group]
+    described: Any = await a.runtime.ask(group, DescribeGroup())
+    assert described.generation_id == max(getattr(row, "generation", 0) for row in stored)
+
+
+async def test_a_manager_that_thaws_answers_nothing_that_matters(a: Manager, b: Manager) -> None:
+    """Its lease has run out while it was frozen: the first thing it does is to step down."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    held = asyncio.create_task(
+        a.runtime.ask(group, HeartbeatRequest(member_id=beat.member_id, generation_id=1, wait_ms=100_000))
+    )
+    await turn()
+    a.expire()
+    await b.look()
+    a.leases.lapses_at = 0
+    assert error(await a.runtime.ask(group, beat)) != "NONE"
+    assert error(await held) != "NONE"
+    await a.look()
+    refused: Any = await a.runtime.ask(group, beat)
+    assert error(refused) == "NOT_COORDINATOR"
+    assert refused.fields["coordinator"].id == "b"
+
+
+async def test_a_stop_hands_over_at_once(a: Manager, b: Manager) -> None:
+    """Who waits is told who comes next, who has it as soon as somebody asks; no lease has to end."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    held = asyncio.create_task(
+        a.runtime.ask(group, HeartbeatRequest(member_id=beat.member_id, generation_id=1, wait_ms=100_000))
+    )
+    await turn()
+    await a.steward.stop()
+    refused: Any = await held
+    assert error(refused) == "NOT_COORDINATOR"
+    assert refused.fields["coordinator"].id == "b"
+    await b.runtime.ask(group, beat)
+    await until(lambda: b.leases.serves(group))
+    assert error(await b.runtime.ask(group, beat)) == "NONE"
+    assert len(b.leases.in_state(SlotState.SERVING)) == SLOTS
+
+
+async def test_members_may_go_on_while_their_group_is_loaded(
+    a: Manager, b: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heartbeats answer NONE, everything else COORDINATOR_LOAD_IN_PROGRESS; then all is as before."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    gate, load = asyncio.Event(), b.storage.load_slots
+
+    async def slowly(*args: Any) -> Any:
+        await gate.wait()
+        return await load(*args)
+
+    monkeypatch.setattr(b.storage, "load_slots", slowly)
+    a.expire()
+    await b.steward._look_safely()
+    await until(lambda: b.leases.in_state(SlotState.LOADING))
+    assert error(await b.runtime.ask(group, beat)) == "NONE"
+    assert error(await b.runtime.ask(group, join(beat.member_id))) == "COORDINATOR_LOAD_IN_PROGRESS"
+    held = asyncio.create_task(
+        b.runtime.ask(group, HeartbeatRequest(member_id="stranger", generation_id=1, wait_ms=900))
+    )
+    await turn()
+    gate.set()
+    await b.moved()
+    assert error(await held) == "NONE"
+    assert error(await b.runtime.ask(group, beat)) == "NONE"
+    assert error(await b.runtime.ask(group, join(beat.member_id))) == "NONE"
+
+
+async def test_any_manager_answers_admins(a: Manager, b: Manager) -> None:
+    """Who coordinates, which groups and managers there are, and whatever the owner has to say."""
+    groups = {group_of(a), group_of(b)}
+    for owner in (a, b):
+        group = group_of(owner)
+        await stable(owner, group)
+        for manager in (a, b):
+            _, found = await manager.http("GET", f"/v1/coordinator?group={group}")
+            assert found["coordinator"] == {"id": owner.name, "url": owner.url}
+            status, described = await manager.http("GET", f"/v1/groups/{group}")
+            assert (status, described["state"], len(described["members"])) == (200, "Stable", 1)
+            status, answer = await manager.http("POST", f"/v1/groups/{group}/tasks", {"task": "t"})
+            assert (status, answer["error"]) == (400, "INVALID_REQUEST")
+    for manager in (a, b):
+        _, listed = await manager.http("GET", "/v1/groups")
+        assert {line["group"]: line["state"] for line in listed["groups"]} == dict.fromkeys(groups, "Stable")
+        _, listed = await manager.http("GET", "/v1/managers")
+        assert [(m["id"], m["url"], m["alive"], m["slots"]) for m in listed["managers"]] == [
+            ("a", a.url, True, SLOTS // 2),
+            ("b", b.url, True, SLOTS // 2),
+        ]
+        assert {slot["manager"] for slot in listed["slots"]} == {"a", "b"}
+
+
+async def test_a_member_is_told_where_to_go(a: Manager, b: Manager) -> None:
+    """Its requests are not passed on: NOT_COORDINATOR names the one to ask."""
+    group = group_of(b)
+    body = {"member_id": "m", "generation_id": 1}
+    status, answer = await a.http("POST", f"/v1/groups/{group}/heartbeat", body)
+    assert (status, answer["error"]) == (421, "NOT_COORDINATOR")
+    assert answer["coordinator"] == {"id": "b", "url": b.url}
+
+
+async def test_a_request_is_passed_on_once(a: Manager, b: Manager) -> None:
+    """Two managers that each believe the other has the group do not play ball with it."""
+    group = group_of(b)
+    b.leases.close(dict.fromkeys(b.leases.in_state(SlotState.SERVING), a.me.incarnation))
+    status, answer = await a.http("GET", f"/v1/groups/{group}")
+    assert (status, answer["error"]) == (421, "NOT_COORDINATOR")
+
+
+async def test_an_owner_that_cannot_be_reached_is_waited_for(a: Manager, b: Manager) -> None:
+    """An admin is told to come again."""
+    group = group_of(b)
+    await b._runner.cleanup()
+    status, answer = await a.http("GET", f"/v1/groups/{group}")
+    assert (status, answer["error"]) == (503, "COORDINATOR_NOT_AVAILABLE")
+
+
+async def test_the_second_process_of_an_id_ends_the_first(a: Manager) -> None:
+    """Started again while it hung: the new one has everything, the old one finds out and gives up."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    again = Identity(a.name, "a-2", a.url)
+    await a.storage.leases.register(again, 600_000, is_starting=True)
+    await a.look()
+    assert isinstance(a.steward.deposed.result(), StartupError)
+    assert error(await a.runtime.ask(group, beat)) != "NONE"
+
+
+async def test_the_database_is_away_for_longer_than_a_lease(a: Manager, database: Database) -> None:
+    """Nobody is answered, nobody is sent anywhere; and then it goes on where it was."""
+    group = group_of(a)
+    beat = await stable(a, group)
+    database.run("ALTER TABLE slots RENAME TO elsewhere")
+    a.leases.lapses_at = 0
+    a.leases._believed_until = 0
+    await a.look()
+    assert error(await a.runtime.ask(group, beat)) == "COORDINATOR_NOT_AVAILABLE"
+    assert (await a.http("GET", f"/v1/coordinator?group={group}"))[0] == 503
+    assert (await a.http("GET", "/v1/managers"))[0] == 503
+    database.run("ALTER TABLE elsewhere RENAME TO slots")
+    await a.look()
+    assert error(await a.runtime.ask(group, beat)) == "NONE"
