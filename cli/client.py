@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -13,9 +14,11 @@ from protocol.messages.base import Response
 from protocol.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 TIMEOUT_S: Final = 30.0
+UNANSWERED: Final = (OSError, http.client.HTTPException)
+"""What a connection may raise to which nobody answers."""
 NOT_A_MANAGER: Final = "what answers there is not a sparkherd manager"
 
 R = TypeVar("R", bound=Response | msgspec.Struct | msgspec.Raw)
@@ -55,21 +58,25 @@ class Client:
         """Send one request; `path` comes from `path_of`."""
         status, document = self._send(method, path, b"" if body is None else msgspec.json.encode(body))
         if status >= http.client.BAD_REQUEST:
-            raise _refusal(status, document)
+            raise refusal(status, document)
         try:
             return msgspec.json.decode(document, type=into)
         except msgspec.MsgspecError as error:
             raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{NOT_A_MANAGER} ({error})") from None
 
     def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        last: OSError | http.client.HTTPException | None = None
+        last: BaseException | None = None
         for url in self.urls:
             try:
                 return self._follow(url, method, path, body)
-            except (OSError, http.client.HTTPException) as error:
+            except UNANSWERED as error:
                 last = error
-        raise UnreachableError(
-            f"no manager answers at {', '.join(self.urls)} ({_reason(last)}); "
+        raise self.unreachable(last)
+
+    def unreachable(self, reason: BaseException | None) -> UnreachableError:
+        """What there is to say when none of the managers answered, the last one for `reason`."""
+        return UnreachableError(
+            f"no manager answers at {', '.join(self.urls)} ({_reason(reason)}); "
             "start one with `sparkherd manager`, or name it with --manager URL"
         )
 
@@ -87,13 +94,23 @@ def path_of(*parts: str) -> str:
 
 
 def _exchange(url: str, method: str, path: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
+    headers = {"Content-Type": "application/json"}
+    with asking(url, method, path, body=body, headers=headers, timeout_s=timeout_s) as answer:
+        return answer.status, answer.read()
+
+
+@contextmanager
+def asking(
+    url: str, method: str, path: str, *, body: bytes = b"", headers: dict[str, str], timeout_s: float
+) -> Iterator[http.client.HTTPResponse]:
+    """One request on a connection of its own; inside, its answer can be read."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
-        connection.request(method, parts.path.rstrip("/") + path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        connection.request(method, parts.path.rstrip("/") + path, body, headers)
+        with connection.getresponse() as answer:
+            yield answer
     finally:
         connection.close()
 
@@ -109,7 +126,8 @@ def _checked(url: str) -> str:
     return url.rstrip("/")
 
 
-def _refusal(status: int, document: bytes) -> RefusedError:
+def refusal(status: int, document: bytes) -> RefusedError:
+    """An answer that is none, as an error with its code."""
     body = _error_body(document)
     return RefusedError(ErrorCode.of(body.error), body.message or f"the manager answered HTTP {status}")
 

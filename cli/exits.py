@@ -19,6 +19,7 @@ MEANINGS: Final = {
     FENCED: "`worker`: another process carries its instance id",
     ENGINE_DIED: "`worker`, `run`: Spark's JVM died",
     REFUSED: "`worker`: the manager refuses it for good",
-    INTERRUPTED: "interrupted with Ctrl-C before it was done (`groups watch`, which is ended so: 0)",
+    INTERRUPTED: "interrupted with Ctrl-C before it was done "
+    "(`groups watch` and `events --follow`, which are ended so: 0)",
 }
 """What each code says, whichever command it is from."""

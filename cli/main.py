@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "tasks": ("cli.tasks", "Create, see and steer tasks."),
     "workers": ("cli.workers", "See, drain and remove the workers of a group."),
     "managers": ("cli.managers", "See the managers of a cluster."),
+    "events": ("cli.events", "See what happened, and what happens."),
     "db": ("cli.db", "Look at, and bring up to date, the schema of a manager's database."),
     "completion": ("cli.completion", "Print what makes a shell complete commands and names."),
     "demo": ("cli.demo.command", "Watch a herd lose a worker and no row, on 336,776 real flights."),

@@ -20,6 +20,7 @@ class ScriptedManager:
     url: str = ""
     answers: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
 
     def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
         """Answer this request with that."""
@@ -45,6 +46,7 @@ def scripted_manager() -> Iterator[ScriptedManager]:
     class Handler(BaseHTTPRequestHandler):
         def respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            scripted.headers.append(dict(self.headers))
             status, document = scripted.answer(self.command, self.path, body)
             self.send_response(status)
             self.end_headers()
