@@ -52,8 +52,8 @@ def _kafka_offsets(value: Scalar) -> str | None:
 
 
 def _moment(value: Scalar) -> str | None:
-    is_number = not isinstance(value, bool | float) and str(value).isascii() and str(value).isdecimal()
-    return None if is_number else "expected a time in milliseconds since 1970"
+    is_whole = str(value).isascii() and str(value).isdecimal()
+    return None if is_whole else "expected a time in whole milliseconds since 1970"
 
 
 FILES = ("json", "csv", "parquet", "orc", "text", "xml", "avro", "binaryfile")

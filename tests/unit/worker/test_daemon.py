@@ -11,8 +11,10 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from protocol.errors import StartupError
+from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor
 from tests.unit.worker.client.servers import Cluster, Server, hangs_up, never_answers, says
+from worker import daemon
 from worker.daemon import run
 from worker.settings import WorkerSettings
 
@@ -284,5 +286,39 @@ async def test_a_silent_manager_costs_the_tasks_when_the_lease_runs_out(herd: He
     assert (await query.ended()).cause is None
     assert query.stops == [0.0]
     assert not herd.may_write[0]()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+
+
+async def test_a_thawed_worker_stops_everything_before_it_does_anything_else(
+    herd: Herd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frozen for longer than its lease, it finds news in its socket: it stops its queries, and joins anew."""
+    clock = FakeClock()
+    held, thawed, joins = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def answer_late(_: web.Request) -> web.StreamResponse:
+        held.set()
+        await thawed.wait()
+        return web.json_response({"error": "NONE", "tasks_revision": 9})
+
+    async def note(request: web.Request) -> web.StreamResponse:
+        joins.set()
+        return await never_answers(request)
+
+    monkeypatch.setattr(daemon, "SystemClock", lambda: clock)
+    herd.agree()
+    herd.server.group("heartbeat", answer_late)
+    running = herd.start()
+    await herd.heard.wait()
+    await held.wait()
+    query, before = herd.executor.query("t1"), len(herd.asked())
+    herd.server.group("join", note)
+    clock.freeze(herd.settings.session_timeout_ms / 1000)
+    thawed.set()
+    await query.ended()
+    assert query.stops == [0.0]
+    await joins.wait()
+    assert herd.asked()[before:] == ["join"]
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
