@@ -11,8 +11,11 @@ from manager.storage.base import FencedError, GoneError
 from manager.storage.dbclock import database_now_ms
 from manager.storage.engine import transaction
 from manager.storage.migrate import take_turns
+from manager.storage.numbering import append
 from manager.storage.schema import MANAGERS, SLOTS
 from protocol.errors import StartupError
+from protocol.messages.events import Event, EventType
+from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -91,7 +94,9 @@ class LeaseTable:
         async with transaction(self._engine) as connection:
             await connection.execute(delete(MANAGERS))
             await connection.execute(insert(MANAGERS).values(**_row(me, None)))
-            return await _take(connection, me, true())
+            taken = await _take(connection, me, true())
+            await _tell(connection, me, taken)
+        return taken
 
     async def renew(self, me: Identity, lease_ms: int, within_s: float) -> View:
         """Prolong the lease, and look around.
@@ -129,6 +134,7 @@ class LeaseTable:
             taken = await _take(connection, me, SLOTS.c.slot.in_(slots) & free)
             bereft = MANAGERS.c.incarnation.not_in(select(SLOTS.c.holder).where(SLOTS.c.holder.is_not(None)))
             await connection.execute(delete(MANAGERS).where(HAS_EXPIRED, bereft))
+            await _tell(connection, me, taken)
         return taken
 
     async def keep(self, me: Identity, slots: Collection[int]) -> dict[int, int]:
@@ -170,6 +176,17 @@ async def _take(connection: AsyncConnection, me: Identity, condition: ColumnElem
         .returning(SLOTS.c.slot, SLOTS.c.epoch)
     )
     return {row.slot: row.epoch for row in taken}
+
+
+async def _tell(connection: AsyncConnection, me: Identity, taken: Mapping[int, int]) -> None:
+    """Have the outside know who has these slots; the last thing before the commit (see `numbering`)."""
+    if taken:
+        at_ms = await connection.scalar(select(database_now_ms()))
+        manager = Coordinator(me.id, me.url)
+        changed = Event(
+            id=0, at_ms=at_ms or 0, type=EventType.MANAGER_CHANGED, manager=manager, slots=len(taken)
+        )
+        await append(connection, [changed])
 
 
 async def _view(connection: AsyncConnection) -> View:

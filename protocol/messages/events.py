@@ -50,6 +50,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     definition_version: int | None = None
     restart_count: int | None = None
     manager: Coordinator | None = None
+    slots: int | None = None
     after: int | None = None
 
 
