@@ -9,10 +9,10 @@ import click
 
 from cli.admin import json_option
 from cli.exits import DONE, FAILED
-from cli.logs import LogSettings
 from cli.options import Sources, settings_options
 from cli.output import tell
 from manager.settings import DatabaseSettings, ManagerSettings
+from telemetry.logs import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

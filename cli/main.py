@@ -98,6 +98,8 @@ def _exit_code(result: Any) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    one_line = " ".join(message.split())
+    from telemetry.secrets import scrub  # noqa: PLC0415 - most commands have nothing to complain about
+
+    one_line = scrub(" ".join(message.split()))
     click.echo(f"sparkherd: {one_line}", err=True)
     return code

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from cli.logs import LogSettings, configure_logging
+from cli.daemons import run_to_its_end
 from cli.options import Sources, settings_options, warn_of_stray_variables
 from manager.settings import ManagerSettings
+from telemetry.logs import LogSettings, configure_logging
 
 
 @click.command("manager")
@@ -31,7 +32,7 @@ def _serve(settings: ManagerSettings) -> int:
 
     from manager.daemon import run  # noqa: PLC0415 - nor a server
 
-    return uvloop.run(run(settings, _announce))
+    return run_to_its_end(lambda: uvloop.run(run(settings, _announce)))
 
 
 def _announce(url: str) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 import msgspec
 
-from cli.logs import LogSettings
 from protocol.settings import (
     Setting,
     SettingsError,
@@ -20,6 +19,7 @@ from protocol.settings import (
     stray_variables,
     variables_of,
 )
+from telemetry.logs import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping

@@ -12,8 +12,8 @@ import msgspec
 from cli.admin import file_group_option, json_option
 from cli.applying import complain, file_option, group_of
 from cli.help import example
-from cli.logs import LogSettings, configure_logging
 from cli.options import Sources, settings_options, warn_of_stray_variables
+from telemetry.logs import LogSettings, configure_logging
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from cli.logs import LogSettings, configure_logging
+from cli.daemons import run_to_its_end
 from cli.options import Sources, settings_options, warn_of_stray_variables
+from telemetry.logs import LogSettings, configure_logging
 from worker.settings import WorkerSettings
 
 
@@ -30,4 +31,4 @@ def command(**flags: Any) -> int:
 def _serve(settings: WorkerSettings) -> int:
     from worker.daemon import run  # noqa: PLC0415 - `--help` needs no membership
 
-    return asyncio.run(run(settings))
+    return run_to_its_end(lambda: asyncio.run(run(settings)))

@@ -83,6 +83,12 @@ class Failure(msgspec.Struct, frozen=True):
         }
 
 
+def unexpected(cause_id: str) -> Failure:
+    """What is said of a bug: no more than an id, which the log has too."""
+    message = f"a bug; the manager's log has more under {cause_id}"
+    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message, {"cause_id": cause_id})
+
+
 class RefusedError(Exception):
     """Raised where a request is taken apart and turns out to be wrong; carries what to answer."""
 

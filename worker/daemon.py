@@ -19,6 +19,7 @@ from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
 from protocol.worker_metadata import WorkerMetadata
+from telemetry.scope import open_scope
 from worker.client.discovery import Discovery
 from worker.client.group import GroupClient
 from worker.client.timeouts import Timeouts
@@ -35,6 +36,10 @@ from worker.membership.core import Membership
 from worker.membership.effects import Quit, Reason
 from worker.membership.events import LeaseExpired, Started, StopAsked
 from worker.membership.requests import Terms
+from worker.metrics.meter import Meter
+from worker.metrics.reader import WorkerReader, WorkerView
+from worker.status.handlers import StatusHandlers
+from worker.status.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,6 +106,7 @@ async def run(
     Raises:
         StartupError: the worker cannot start; one line that names what to change.
     """
+    open_scope(group=settings.group)
     assignors = load_assignors(settings.assignor)
     async with Crew() as crew, Transport() as transport:
         worker = Worker(
@@ -111,7 +117,11 @@ async def run(
             make_executor=make_executor,
             say=say,
         )
-        return await worker.work()
+        handlers = StatusHandlers(worker.view, worker.meter.instruments)
+        async with serving(settings.status_listen, handlers) as status_url:
+            if status_url is not None:
+                say(f"status on {status_url}")
+            return await worker.work()
 
 
 class Worker:
@@ -130,6 +140,8 @@ class Worker:
         self._settings = settings
         self._assignors = assignors
         self._crew = crew
+        self.meter = Meter(settings.group)
+        self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         clock = SystemClock()
         self._lease = Lease(settings.session_timeout_ms / 1000, clock, lambda: self._post(LeaseExpired()))
         self._executor = make_executor(settings, self._lease.may_write)
@@ -145,6 +157,7 @@ class Worker:
             ),
             now=clock.now,
             accepted=self._lease.renew,
+            answered=self.meter.answered,
         )
         self._keeper = Keeper(
             settings,
@@ -154,6 +167,7 @@ class Worker:
             chance=random.random,
             spawn=crew.spawn,
             trouble=self._post,
+            fenced=self.meter.fenced,
         )
         self._member = Member(
             Membership(_terms(settings, assignors), self._offer, random.random),
@@ -162,10 +176,21 @@ class Worker:
             leader=Leader(assignors, session_timeout_ms=settings.session_timeout_ms),
             clock=clock,
             spawn=crew.spawn,
-            surrender=self._lease.surrender,
+            surrender=self._surrender,
             revoke_s=min(settings.stop_timeout_ms, settings.session_timeout_ms / 2) / 1000,
             drain_s=settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S,
             joined=lambda member_id: say(f"joined {settings.group} as {member_id}"),
+        )
+
+    def view(self) -> WorkerView:
+        """What it is doing, for those who watch it."""
+        return WorkerView(
+            group=self._settings.group,
+            member_id=self._member.member_id,
+            generation=self._member.generation,
+            state=self._member.state,
+            lease_s=self._lease.remaining_s,
+            tasks=self._keeper.views(),
         )
 
     async def work(self) -> int:
@@ -173,6 +198,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
+        self.meter.loop_lag.start()
         try:
             self._crew.spawn(self._lease.watch())
             starting = self._crew.spawn(self._start())
@@ -181,6 +207,7 @@ class Worker:
             return await self._end(farewell)
         finally:
             await self._executor.close()
+            self.meter.loop_lag.stop()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
 
@@ -204,6 +231,10 @@ class Worker:
         tell(farewell.message, group=self._settings.group)
         await self._keeper.come_to_rest(REST_S)
         return EXIT_CODES[farewell.reason]
+
+    def _surrender(self) -> None:
+        self._lease.surrender()
+        self.meter.lost()
 
     def _post(self, event: Event) -> None:
         """For the parts that are made before the member is."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from assignors.checked import validate
+from telemetry.scope import in_scope
 from worker.waiting import first
 
 if TYPE_CHECKING:
@@ -141,5 +142,5 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, result, failure)
 
-    threading.Thread(target=run, name="assignor", daemon=True).start()
+    threading.Thread(target=in_scope(run), name="assignor", daemon=True).start()
     return future

@@ -22,11 +22,24 @@ class QuerySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Totals:
+    """What a query has done since it was started; `busy_ms` is the time that its batches took."""
+
+    batches: int = 0
+    rows: int = 0
+    busy_ms: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.batches + other.batches, self.rows + other.rows, self.busy_ms + other.busy_ms)
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
-    """The last finished batch of a query; `metrics` is JSON-able and small."""
+    """The last finished batch of a query, and all of them together; `metrics` is JSON-able and small."""
 
     batch_id: int | None
     metrics: dict[str, Any] = field(default_factory=dict)
+    totals: Totals = Totals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,11 @@ class Query(Protocol):
 
     def progress(self) -> Progress | None:
         """The last finished batch, None before the first. Never blocks."""
+        ...
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is data for a batch, as far as was seen lately. Never blocks."""
         ...
 
     async def ended(self) -> Ended:

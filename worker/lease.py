@@ -36,6 +36,11 @@ class Lease:
         """Whether the worker may still believe that its tasks are its own. May be called from any thread."""
         return self._clock.now() < self._deadline
 
+    @property
+    def remaining_s(self) -> float:
+        """How long the worker may still write, in seconds."""
+        return max(self._deadline - self._clock.now(), 0.0)
+
     def renew(self, sent_at: float) -> None:
         """A request that was sent at `sent_at` has been accepted."""
         self.check()

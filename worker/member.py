@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from protocol.errors import Failure
+from protocol.messages.base import NO_GENERATION
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, LeaveRequest, SyncRequest
+from telemetry.scope import know
 from worker.membership.effects import (
     Adopt,
     Assign,
@@ -146,6 +148,11 @@ class Member:
         """Under which name the group knows it."""
         return self._membership.identity.member_id
 
+    @property
+    def generation(self) -> int:
+        """The generation it is a member of, -1 outside."""
+        return self._membership.identity.generation
+
     def post(self, event: Event) -> None:
         """Take `event` in; from within the handling of another it waits for its turn."""
         self._events.append(event)
@@ -161,9 +168,18 @@ class Member:
     def _handle(self, event: Event) -> None:
         before = self._membership.state
         effects = self._membership.handle(event, self._clock.now())
+        self._tell_identity()
         self._tell(event, before)
         for effect in effects:
             self._carry_out(effect)
+
+    def _tell_identity(self) -> None:
+        """Every line of the log says from now on who the worker is."""
+        identity = self._membership.identity
+        know(
+            member=identity.member_id or None,
+            generation=None if identity.generation == NO_GENERATION else identity.generation,
+        )
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -235,6 +251,13 @@ class Member:
         member = self._membership.identity.member_id
         if isinstance(event, Answered) and isinstance(event.answer, Failure):
             tell = log.debug if event.answer.code.retriable else log.warning
-            tell("request refused", code=event.answer.code.name, why=event.answer.message, member=member)
+            cause = {"cause_id": cause_id} if (cause_id := event.answer.fields.get("cause_id")) else {}
+            tell(
+                "request refused",
+                code=event.answer.code.name,
+                why=event.answer.message,
+                member=member,
+                **cause,
+            )
         if after is not before:
             log.debug("member changed state", before=before.value, after=after.value, member=member)

@@ -86,6 +86,17 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     capacity: Annotated[
         float, Meta(gt=0, description="Share of the load, relative to the other workers.")
     ] = 1.0
+    status_listen: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^.+:\d{1,5}$",
+                description="HOST:PORT of the worker's own endpoint (health, metrics, tasks), of this machine"
+                " only; port 0 takes a free one; none when absent.",
+            ),
+        ]
+        | None
+    ) = None
     label: Annotated[dict[str, str], Meta(description="A label that tasks may ask for.")] = {}
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,7 +10,8 @@ from aiohttp import web
 
 from manager.runtime.pending import UNAVAILABLE
 from manager.storage.base import StorageError
-from protocol.errors import RETRY_AFTER_S, ErrorCode, Failure, RefusedError
+from protocol.errors import RETRY_AFTER_S, ErrorCode, Failure, RefusedError, unexpected
+from telemetry.causes import new_cause_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -43,11 +43,9 @@ def refusal(failure: Failure) -> web.Response:
 
 def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
     """A bug leaves as an id that the log has too."""
-    bug_id = uuid.uuid4().hex
-    log.error("bug in a request handler", bug_id=bug_id, path=_path(request), exc_info=error)
-    return refusal(
-        Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a bug; the manager's log has more under {bug_id}")
-    )
+    cause_id = new_cause_id()
+    log.error("bug in a request handler", cause_id=cause_id, path=_path(request), exc_info=error)
+    return refusal(unexpected(cause_id))
 
 
 async def errors_as_json(request: Any, handler: Handler) -> web.StreamResponse:

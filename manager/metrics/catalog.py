@@ -76,7 +76,7 @@ LEASE_CHANGES = Metric(
 BUGS = Metric(
     "sparkherd_unexpected_errors_total",
     "counter",
-    "Answers UNKNOWN_SERVER_ERROR, and deadlines whose rule raised; each has its line in the log.",
+    "Rules of groups that raised, which is a bug; the log has a line and a trace of each.",
 )
 
 CATALOG = (

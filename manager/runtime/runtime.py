@@ -16,7 +16,8 @@ from manager.runtime.clock import read_clocks
 from manager.runtime.pending import UNAVAILABLE, Pending, deliver
 from manager.runtime.tenancy import Everything, Tenancy
 from manager.runtime.writer import STALL_S, Writer
-from protocol.errors import ErrorCode, Failure
+from protocol.errors import unexpected
+from telemetry.causes import new_cause_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
+    from protocol.errors import Failure
     from protocol.messages.base import Request
     from protocol.messages.groups import GroupSummary
 
@@ -178,7 +180,7 @@ class Runtime:
         try:
             turn = self._coordinator.handle(group, request, pending, instant)
         except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
-            return self._bug(group, error)
+            return self._bug(group, error, request)
         self._watch.turned(type(request), turn)
         self._take(turn)
         if pending.future.done():
@@ -241,13 +243,22 @@ class Runtime:
         finally:
             self._arm()
 
-    def _bug(self, group: str, error: Exception) -> Failure:
+    def _bug(self, group: str, error: Exception, request: Request | None = None) -> Failure:
         """A rule raised: the group in memory is not to be trusted any more, what is stored is."""
         self.meter.bug()
-        bug_id = uuid.uuid4().hex
-        log.error("bug in a group rule", bug_id=bug_id, group=group, exc_info=error)
+        cause_id = new_cause_id()
+        known = self._coordinator.group(group)
+        log.error(
+            "bug in a group rule",
+            cause_id=cause_id,
+            group=group,
+            generation=known.generation if known is not None else None,
+            member=getattr(request, "member_id", None),
+            request=type(request).__name__ if request is not None else None,
+            exc_info=error,
+        )
         self._writer.lose(group)
-        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a bug; the manager's log has more under {bug_id}")
+        return unexpected(cause_id)
 
     def _evict(self, group: str) -> None:
         deliver((parked, UNAVAILABLE) for parked in self._coordinator.evict(group))

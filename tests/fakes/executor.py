@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Ended, Progress, StartError
+from worker.executor import Ended, Progress, StartError, Totals
 
 if TYPE_CHECKING:
     from worker.executor import QuerySpec
@@ -21,6 +21,7 @@ class FakeQuery:
         self.stopping = asyncio.Event()
         self._stops_slowly = stops_slowly
         self._progress: Progress | None = None
+        self.has_work = False
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
@@ -56,7 +57,9 @@ class FakeQuery:
 
     def advance(self, batch_id: int, **metrics: Any) -> None:
         """It finishes a batch."""
-        self._progress = Progress(batch_id, metrics)
+        before = self._progress.totals if self._progress is not None else Totals()
+        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0))
+        self._progress = Progress(batch_id, metrics, totals)
 
     def finish_batch(self) -> None:
         """The batch that a slow stop waits for is done."""

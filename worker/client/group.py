@@ -42,6 +42,7 @@ class GroupClient:
 
     `accepted` is called with the time, by `now`, at which a request was *sent* that the manager accepted:
     each one renews the member's session (PROTOCOL.md §3.3), and with it the worker's lease on itself.
+    `answered` is told each answer, and to which operation.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class GroupClient:
         timeouts: Timeouts,
         now: Callable[[], float],
         accepted: Callable[[float], None],
+        answered: Callable[[str, msgspec.Struct], None] = lambda _, __: None,
     ) -> None:
         self._transport = transport
         self._discovery = discovery
@@ -60,6 +62,7 @@ class GroupClient:
         self._timeouts = timeouts
         self._now = now
         self._accepted = accepted
+        self._answered = answered
 
     async def join(self, request: JoinRequest) -> JoinResponse | Failure:
         """Enter or re-enter the group; answered when the join phase is complete."""
@@ -111,6 +114,13 @@ class GroupClient:
         return answer
 
     async def _ask(
+        self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float
+    ) -> Body | Failure:
+        answer = await self._ask_coordinator(operation, request, expected, timeout_s)
+        self._answered(operation.rpartition("/")[2], answer)
+        return answer
+
+    async def _ask_coordinator(
         self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float
     ) -> Body | Failure:
         coordinator = await self._discovery.coordinator()

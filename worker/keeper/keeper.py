@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from protocol.messages.ownership import ClaimResponse, GrantedTask, TaskReport
     from worker.clock import Clock
     from worker.executor import Executor
+    from worker.keeper.record import TaskView
     from worker.settings import WorkerSettings
 
 log = structlog.get_logger(__name__)
@@ -44,6 +45,7 @@ class Keeper:
         chance: random numbers in [0, 1), for jitter.
         spawn: runs a coroutine in the background; what it raises ends the worker.
         trouble: is told what concerns the membership.
+        fenced: is called when a sink refuses a token.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Keeper:
         chance: Callable[[], float],
         spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
         trouble: Callable[[Refused], None],
+        fenced: Callable[[], None] = lambda: None,
     ) -> None:
         self._clock = clock
         self._trouble = trouble
@@ -86,11 +89,16 @@ class Keeper:
             chance=chance,
             stop_timeout_s=_stop_timeout_s(settings),
             changed=self._reports.changed,
+            fenced=fenced,
             capacity=settings.capacity,
         )
         self._roster = Roster(tools, spawn, self._on_ended, self._news)
         spawn(self._releases.run())
         spawn(self._reports.run())
+
+    def views(self) -> tuple[TaskView, ...]:
+        """How every owned task is doing."""
+        return tuple(life.view() for life in self._roster)
 
     # What the membership says.
 

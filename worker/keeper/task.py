@@ -11,9 +11,12 @@ import structlog
 
 from protocol.messages.ownership import TaskReport
 from protocol.states import Target, TaskState
+from telemetry.causes import new_cause_id
+from telemetry.secrets import scrub
 from worker.executor import Ended, Progress, QuerySpec, StartError
 from worker.keeper.load import Load
 from worker.keeper.plan import is_outdated
+from worker.keeper.record import Record, TaskView
 from worker.keeper.restarts import Failures
 from worker.waiting import News, first
 
@@ -47,7 +50,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What every life works with; `changed` is called when there is something new to report."""
+    """What every life works with.
+
+    `changed` is called when there is something new to report, `fenced` when a sink has refused a token.
+    """
 
     group: str
     executor: Executor
@@ -55,6 +61,7 @@ class Tools:
     chance: Callable[[], float]
     stop_timeout_s: float
     changed: Callable[[], None]
+    fenced: Callable[[], None]
     capacity: float = 1.0
 
 
@@ -74,6 +81,7 @@ class TaskLife:
         self._query: Query | None = None
         self._progress = Progress(None)
         self._load: Load | None = None
+        self._record = Record(tools.clock.now)
         self._state = TaskState.STARTING
         self._cause: str | None = None
         self._log = log.bind(group=tools.group, task=grant.task)
@@ -113,8 +121,7 @@ class TaskLife:
 
     def report(self) -> TaskReport:
         """How the task is doing now."""
-        if self._query is not None:
-            self._progress = self._query.progress() or self._progress
+        self._look()
         return TaskReport(
             task=self.task,
             token=self.token,
@@ -123,6 +130,27 @@ class TaskLife:
             metrics=self._metrics() or None,
             cause=self._cause,
         )
+
+    def view(self) -> TaskView:
+        """How the task is doing now, for those who watch the worker."""
+        self._look()
+        return TaskView(
+            task=self.task,
+            token=self.token,
+            state=self._state,
+            cause=self._cause,
+            batch_id=self._progress.batch_id,
+            metrics=self._progress.metrics,
+            totals=self._record.totals,
+            restarts=self._record.restarts,
+            idle_s=self._record.idle_s,
+            has_work=self._query is not None and self._query.has_work,
+        )
+
+    def _look(self) -> None:
+        if self._query is not None and (progress := self._query.progress()) is not None:
+            self._progress = progress
+            self._record.look(progress)
 
     def _metrics(self) -> dict[str, Any]:
         """What the engine tells of the last batch, and how much work the task has turned out to be."""
@@ -166,10 +194,12 @@ class TaskLife:
             await self._on_failure(query, definition)
             return
         self._query = query
+        self._record.begin()
         self._load = Load(self._tools.capacity, self._tools.clock.now())
         self._tell(TaskState.RUNNING)
         ended = await self._watch(query)
-        self._progress = query.progress() or self._progress
+        self._look()
+        self._record.end()
         self._query = self._load = None
         if ended is not None:
             await self._on_end(ended, definition)
@@ -180,8 +210,9 @@ class TaskLife:
         except StartError as error:
             return Ended(str(error), fenced=error.fenced)
         except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
-            self._log.exception("unexpected trouble at the start of a query")
-            return Ended(f"{type(error).__name__}: {error}")
+            cause_id = new_cause_id()
+            self._log.exception("unexpected trouble at the start of a query", cause_id=cause_id)
+            return Ended(f"{type(error).__name__}: {error} (the worker's log has more under {cause_id})")
 
     async def _watch(self, query: Query) -> Ended | None:
         """Until the query ends by itself, or has been stopped because something else is wanted (None)."""
@@ -200,7 +231,7 @@ class TaskLife:
             if not await first(asyncio.shield(stopping), self._news.until(self._is_cut)):
                 await asyncio.gather(stopping, query.stop(0.0))
         except Exception:  # noqa: BLE001 - likewise; what may be left of it is fenced
-            self._log.exception("unexpected trouble at the stop of a query")
+            self._log.exception("unexpected trouble at the stop of a query", cause_id=new_cause_id())
 
     async def _on_end(self, ended: Ended, definition: Definition) -> None:
         bounded = definition.trigger is not None and definition.trigger.available_now
@@ -210,6 +241,8 @@ class TaskLife:
             await self._on_failure(ended, definition)
 
     async def _on_failure(self, ended: Ended, definition: Definition) -> None:
+        if ended.fenced:
+            self._tools.fenced()
         if self.is_leaving:
             return
         cause = ended.cause or "the query ended by itself, and nobody had asked it to"
@@ -224,6 +257,7 @@ class TaskLife:
         if delay_s is None:
             await self._rest(TaskState.FAILED, cause)
         else:
+            self._record.restarts += 1
             self._tell(TaskState.RESTARTING, cause)
             await first(self._tools.clock.sleep(delay_s), self._news.until(self._is_outdated))
 
@@ -241,8 +275,8 @@ class TaskLife:
 
     def _tell(self, state: TaskState, cause: str | None = None) -> None:
         self._state = state
-        self._cause = cause[:MAX_CAUSE_LENGTH] if cause else None
-        brief = {"cause": cause.partition("\n")[0]} if cause else {}
+        self._cause = scrub(cause[:MAX_CAUSE_LENGTH]) if cause else None
+        brief = {"cause": self._cause.partition("\n")[0]} if self._cause else {}
         self._log.info("task changed state", state=state.value, token=self.token, **brief)
         self._tools.changed()
 

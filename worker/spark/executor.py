@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
+from telemetry.scope import in_scope
 from worker.executor import StartError
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import describe
@@ -48,7 +50,8 @@ class SparkExecutor:
         """Bring Spark up, or reach it; takes some seconds."""
         self._loop = asyncio.get_running_loop()
         self._died: asyncio.Future[str] = self._loop.create_future()
-        self._engine = await self._loop.run_in_executor(self._starts, open_engine, self._settings)
+        opening = in_scope(partial(open_engine, self._settings))
+        self._engine = await self._loop.run_in_executor(self._starts, opening)
         self._engine.watch(self._on_death)
         self._monitor.start(self._engine.losses)
         log.info("spark is up", at=self._settings.place, url=self.url)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from telemetry.scope import in_scope
 from worker.executor import Ended
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Monitor:
         self._watched: dict[int, Watched] = {}
         self._lost: str | None = None
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="query-monitor", daemon=True)
+        self._thread = threading.Thread(target=in_scope(self._run), name="query-monitor", daemon=True)
 
     def start(self, losses: tuple[type[Exception], ...]) -> None:
         """Begin; `losses` are the errors of calls to a Spark that is gone, which is told by `lose_all`."""
@@ -94,7 +95,7 @@ class Monitor:
         except self._losses:
             return
         except Exception as error:
-            log.exception("query cannot be watched", task=query.spec.task)
+            log.exception("query cannot be watched", task=query.spec.task, token=query.spec.token)
             self._finish(query, f"the query cannot be watched any more: {error}")
 
     def _finish(self, query: Watched, cause: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Progress
+from worker.executor import Progress, Totals
+from worker.spark.lag import lag_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.last: Progress | None = None
-        self._total_rows = 0
+        self._totals = Totals()
 
     @property
     def batch_id(self) -> int:
@@ -31,14 +32,17 @@ class Tally:
         """
         if self.last is not None and told["batchId"] <= self.batch_id:
             return
-        self._total_rows += told["numInputRows"]
+        batch_ms = told.get("batchDuration", 0)
+        self._totals += Totals(1, told["numInputRows"], batch_ms)
         metrics: dict[str, Any] = {
             "rows": told["numInputRows"],
-            "total_rows": self._total_rows,
+            "total_rows": self._totals.rows,
             "rows_per_second": round(told.get("processedRowsPerSecond") or 0.0, 1),
-            "batch_ms": told.get("batchDuration", 0),
+            "batch_ms": batch_ms,
             "at": told["timestamp"],
         }
         if sink_rows is not None:
             metrics["sink_rows"] = sink_rows
-        self.last = Progress(told["batchId"], metrics)
+        if lag := lag_of(told.get("sources", ())):
+            metrics["lag"] = lag
+        self.last = Progress(told["batchId"], metrics, self._totals)

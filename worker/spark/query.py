@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _SETTLE_POLL_S = 0.02
+_STATUS_EVERY = 10
+"""Looks at a query to one at its status, which costs as much as all the others do."""
 _HALT_AGAIN_S = 0.2
 """Spark cancels the jobs it knows of: one that is just being submitted takes a second call."""
 
@@ -37,6 +39,8 @@ class SparkQuery:
         self._outlet = launched.site.outlet
         self._tally = Tally()
         self._observing = threading.Lock()
+        self._looks = 0
+        self._is_at_work = False
         self._stopping = False
         self._loop = loop
         self._pool = pool
@@ -45,6 +49,12 @@ class SparkQuery:
     def progress(self) -> Progress | None:
         """The last finished batch."""
         return self._tally.last
+
+    @property
+    def has_work(self) -> bool:
+        """A batch of new data is being done, or the source was ahead when the last one was planned."""
+        lag = {} if self._tally.last is None else self._tally.last.metrics.get("lag", {})
+        return self._is_at_work or any(lag.values())
 
     async def ended(self) -> Ended:
         """Wait for the end."""
@@ -67,6 +77,7 @@ class SparkQuery:
         terminated = self._handle.has_terminated()
         with self._observing:
             self._observe()
+        self._look_at_status()
         if not terminated:
             return False
         self.finish(self._how_it_ended())
@@ -90,6 +101,11 @@ class SparkQuery:
             total = self._outlet.total
             for record in news:
                 self._tally.observe(record, total)
+
+    def _look_at_status(self) -> None:
+        self._looks += 1
+        if self._looks % _STATUS_EVERY == 0:
+            self._is_at_work = not self._handle.is_resting()
 
     def _how_it_ended(self) -> Ended:
         if cause := self._gate.cause:

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from manager.core import heartbeat as heartbeat_rules
 from manager.core.coordinator import RULES
@@ -142,9 +143,13 @@ async def test_a_bug_in_a_rule_costs_one_group_its_memory_and_nothing_else(
     rules: dict[Any, Any] = RULES
     monkeypatch.setitem(rules, HeartbeatRequest, broken)
     beat = HeartbeatRequest(member_id=member, generation_id=1)
-    outcome: Any = await runtime.ask("g", beat)
+    with capture_logs() as logs:
+        outcome: Any = await runtime.ask("g", beat)
     assert error(outcome) == "UNKNOWN_SERVER_ERROR"
-    assert "log has more under" in outcome.message
+    [line] = [line for line in logs if line["log_level"] == "error"]
+    assert line["cause_id"] == outcome.fields["cause_id"]
+    assert outcome.message.endswith(f"log has more under {line['cause_id']}")
+    assert (line["group"], line["member"], line["generation"]) == ("g", member, 1)
     monkeypatch.setitem(rules, HeartbeatRequest, heartbeat_rules.heartbeat)
     assert error(await until_available(runtime, lambda: beat)) == "NONE"
 

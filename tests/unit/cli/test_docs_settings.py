@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.logs import LogSettings
 from manager.settings import ManagerSettings
 from protocol.settings import settings_of
+from telemetry.logs import LogSettings
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from telemetry.scope import in_scope
 from worker.executor import StartError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _pump(reader: int) -> tuple[deque[str], threading.Thread]:
                 last.append(line.rstrip())
                 _tell(line.rstrip())
 
-    thread = threading.Thread(target=run, name="jvm-log", daemon=True)
+    thread = threading.Thread(target=in_scope(run), name="jvm-log", daemon=True)
     thread.start()
     return last, thread
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReportRequest
@@ -112,11 +113,25 @@ async def test_the_limit_is_the_definition_s(bench: Bench) -> None:
 
 
 async def test_a_surprise_harms_only_its_own_task(bench: Bench) -> None:
-    """An engine that raises what it never said it would is a failing start."""
+    """An engine that raises what it never said it would is a failing start; one id leads to its trace."""
     bench.executor.surprise = ZeroDivisionError("division by zero")
     bench.assign("t1")
+    with capture_logs() as logs:
+        await bench.settle()
+    cause = bench.manager.reports("t1")[-1].cause
+    [line] = [line for line in logs if line["log_level"] == "error"]
+    assert (
+        cause == f"ZeroDivisionError: division by zero (the worker's log has more under {line['cause_id']})"
+    )
+    assert (line["group"], line["task"]) == ("g", "t1")
+
+
+async def test_a_cause_brings_no_password_to_the_manager(bench: Bench) -> None:
+    """What a driver or a task's own code says may quote a URL; where it leads may be seen."""
+    (query,) = await bench.run("t1")
+    query.end("cannot reach postgresql://anna:hunter2@db/herd")
     await bench.settle()
-    assert bench.manager.reports("t1")[-1].cause == "ZeroDivisionError: division by zero"
+    assert bench.manager.reports("t1")[-1].cause == "cannot reach postgresql://anna:***@db/herd"
 
 
 async def test_a_query_that_ends_unasked_is_a_failure(bench: Bench) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from worker.executor import Progress
+from worker.executor import Progress, Totals
 from worker.spark.progress import Tally
 
 
@@ -32,7 +32,18 @@ def test_rows_add_up() -> None:
             "at": "2013-01-01T00:00:00Z",
             "sink_rows": 1030,
         },
+        Totals(batches=2, rows=130, busy_ms=824),
     )
+
+
+def test_what_a_source_tells_of_its_lag_is_passed_on() -> None:
+    """And nothing where it tells nothing."""
+    tally = Tally()
+    tally.observe(record(0, 1, sources=[{"endOffset": 3, "latestOffset": 10}]))
+    assert tally.last is not None
+    assert tally.last.metrics["lag"] == {"offsets": 7}
+    tally.observe(record(1, 1, sources=[{"endOffset": {"logOffset": 3}, "latestOffset": None}]))
+    assert "lag" not in tally.last.metrics
 
 
 def test_old_news_changes_nothing() -> None:

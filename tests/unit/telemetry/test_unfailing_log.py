@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from cli.logs import LogSettings, configure_logging
+from telemetry.logs import LogSettings, configure_logging
 
 if TYPE_CHECKING:
     import pytest

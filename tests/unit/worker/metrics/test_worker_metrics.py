@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.membership import HeartbeatResponse
+from protocol.messages.ownership import TaskErrorsResponse
+from protocol.states import TaskState
+from worker.executor import Totals
+from worker.keeper.record import TaskView
+from worker.membership.states import MemberState
+from worker.metrics.meter import Meter
+from worker.metrics.reader import WorkerReader, WorkerView
+
+
+def task(name: str, **changes: Any) -> TaskView:
+    """A task that has run for a while."""
+    told: dict[str, Any] = {
+        "token": 3,
+        "state": TaskState.RUNNING,
+        "cause": None,
+        "batch_id": 8,
+        "metrics": {"batch_ms": 250, "lag": {"offsets": 12}},
+        "totals": Totals(9, 900, 2000),
+        "restarts": 1,
+        "idle_s": 4.0,
+        "has_work": True,
+    }
+    return TaskView(task=name, **{**told, **changes})
+
+
+class Scrape:
+    """What a scrape of a worker with these tasks would show."""
+
+    def __init__(self, *tasks: TaskView, member_id: str = "worker-1") -> None:
+        self.meter = Meter("g")
+        view = WorkerView("g", member_id, 7, MemberState.STABLE, 8.5, tasks)
+        self.meter.instruments.read_at_scrape(WorkerReader(lambda: view))
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.meter.instruments.registry.get_sample_value(name, {"group": "g", **labels})
+
+
+def test_a_task_shows_all_that_is_known_of_it() -> None:
+    """Figures since this worker has it, and the last batch's."""
+    scrape = Scrape(task("t1"))
+    assert scrape.value("sparkherd_task_state", task="t1", state="RUNNING") == 1
+    assert scrape.value("sparkherd_task_token", task="t1") == 3
+    assert scrape.value("sparkherd_task_rows_total", task="t1") == 900
+    assert scrape.value("sparkherd_task_batches_total", task="t1") == 9
+    assert scrape.value("sparkherd_task_batch_seconds_total", task="t1") == 2.0
+    assert scrape.value("sparkherd_task_last_batch_seconds", task="t1") == 0.25
+    assert scrape.value("sparkherd_task_idle_seconds", task="t1") == 4.0
+    assert scrape.value("sparkherd_task_has_data", task="t1") == 1
+    assert scrape.value("sparkherd_task_source_lag", task="t1", unit="offsets") == 12
+    assert scrape.value("sparkherd_task_restarts_total", task="t1") == 1
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    """A 0 would be a figure: nothing was measured of a task that has no query."""
+    scrape = Scrape(task("t1", state=TaskState.FAILED, metrics={}, idle_s=None, has_work=False))
+    assert scrape.value("sparkherd_task_idle_seconds", task="t1") is None
+    assert scrape.value("sparkherd_task_last_batch_seconds", task="t1") is None
+    assert scrape.value("sparkherd_task_source_lag", task="t1", unit="offsets") is None
+    assert scrape.value("sparkherd_task_state", task="t1", state="FAILED") == 1
+
+
+def test_a_worker_shows_itself() -> None:
+    """Its membership, its lease, its tasks by state."""
+    scrape = Scrape(task("t1"), task("t2"), task("t3", state=TaskState.PAUSED))
+    assert scrape.value("sparkherd_worker_state", state="Stable") == 1
+    assert scrape.value("sparkherd_worker_info", member="worker-1") == 1
+    assert scrape.value("sparkherd_worker_generation") == 7
+    assert scrape.value("sparkherd_worker_lease_seconds") == 8.5
+    assert scrape.value("sparkherd_worker_tasks", state="RUNNING") == 2
+    assert scrape.value("sparkherd_worker_tasks", state="PAUSED") == 1
+
+
+def test_requests_are_counted_by_their_answers() -> None:
+    """Those that nobody answered, too; STALE_TOKEN is inside of a good answer."""
+    scrape = Scrape()
+    scrape.meter.answered("heartbeat", HeartbeatResponse(tasks_revision=1))
+    scrape.meter.answered("heartbeat", Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "gone"))
+    scrape.meter.answered("report", TaskErrorsResponse(tasks={"t1": "STALE_TOKEN", "t2": "NONE"}))
+    requests = "sparkherd_worker_requests_total"
+    assert scrape.value(requests, operation="heartbeat", code="NONE") == 1
+    assert scrape.value(requests, operation="heartbeat", code="COORDINATOR_NOT_AVAILABLE") == 1
+    assert scrape.value("sparkherd_worker_stale_tokens_total", operation="report") == 1
+    assert scrape.value("sparkherd_worker_stale_tokens_total", operation="release") == 0

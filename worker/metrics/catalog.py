@@ -1,0 +1,113 @@
+"""Every metric of a worker. `docs/monitoring.md` has the same table, held by a test."""
+
+from __future__ import annotations
+
+from telemetry.loop import LOOP_LAG
+from telemetry.metrics import Metric
+
+GROUP = ("group",)
+TASK = ("group", "task")
+
+REQUESTS = Metric(
+    "sparkherd_worker_requests_total",
+    "counter",
+    "Requests to the manager, by the code of the answer; COORDINATOR_NOT_AVAILABLE without any answer, too.",
+    ("group", "operation", "code"),
+)
+STALE_TOKENS = Metric(
+    "sparkherd_worker_stale_tokens_total",
+    "counter",
+    "Tasks that the manager refused with STALE_TOKEN: they belonged to somebody else by then.",
+    ("group", "operation"),
+)
+FENCED_WRITES = Metric(
+    "sparkherd_worker_fenced_writes_total",
+    "counter",
+    "Queries that a sink refused because a newer owner had raised its fence.",
+    GROUP,
+)
+LOSSES = Metric(
+    "sparkherd_worker_losses_total",
+    "counter",
+    "Times that the worker lost its tasks at once: its lease ran out, or the group had removed it.",
+    GROUP,
+)
+STATE = Metric(
+    "sparkherd_worker_state", "gauge", "1 for the state that the membership is in.", ("group", "state")
+)
+MEMBER = Metric(
+    "sparkherd_worker_info",
+    "gauge",
+    "1, with the id that the group knows the worker by.",
+    ("group", "member"),
+)
+GENERATION = Metric(
+    "sparkherd_worker_generation", "gauge", "The generation it is a member of, -1 outside.", GROUP
+)
+LEASE = Metric(
+    "sparkherd_worker_lease_seconds",
+    "gauge",
+    "How long the worker may still write without another word from the manager; 0 when it may not.",
+    GROUP,
+)
+TASKS = Metric("sparkherd_worker_tasks", "gauge", "Tasks that the worker has, by state.", ("group", "state"))
+TASK_STATE = Metric(
+    "sparkherd_task_state", "gauge", "1 for the state that the task is in.", ("group", "task", "state")
+)
+TOKEN = Metric("sparkherd_task_token", "gauge", "The fencing token that the task is owned under.", TASK)
+ROWS = Metric("sparkherd_task_rows_total", "counter", "Rows read since this worker has the task.", TASK)
+BATCHES = Metric(
+    "sparkherd_task_batches_total", "counter", "Batches finished since this worker has the task.", TASK
+)
+BATCH_SECONDS = Metric(
+    "sparkherd_task_batch_seconds_total", "counter", "Time that those batches took, by Spark's word.", TASK
+)
+LAST_BATCH = Metric("sparkherd_task_last_batch_seconds", "gauge", "How long the last batch took.", TASK)
+IDLE = Metric(
+    "sparkherd_task_idle_seconds",
+    "gauge",
+    "Since the last batch was finished, or the query was started.",
+    TASK,
+)
+HAS_WORK = Metric(
+    "sparkherd_task_has_data",
+    "gauge",
+    "1 while there is data: a batch of it is being done, or the source was ahead of the last batch.",
+    TASK,
+)
+LAG = Metric(
+    "sparkherd_task_source_lag",
+    "gauge",
+    "How far the source was ahead when the last batch was planned, in offsets, files or bytes; "
+    "only of sources that tell Spark.",
+    ("group", "task", "unit"),
+)
+RESTARTS = Metric(
+    "sparkherd_task_restarts_total",
+    "counter",
+    "Restarts after failures since this worker has the task.",
+    TASK,
+)
+
+CATALOG = (
+    REQUESTS,
+    STALE_TOKENS,
+    FENCED_WRITES,
+    LOSSES,
+    STATE,
+    MEMBER,
+    GENERATION,
+    LEASE,
+    TASKS,
+    TASK_STATE,
+    TOKEN,
+    ROWS,
+    BATCHES,
+    BATCH_SECONDS,
+    LAST_BATCH,
+    IDLE,
+    HAS_WORK,
+    LAG,
+    RESTARTS,
+    LOOP_LAG,
+)

@@ -1,0 +1,122 @@
+"""What the worker's own endpoint answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from aiohttp import web
+
+from telemetry.logs import LEVEL
+from worker.status import threads
+from worker.status.address import is_local
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from telemetry.metrics import Instruments
+    from worker.keeper.record import TaskView
+    from worker.metrics.reader import WorkerView
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+JSON = "application/json"
+MAX_BODY_BYTES = 1024
+
+
+class LevelRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What is to be logged from now on."""
+
+    level: str
+
+
+class StatusHandlers:
+    """Shows one worker; `view` is what it is doing now."""
+
+    def __init__(self, view: Callable[[], WorkerView], instruments: Instruments) -> None:
+        self._view = view
+        self._instruments = instruments
+
+    def app(self) -> web.Application:
+        """Every route."""
+        app = web.Application(middlewares=[_only_local], client_max_size=MAX_BODY_BYTES)
+        app.add_routes(
+            [
+                web.get("/healthz", self.health),
+                web.get("/metrics", self.metrics),
+                web.get("/tasks", self.tasks),
+                web.get("/loglevel", self.level),
+                web.put("/loglevel", self.set_level),
+                web.get("/threads", self.threads),
+            ]
+        )
+        return app
+
+    async def health(self, _: web.Request) -> web.Response:
+        """The event loop turns: 200, however it stands with the group, which the body says.
+
+        A worker that cannot reach its manager must not be restarted for it.
+        """
+        worker = self._view()
+        return _json(
+            group=worker.group,
+            state=worker.state.value,
+            member_id=worker.member_id,
+            generation_id=worker.generation,
+            lease_s=round(worker.lease_s, 3),
+            tasks=len(worker.tasks),
+        )
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """Prometheus's text."""
+        body, content_type = self._instruments.exposition(request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def tasks(self, _: web.Request) -> web.Response:
+        """What runs here."""
+        return _json(tasks=[_task(view) for view in sorted(self._view().tasks, key=lambda each: each.task)])
+
+    async def level(self, _: web.Request) -> web.Response:
+        """The least important events that are logged."""
+        return _json(level=LEVEL.name)
+
+    async def set_level(self, request: web.Request) -> web.Response:
+        """`{"level": "debug"}`, until the worker ends."""
+        try:
+            LEVEL.set(msgspec.json.decode(await request.read(), type=LevelRequest).level)
+        except (ValueError, UnicodeDecodeError) as error:
+            return _refuse(400, "INVALID_REQUEST", str(error))
+        return _json(level=LEVEL.name)
+
+    async def threads(self, _: web.Request) -> web.Response:
+        """Where every thread and task is."""
+        return web.Response(text=threads.dump())
+
+
+@web.middleware
+async def _only_local(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """No page of another site gets at it by a name of its own that leads here; errors are JSON."""
+    if not is_local(request.headers.get("Host")):
+        return _refuse(403, "FORBIDDEN", "ask for 127.0.0.1 or localhost: this endpoint is for this machine")
+    try:
+        response = await handler(request)
+    except web.HTTPException as error:
+        return _refuse(error.status, (error.reason or "").upper().replace(" ", "_"), error.text or "")
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _task(view: TaskView) -> dict[str, Any]:
+    shown = asdict(view)
+    shown["state"] = view.state.value
+    return shown
+
+
+def _json(**fields: Any) -> web.Response:
+    return web.Response(body=msgspec.json.encode({"error": "NONE", **fields}), content_type=JSON)
+
+
+def _refuse(status: int, code: str, message: str) -> web.Response:
+    body = msgspec.json.encode({"error": code, "message": message, "retriable": False})
+    return web.Response(body=body, status=status, content_type=JSON)
