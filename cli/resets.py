@@ -81,5 +81,5 @@ def _offsets(given: tuple[str, ...]) -> Offsets:
 def _ask(task: TaskResponse, offsets: Offsets) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("there is no terminal to ask on; give --yes to reset the task without asking")
-    click.echo(f"{task.task} would begin anew. {meaning(read_ends(task.definition), offsets)}")
-    click.confirm("Reset it?", abort=True)
+    click.echo(f"{task.task} would begin anew. {meaning(read_ends(task.definition), offsets)}", err=True)
+    click.confirm("Reset it?", abort=True, err=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _REACHED = {
     Target.RUNNING.value: {TaskState.RUNNING.value, TaskState.COMPLETED.value},
     Target.PAUSED.value: {TaskState.PAUSED.value},
-    Target.STOPPED.value: {TaskState.STOPPED.value},
+    Target.STOPPED.value: {TaskState.STOPPED.value, TaskState.COMPLETED.value},
 }
 
 

@@ -149,9 +149,10 @@ class Play:
         return done.returncode, done.stdout + done.stderr
 
     def stop(self, task: str) -> None:
-        """Stop a task and wait until nobody runs it."""
-        assert self.do("stop", task)[0] == 0
-        eventually(lambda: self.is_stopped(task), f"{task} has stopped", alive=self.herd.daemons)
+        """Stop a task; nobody runs it any more."""
+        code, said = self.do("stop", task, "--wait")
+        assert code == 0, said
+        assert self.is_stopped(task)
 
     def is_stopped(self, task: str) -> bool:
         found = self.view.tasks()[task]

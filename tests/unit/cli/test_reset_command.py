@@ -79,7 +79,8 @@ def test_a_reset_is_asked_for(
     """On a terminal, what it means comes first, and only a yes does it."""
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     run = sparkherd(*reset_command(resettable))
-    assert "The sink memory has no fence" in run.out
+    assert "The sink memory has no fence" in run.err
+    assert ("begins anew" in run.out) is done
     assert (len(resettable.asked("POST")), run.code) == ((1, DONE) if done else (0, INTERRUPTED))
 
 

@@ -57,6 +57,17 @@ def test_pause_waits_until_all_are_paused(
     assert done.err.splitlines() == ["tasks of herd: 0 of 1", "tasks of herd: 1 of 1"]
 
 
+@pytest.mark.parametrize("state", ["STOPPED", "COMPLETED"])
+def test_stop_waits_for_what_has_come_to_its_end_too(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, moves: Callable[..., Herd], state: str
+) -> None:
+    """A completed task stays so: there is nothing left to stop."""
+    herd.on("PUT", "/v1/groups/herd/tasks/delays/stop", {"error": "NONE"}, 202)
+    moves([task("delays", target="STOPPED")], [task("delays", target="STOPPED", state=state)])
+    done = sparkherd("tasks", "stop", "delays", "--wait", "--group", "herd", "--manager", herd.url)
+    assert (done.code, done.err.splitlines()[-1]) == (0, "tasks of herd: 1 of 1")
+
+
 def test_restart_waits_for_a_new_run(
     sparkherd: Callable[..., Run], herd: ScriptedManager, moves: Callable[..., Herd]
 ) -> None:
