@@ -13,7 +13,7 @@ from cli.exits import DONE, USAGE
 from cli.help import example
 from cli.output import print_json, tell
 from cli.progress import tracked
-from cli.waiting import until_settled
+from cli.waiting import failures, until_settled
 from protocol.states import Target
 
 if TYPE_CHECKING:
@@ -60,14 +60,15 @@ def apply_command(
     if prune and not file.tasks:
         raise click.UsageError(f"{path} has no tasks: with --prune, all of {group} would be deleted")
     planned = apply.plan(client, group, file.tasks, prune=prune)
-    if not dry_run:
-        work = apply.carry_out(client, group, file.tasks, planned)
-        planned = list(tracked(work, f"applying {path}", len(planned)))
-    _show(group, planned, dry_run=dry_run, as_json=as_json)
+    if dry_run:
+        _show(group, planned, dry_run=True, as_json=as_json)
+        return DONE
+    changed = {applied.task for applied in planned if applied.action == "changed"}
+    mended = failures(client, group, changed) if changed and waiting["wait"] else {}
+    work = apply.carry_out(client, group, file.tasks, planned)
+    _show(group, list(tracked(work, f"applying {path}", len(planned))), dry_run=False, as_json=as_json)
     names = {entry.task for entry in file.tasks}
-    return (
-        until_settled(client, group, names, waiting["timeout_s"]) if waiting["wait"] and not dry_run else DONE
-    )
+    return until_settled(client, group, names, waiting["timeout_s"], mended) if waiting["wait"] else DONE
 
 
 @click.command(

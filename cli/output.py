@@ -25,6 +25,20 @@ def print_json_line(value: Any) -> None:
     click.echo(msgspec.json.encode(value))
 
 
+def print_yaml(value: Any) -> None:
+    """`value` as a person would write it into a file: texts of several lines as they are."""
+    import yaml  # noqa: PLC0415 - only who prints it pays for it
+
+    class Dumper(yaml.SafeDumper):
+        """Has a representer of its own."""
+
+    def represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+    Dumper.add_representer(str, represent)
+    click.echo(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=WIDE), nl=False)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """`rows` under `columns`; None is shown as `-`."""
     from rich.console import Console  # noqa: PLC0415 - only who prints a table pays for it

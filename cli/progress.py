@@ -37,7 +37,10 @@ class Stand:
 
 
 def tracked(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
-    """`items`, with a bar that counts them."""
+    """`items`, with a bar that counts them on a terminal; elsewhere what is done speaks for itself."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
     with _bar(what) as show:
         for number, item in enumerate(items, start=1):
             yield item

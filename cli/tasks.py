@@ -13,8 +13,8 @@ from cli.applying import apply_command, create_command
 from cli.client import Client, path_of
 from cli.exits import DONE
 from cli.help import example
-from cli.output import ago, print_json, print_table
-from cli.waiting import since, until_settled
+from cli.output import ago, print_json, print_table, print_yaml
+from cli.waiting import until_settled
 from protocol.messages.base import Response
 from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, TaskStatusResponse
 
@@ -49,16 +49,14 @@ def list_tasks(client: Client, group: str, *, as_json: bool) -> None:
 @admin_options
 def describe(client: Client, group: str, task: str, *, as_json: bool) -> None:
     """Show one task with its definition."""
-    import yaml  # noqa: PLC0415 - the other commands need none
-
     path = path_of("groups", group, "tasks", task)
     if as_json:
         print_json(client.get(path, Raw))
         return
     view = client.get(path, TaskResponse)
     _print_statuses([view])
-    definition = {"definition": json.decode(view.definition)}
-    click.echo("\n" + yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), nl=False)
+    click.echo()
+    print_yaml({"definition": json.decode(view.definition)})
 
 
 @command.command("status", epilog=example("sparkherd tasks status delays --group flights"))
@@ -102,25 +100,24 @@ def _steering(verb: str, help_text: str, method: str, result: str) -> click.Comm
         verb, help=help_text, epilog=example(f"sparkherd tasks {verb} delays late --group flights")
     )
     @tasks_argument
-    @_wait_unless_gone(verb)
+    @_wait_where_it_shows(verb)
     @group_option
     @admin_options
     def steer(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool, **waiting: Any) -> int:
-        before = since(client, group, tasks) if waiting.get("wait") and verb == "restart" else {}
         for task in tasks:
             path = path_of("groups", group, "tasks", task)
             client.call(method, path if method == "DELETE" else f"{path}/{verb}", into=Response)
         _tell_results(tasks, result, as_json=as_json)
         if not waiting.get("wait"):
             return DONE
-        return until_settled(client, group, tasks, waiting["timeout_s"], before)
+        return until_settled(client, group, tasks, waiting["timeout_s"])
 
     return steer
 
 
-def _wait_unless_gone(verb: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """A deleted task has no state to wait for."""
-    return (lambda steer: steer) if verb == "delete" else wait_options
+def _wait_where_it_shows(verb: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A deleted task has no state to wait for, and a restarted one has the same before and after."""
+    return wait_options if verb in {"pause", "resume", "stop"} else (lambda steer: steer)
 
 
 def _tell_results(tasks: Iterable[str], result: str, *, as_json: bool) -> None:

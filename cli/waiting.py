@@ -26,9 +26,13 @@ _REACHED = {
 }
 
 
-def since(client: Client, group: str, tasks: Collection[str]) -> dict[str, int]:
-    """Since when each of the tasks has been in its state, to tell a restarted one from one that runs on."""
-    return {task.task: task.since_ms for task in _tasks(client, group) if task.task in tasks}
+def failures(client: Client, group: str, tasks: Collection[str]) -> dict[str, int]:
+    """Those of the tasks that are FAILED, and since when."""
+    return {
+        task.task: task.since_ms
+        for task in _tasks(client, group)
+        if task.task in tasks and task.state == TaskState.FAILED.value
+    }
 
 
 def until_settled(
@@ -36,16 +40,21 @@ def until_settled(
     group: str,
     tasks: Collection[str],
     timeout_s: float,
-    before: Mapping[str, int] | None = None,
+    mended: Mapping[str, int] | None = None,
 ) -> int:
-    """Wait until each task does what is wanted of it, later than `before`; the exit code."""
-    earlier = before or {}
+    """Wait until each task's state is what is wanted of it; the exit code.
+
+    A query that is to be replaced by a newer one of the same state cannot be told from that. Those that are
+    `mended` were FAILED, since then, when something was done about it: that is not taken for a new failure.
+    """
+    known = mended or {}
 
     def look() -> Stand:
         views = [task for task in _tasks(client, group) if task.task in tasks]
-        fresh = [task for task in views if task.since_ms != earlier.get(task.task)]
-        done = sum(task.state in _REACHED.get(task.target, ()) for task in fresh)
-        return Stand(done, len(tasks), _failure(fresh))
+        done = sum(task.state in _REACHED.get(task.target, ()) for task in views)
+        return Stand(
+            done, len(tasks), _failure(task for task in views if task.since_ms != known.get(task.task))
+        )
 
     return _wait(look, f"tasks of {group}", timeout_s)
 

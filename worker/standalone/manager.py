@@ -89,7 +89,7 @@ class LocalManager:
     async def claim(self, request: ClaimRequest) -> ClaimResponse:
         """Grant what is ready, at once if anything is; the rest is to be claimed again."""
         looks = {name: self._looked_at(name) for name in request.tasks if name not in self._granted}
-        if len(looks) == len(request.tasks):
+        if looks:
             wait_s = request.wait_ms / 1000
             await asyncio.wait(looks.values(), timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         self._grant({name: look.result() for name, look in looks.items() if look.done()})

@@ -149,6 +149,9 @@ def test_tasks_describe(sparkherd: Callable[..., Run], herd: ScriptedManager) ->
     command = ("tasks", "describe", "late", "--group", "herd", "--manager", herd.url)
     assert sparkherd(*command).out.endswith("\ndefinition:\n  entrypoint: a:b\n")
     assert json.loads(sparkherd(*command, "--json").out)["definition"] == {"entrypoint": "a:b"}
+    query = {"sql": "SELECT a\nFROM source\n"}
+    herd.on("GET", "/v1/groups/herd/tasks/late", {"error": "NONE", **task("late", definition=query)})
+    assert sparkherd(*command).out.endswith("definition:\n  sql: |\n    SELECT a\n    FROM source\n")
 
 
 def test_json_is_what_the_manager_said(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:

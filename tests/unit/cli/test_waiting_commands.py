@@ -12,6 +12,7 @@ from tests.unit.cli.answers import task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.unit.cli.conftest import Run
     from tests.unit.cli.scripted_manager import ScriptedManager
@@ -68,21 +69,6 @@ def test_stop_waits_for_what_has_come_to_its_end_too(
     assert (done.code, done.err.splitlines()[-1]) == (0, "tasks of herd: 1 of 1")
 
 
-def test_restart_waits_for_a_new_run(
-    sparkherd: Callable[..., Run], herd: ScriptedManager, moves: Callable[..., Herd]
-) -> None:
-    """That the task was RUNNING already is no answer."""
-    herd.on("POST", "/v1/groups/herd/tasks/delays/restart", {"error": "NONE"}, 202)
-    moving = moves(
-        [task("delays")],
-        [task("delays")],
-        [task("delays", state="STARTING", since_ms=5)],
-        [task("delays", since_ms=6)],
-    )
-    done = sparkherd("tasks", "restart", "delays", "--wait", "--group", "herd", "--manager", herd.url)
-    assert (done.code, len(moving._steps)) == (0, 1)
-
-
 def test_a_failed_task_ends_the_waiting(
     sparkherd: Callable[..., Run], herd: ScriptedManager, moves: Callable[..., Herd]
 ) -> None:
@@ -92,6 +78,24 @@ def test_a_failed_task_ends_the_waiting(
     done = sparkherd("tasks", "resume", "delays", "--wait", "--group", "herd", "--manager", herd.url)
     assert done.code == 1
     assert done.err.splitlines()[-1] == "sparkherd: delays is FAILED: no such path"
+
+
+def test_a_failure_that_was_mended_is_none(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, moves: Callable[..., Herd], tmp_path: Path
+) -> None:
+    """The changed task is FAILED until its worker has taken the change up; if it fails again, that counts."""
+    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
+    herd.on("PUT", "/v1/groups/herd/tasks/delays", {"error": "NONE", **task("delays")})
+    (tmp_path / "t.yaml").write_text(
+        "{group: herd, tasks: [{task: delays, definition: {entrypoint: 'a:c'}}]}"
+    )
+    command = ("tasks", "apply", "-f", str(tmp_path / "t.yaml"), "--wait", "--manager", herd.url)
+    failed = task("delays", state="FAILED", cause="old", since_ms=7)
+    moves([failed], [task("delays", state="STARTING", since_ms=8)], [task("delays", since_ms=9)])
+    assert sparkherd(*command).code == 0
+    moves([failed], [task("delays", state="FAILED", cause="new", since_ms=8)])
+    done = sparkherd(*command)
+    assert (done.code, done.err.splitlines()[-1]) == (1, "sparkherd: delays is FAILED: new")
 
 
 def test_drain_waits_until_the_worker_owns_nothing(

@@ -157,10 +157,10 @@ def test_json_is_an_object_a_line(sparkherd: Callable[..., Run], herd: ScriptedM
 
 def test_sigterm_ends_it_too(sparkherd: Callable[..., Run], herd: ScriptedManager, stage: Stage) -> None:
     """In order, and whoever minded the signal before minds it again."""
-    former = signal.getsignal(signal.SIGTERM)
+    former = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     stage.steps = [lambda: signal.raise_signal(signal.SIGTERM)]
     assert lines(watching(sparkherd, herd)) == FIRST
-    assert signal.getsignal(signal.SIGTERM) is former
+    assert signal.signal(signal.SIGTERM, former) is signal.SIG_IGN
 
 
 def test_a_terminal_gets_tables(

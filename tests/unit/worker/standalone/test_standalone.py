@@ -46,7 +46,12 @@ class Alone:
     def __init__(self, folder: Path) -> None:
         self.executor = FakeExecutor()
         self.manager: LocalManager | None = None
-        self._settings = WorkerSettings(group="g", checkpoint_root=str(folder))
+        self._settings = WorkerSettings(
+            group="g",
+            checkpoint_root=str(folder),
+            session_timeout_ms=1_800_000,  # a claim that waits for all is never answered
+            heartbeat_wait_ms=600_000,
+        )
         self._news = asyncio.Event()
         self.running: asyncio.Task[int] | None = None
 
