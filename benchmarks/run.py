@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-QUICK = ("startup", "heartbeats", "settling")
+QUICK = ("startup", "heartbeats", "settling", "events")
 SLOW = ("rows",)
 
 

@@ -47,6 +47,8 @@ _TICK = (
     .returning(CLOCK.c.last_id, CLOCK.c.floor_ms)
 )
 
+_INSERT = insert(EVENTS)
+
 
 async def append(connection: AsyncConnection, events: Sequence[Event]) -> None:
     """Number `events` and write them; the transaction has to do nothing but commit after this."""
@@ -56,7 +58,7 @@ async def append(connection: AsyncConnection, events: Sequence[Event]) -> None:
     tick = await connection.execute(_TICK, {"count": len(ordered), "newest": ordered[-1].at_ms})
     last_id, floor_ms = tick.one()
     numbered = number(ordered, last_id - len(ordered), floor_ms)
-    await connection.execute(insert(EVENTS), [_row(event) for event in numbered])
+    await connection.execute(_INSERT, [_row(event) for event in numbered])
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
