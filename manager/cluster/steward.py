@@ -164,4 +164,4 @@ class Steward:
 
     def _drop(self, slots: Collection[int]) -> None:
         self._leases.drop(slots)
-        self._runtime.step_down(slots)
+        self._runtime.step_down(slots, "handed_over")

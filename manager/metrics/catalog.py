@@ -70,7 +70,7 @@ STORAGE_UP = Metric(
 LEASE_CHANGES = Metric(
     "sparkherd_lease_changes_total",
     "counter",
-    "Slots of groups that came to this manager or left it: taken, handed_over, lost.",
+    "Slots that came to this manager or left it: taken, handed_over, lost (to another one, or to silence).",
     ("change",),
 )
 BUGS = Metric(

@@ -95,10 +95,10 @@ class Meter:
                 case Gone(group=group, how=how):
                     self._gone.labels(group, how).inc()
                 case Forgotten(group):
-                    self._forget(group)
+                    self.forget(group)
 
-    def _forget(self, group: str) -> None:
-        """Nothing is kept of groups that are gone: there may be any number of them."""
+    def forget(self, group: str) -> None:
+        """The series of a group end that is gone, or another manager's: there may be any number of them."""
         self._known.discard(group)
         for counter in (self._rebalances, self._gone, self._moved):
             counter.remove_by_labels({"group": group})

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
+    from manager.metrics.meter import LeaseChange
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
@@ -114,6 +115,7 @@ class Runtime:
             StorageError: they cannot be read, for now.
         """
         stored = await self._storage.load_slots(slots, of)
+        self.meter.lease_changed("taken", len(slots))
         self.check_lease()
         self._take_up({name: rows for name, rows in stored.items() if self._tenancy.is_ours(name)})
 
@@ -132,14 +134,16 @@ class Runtime:
         for name in names:
             refusal = self._tenancy.refusal(name)
             deliver((parked, refusal) for parked in self._coordinator.evict(name))
+            self.meter.forget(name)
         return names
 
     async def settle(self, groups: Collection[str]) -> None:
         """Wait until nothing of these groups is on its way to the storage."""
         await self._writer.settle(groups)
 
-    def step_down(self, slots: Collection[int]) -> None:
+    def step_down(self, slots: Collection[int], how: LeaseChange = "lost") -> None:
         """These slots are another manager's: nothing of them is answered or stored any more."""
+        self.meter.lease_changed(how, len(slots))
         gone = set(slots)
         self._writer.abandon(lambda group: self._tenancy.slot_of(group) in gone)
         self.close(slots)

@@ -181,3 +181,19 @@ async def test_a_restarted_manager_knows_its_groups_from_the_start(tmp_path: Pat
         await after.scrape()
         assert after.value("sparkherd_members_gone_total", group="g", how="lost") == 0
         assert after.value("sparkherd_group_members", group="g", state="active") == 1
+
+
+async def test_slots_that_come_and_go_are_counted_and_take_their_groups_series_along(served: Served) -> None:
+    """What happens to the group from then on is another manager's to tell."""
+    await served.stable()
+    slot = served.runtime._tenancy.slot_of("g")
+    served.runtime.step_down([slot])
+    await served.runtime.load([slot], 1)
+    served.runtime.step_down([slot], "handed_over")
+    await served.scrape()
+    changes = "sparkherd_lease_changes_total"
+    assert served.value(changes, change="lost") == 1
+    assert served.value(changes, change="taken") == 1
+    assert served.value(changes, change="handed_over") == 1
+    assert served.value("sparkherd_rebalances_total", group="g", cause="join") is None
+    assert served.value("sparkherd_group_members", group="g", state="active") is None
