@@ -34,6 +34,10 @@ simulate: $(INSTALLED) ## simulated histories of the group core (N=1000 SEED=0 J
 moves: $(INSTALLED) java ## a herd with real Spark through joins, deaths, drains and changes: the starts of every query
 	@$(BIN)/pytest -s -q tests/acceptance/test_moves.py
 
+.PHONY: managers
+managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, without a database: what the queries notice
+	@$(BIN)/pytest -s -q tests/acceptance/test_managers.py
+
 .PHONY: chaos
 chaos: $(INSTALLED) java ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) \

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Raw
 
 from cli.admin import admin_options
 from cli.client import path_of
+from cli.help import example
 from cli.output import print_json, print_table
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary
 
@@ -20,27 +22,29 @@ def command() -> None:
     """See the managers that share a database, and which slots they have."""
 
 
-@command.command("list")
+@command.command("list", epilog=example("sparkherd managers list"))
 @admin_options
 def list_managers(client: Client, *, as_json: bool) -> None:
     """List all managers: how many slots each has, and how long its lease still lasts."""
-    listed = client.get(path_of("managers"), ManagerListResponse)
+    path = path_of("managers")
     if as_json:
-        print_json(listed)
+        print_json(client.get(path, Raw))
         return
-    epochs = {
-        manager.id: [s.epoch for s in listed.slots if s.manager == manager.id] for manager in listed.managers
-    }
+    listed = client.get(path, ManagerListResponse)
     print_table(
         ("MANAGER", "URL", "ALIVE", "SLOTS", "HIGHEST EPOCH", "LEASE LEFT"),
         (
-            (m.id, m.url, "yes" if m.alive else "no", m.slots, max(epochs[m.id], default=None), _left(m))
+            (m.id, m.url, "yes" if m.alive else "no", m.slots, _highest_epoch(listed, m), _left(m))
             for m in listed.managers
         ),
     )
 
 
+def _highest_epoch(listed: ManagerListResponse, manager: ManagerSummary) -> int | None:
+    return max((slot.epoch for slot in listed.slots if slot.manager == manager.id), default=None)
+
+
 def _left(manager: ManagerSummary) -> str:
     if manager.lease_left_ms is None:
         return "no end"
-    return f"{max(manager.lease_left_ms, 0)} ms"
+    return f"{max(manager.lease_left_ms, 0)}ms"

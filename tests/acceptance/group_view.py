@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cli.client import path_of
+from cli.client import Client, path_of
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
 from protocol.states import GroupState, TaskState
@@ -22,8 +22,8 @@ GROUP = "herd"
 class GroupView:
     """Reads the group through the manager's API."""
 
-    def __init__(self, herd: Herd) -> None:
-        self._client = herd.manager.client()
+    def __init__(self, herd: Herd | Client) -> None:
+        self._client = herd if isinstance(herd, Client) else herd.manager.client()
 
     def groups(self) -> dict[str, GroupSummary]:
         """All groups, by name."""

@@ -31,6 +31,14 @@ def sparkherd(*args: str, cwd: Path, timeout_s: float = 60.0) -> subprocess.Comp
     )
 
 
+def worker_args(name: str, manager: str, group: str, folder: Path) -> list[str]:
+    """A worker with a small Spark session, and patience."""
+    args = ["worker", "--manager", manager, "--group", group, "--client-id", name]
+    args += ["--checkpoint-root", str(folder / "checkpoints"), "--spark-master", "local[2]"]
+    args += [word for setting in SPARK_CONF for word in ("--spark-conf", setting)]
+    return [*args, "--session-timeout-ms", "30000"]
+
+
 class Daemon:
     """One process, its log in a file of its own; `program` is what Python runs, `sparkherd` or a script."""
 
@@ -134,11 +142,8 @@ class Herd:
 
         It is to find its manager at the URL `manager` if that is another than the manager's own.
         """
-        args = ["worker", "--manager", manager or self.manager.url, "--group", group, "--client-id", name]
-        args += ["--checkpoint-root", str(self.folder / "checkpoints"), "--spark-master", "local[2]"]
-        args += [word for setting in SPARK_CONF for word in ("--spark-conf", setting)]
-        args += ["--session-timeout-ms", "30000", *flags]
-        self.workers[name] = Daemon(name, args, self.folder, program)
+        args = worker_args(name, manager or self.manager.url, group, self.folder)
+        self.workers[name] = Daemon(name, [*args, *flags], self.folder, program)
         return self.workers[name]
 
     @property

@@ -49,6 +49,7 @@ class Watch:
         self._grants: dict[tuple[str, str, int], str] = {}
         self._resets: dict[tuple[str, str, int], TaskReset | None] = {}
         self._offsets: set[tuple[str, str, bytes]] = set()
+        self._generations: set[tuple[str, int]] = set()
 
     # What is stored.
 
@@ -75,6 +76,7 @@ class Watch:
         generation, revision = (before.generation, before.tasks_revision) if before else (0, 0)
         hold("generations grow by one", row.generation - generation in {0, 1}, (before, row))
         hold("revisions only grow", row.tasks_revision >= revision, (before, row))
+        self._generations.add((row.group, row.generation))
         self.rebalances += row.generation > generation
 
     def _check_token(self, before: Any, row: OwnershipRow) -> None:
@@ -114,10 +116,11 @@ class Watch:
                 self._check_committed(group, request, outcome)
 
     def _check_joined(self, group: str, joined: JoinResponse, rows: Rows) -> None:
-        header = _header(group, rows)
-        durable = header is not None and header.generation >= joined.generation_id
+        header, told = _header(group, rows), joined.generation_id
+        was = (group, told) in self._generations  # the group was deleted in the transaction that stored it
+        durable = header.generation >= told if header is not None else was
         hold("a generation is durable before it is told", durable, joined)
-        if joined.members and not joined.skip_assignment:
+        if header is not None and joined.members and not joined.skip_assignment:
             roster = tuple(member.instance_id or member.member_id for member in joined.members)
             first = self._rosters.setdefault((group, joined.generation_id), roster)
             hold("a generation is told once", first == roster, (joined.generation_id, first, roster))

@@ -5,18 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from manager.cluster.leases import SlotState
 from manager.core.coordinator import Coordinator
 from manager.core.parked import Parked
 from manager.core.turn import Instant
 from manager.runtime.commits import Commits
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event
+from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
 from tests.simulation.invariants import hold
+from tests.simulation.steward import SimSteward
 from tests.simulation.store import apply, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from manager.cluster.leases import Leases
     from manager.core.turn import Turn
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
 DOWN = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "connection refused")
 UNAVAILABLE = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the storage failed")
 ELSEWHERE = Failure(ErrorCode.NOT_COORDINATOR, "another manager has the group")
-LEASE_MS = 1500
+LOADING = Failure(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the group is being loaded")
 RETRY_MS = 200
+LATE_MS = 4000
+CLOCKS_DIFFER_MS = 300_000
 RELOAD_CHECK_EVERY = 16
 
 
@@ -48,7 +54,10 @@ class Asked(Parked):
 
 
 class SimManager:
-    """Has the groups it was given, for as long as its lease lasts. `life` counts its processes."""
+    """Has the groups of its slots, for as long as its lease lasts. `life` counts its processes.
+
+    Its monotonic clock is nobody else's: it runs as fast as theirs, and shows another time.
+    """
 
     def __init__(self, number: int, cluster: Cluster, settings: GroupSettings) -> None:
         self.number = number
@@ -60,18 +69,18 @@ class SimManager:
         self.requests = 0
         self.asked: dict[Asked, None] = {}
         self._inbox: list[Callable[[], None]] = []
+        self._clock_ms = cluster.world.some(0, CLOCKS_DIFFER_MS)
         self._begin_life()
 
     def _begin_life(self) -> None:
         self.coordinator = Coordinator(self.settings, self.cluster.new_id)
         self.commits = Commits()
-        self.epochs: dict[str, int] = {}
-        self._last_epochs: dict[str, int] = {}
-        self.lease_until = self.world.now + LEASE_MS
         self._rows: dict[str, Rows] = {}
         self._is_committing = False
         self._armed: int | None = None
         self._turns = 0
+        self._settling: list[tuple[Collection[str], Callable[[], None]]] = []
+        self.steward = SimSteward(self)
 
     @property
     def world(self) -> World:
@@ -84,9 +93,30 @@ class SimManager:
         return self.cluster.weather
 
     @property
+    def mono(self) -> int:
+        """Its monotonic clock, in ms."""
+        return self.world.now + self._clock_ms
+
+    @property
+    def leases(self) -> Leases:
+        """What it believes to have."""
+        return self.steward.leases
+
+    @property
     def instant(self) -> Instant:
         """The present moment; the wall clock is nobody's business here."""
-        return Instant(self.world.now, self.world.now)
+        return Instant(self.mono, self.mono)
+
+    def some_time(self, slowness: float = 1.0) -> int:
+        """How long a message to the store, or from there, is under way; at times longer than any lease."""
+        low, high = self.weather.commit_ms
+        late_ms = self.world.some(0, LATE_MS) if self.world.happens(self.weather.late) else 0
+        return self.world.some(low, int(high * slowness)) + late_ms
+
+    def later(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Have `action` happen then, if this life of the process is there then."""
+        life = self.life
+        self.world.after(delay_ms, lambda: self.when_awake(action) if life == self.life else None)
 
     # Requests, connections, deadlines.
 
@@ -96,25 +126,33 @@ class SimManager:
             asked.deliver(DOWN)
             return
         self.asked[asked] = None
-        self._when_awake(lambda: self._handle(asked))
+        self.when_awake(lambda: self._handle(asked))
 
     def disconnect(self, asked: Asked, life: int) -> None:
         """A connection to this life of the manager closed."""
         if life == self.life:
-            self._when_awake(lambda: self._disconnected(asked))
+            self.when_awake(lambda: self._disconnected(asked))
 
     def _handle(self, asked: Asked) -> None:
-        self._check_lease()
+        self.check_lease()
         self.requests += 1
-        if asked.group not in self.epochs:
-            self._answer(asked, ELSEWHERE)
+        if not self.leases.serves(asked.group):
+            self._turn_away(asked)
         elif self.commits.is_lost(asked.group):
             self._answer(asked, UNAVAILABLE)
         else:
             self._take(self.coordinator.handle(asked.group, asked.request, asked, self.instant))
 
+    def _turn_away(self, asked: Asked) -> None:
+        if self.leases.state(self.leases.slot_of(asked.group)) is not SlotState.LOADING:
+            self._answer(asked, ELSEWHERE)
+        elif isinstance(asked.request, HeartbeatRequest):
+            self._answer(asked, HeartbeatResponse(tasks_revision=asked.request.tasks_revision or 0))
+        else:
+            self._answer(asked, LOADING)
+
     def _disconnected(self, asked: Asked) -> None:
-        self._check_lease()
+        self.check_lease()
         turn = self.coordinator.disconnect(asked.group, asked, self.instant)
         if turn is not None:
             if asked.settled:
@@ -125,22 +163,23 @@ class SimManager:
         due = self.coordinator.next_deadline()
         if due is not None and (self._armed is None or due < self._armed):
             self._armed = due
-            self.world.after(due - self.world.now, partial(self._due, self.life, due))
+            self.world.after(due - self.mono, partial(self._due, self.life, due))
 
     def _due(self, life: int, due: int) -> None:
         if life == self.life and due == self._armed:
-            self._when_awake(self._tick)
+            self.when_awake(self._tick)
 
     def _tick(self) -> None:
         self._armed = None
-        self._check_lease()
+        self.check_lease()
         for turn in self.coordinator.advance(self.instant):
             self._take(turn)
         self._arm()
 
     # Freezing, dying.
 
-    def _when_awake(self, action: Callable[[], None]) -> None:
+    def when_awake(self, action: Callable[[], None]) -> None:
+        """Now, or when it thaws; not if it is down."""
         if self.is_paused:
             self._inbox.append(action)
         elif self.is_up:
@@ -156,7 +195,7 @@ class SimManager:
             self.is_paused = False
             inbox, self._inbox = self._inbox, []
             for action in inbox:
-                self._when_awake(action)
+                self.when_awake(action)
 
     def crash(self, down_ms: int) -> None:
         """Everything in memory is lost; the requests in flight see their connections break."""
@@ -172,48 +211,84 @@ class SimManager:
         self.is_up = True
         self._begin_life()
 
-    # Groups come and go.
+    # Slots come and go.
 
-    def renew_lease(self) -> None:
-        """Say that it is still there; only a process that runs and reaches the storage can."""
-        if self.is_up and not self.is_paused and not self.cluster.store.is_down:
-            self.lease_until = self.world.now + LEASE_MS
-
-    def _check_lease(self) -> None:
+    def check_lease(self) -> None:
         """Whoever was away for too long has no group any more: this comes before anything else."""
-        if self.world.now >= self.lease_until:
-            for group in tuple(self.epochs):
-                self.let_go(group)
+        if self.mono >= self.leases.lapses_at:
+            self.step_down(self.leases.lapse())
 
-    def take_up(self, group: str, epoch: int) -> None:
-        """The group is this manager's now."""
-        self.epochs[group] = self._last_epochs[group] = epoch
-        self.commits.lose(group)
-        self._restore()
+    def close(self, slots: Collection[int]) -> list[str]:
+        """Let the groups of these slots go; what was decided is still stored."""
+        names = [name for name in self.coordinator.names() if self.leases.slot_of(name) in slots]
+        for name in names:
+            for parked in self.coordinator.evict(name):
+                self._answer(parked, ELSEWHERE)
+        return names
 
-    def let_go(self, group: str) -> None:
-        """The group is this manager's no more: whoever waits is sent away."""
-        del self.epochs[group]
-        self.commits.restored(group)
-        for parked in self.coordinator.evict(group):
-            self._answer(parked, ELSEWHERE)
+    def step_down(self, slots: Collection[int]) -> None:
+        """These slots are another's: nothing of them is stored any more."""
+        for name in self.commits.gathered():
+            if self.leases.slot_of(name) in slots:
+                for parked, _ in self.commits.forget(name):
+                    self._answer(parked, UNAVAILABLE)
+        self.close(slots)
+
+    def when_settled(self, groups: Collection[str], action: Callable[[], None]) -> None:
+        """Have `action` happen when none of these groups has rows on the way."""
+        self._settling.append((groups, action))
+        self._look_who_is_settled()
+
+    def _look_who_is_settled(self) -> None:
+        settling, self._settling = self._settling, []
+        for groups, action in settling:
+            if all(self.commits.is_settled(group) for group in groups):
+                action()
+            else:
+                self._settling.append((groups, action))
+
+    def read(self, slots: Collection[int]) -> dict[str, Rows]:
+        """What is stored of the groups of these slots, at this moment."""
+        wanted = [group for group in self.cluster.groups if self.leases.slot_of(group) in slots]
+        return {group: dict(self.cluster.store.rows(group)) for group in wanted}
+
+    def take_up(self, stored: Mapping[str, Rows]) -> None:
+        """Groups were read: those that are still ours are served from now on."""
+        for group, rows in stored.items():
+            if self._is_ours(group):
+                self._rows[group] = rows
+                self.commits.restored(group)
+                self._take(self.coordinator.restore(group, in_order(rows), self.instant))
+
+    def _is_ours(self, group: str) -> bool:
+        return self.leases.state(self.leases.slot_of(group)) is not None
+
+    def hand_over(self) -> None:
+        """In order, to those who live."""
+        give = self.leases.leave()
+        if any(give.values()):
+            self.steward.hand_over(give)
 
     def _restore(self) -> None:
-        if self.cluster.store.is_down:
+        """What was lost is read again under new epochs: what is still under way can do no harm after that."""
+        store = self.cluster.store
+        if store.is_down or store.is_full:
             self._restore_soon()
             return
         for group in self.commits.to_restore():
-            self._rows[group] = dict(self.cluster.store.rows(group))
+            slot = self.leases.slot_of(group)
+            gone = (
+                self.leases.retook([slot], store.leases.keep(self.steward.me, [slot]))
+                if self._is_ours(group)
+                else ()
+            )
+            self.step_down(gone)
             self.commits.restored(group)
-            self._take(self.coordinator.restore(group, in_order(self._rows[group]), self.instant))
+            self.take_up({group: dict(store.rows(group))})
 
     def _restore_soon(self) -> None:
         """After a pause: storage that refuses what is read and written at once would keep it spinning."""
-        self.world.after(RETRY_MS, partial(self._restore_again, self.life))
-
-    def _restore_again(self, life: int) -> None:
-        if life == self.life:
-            self._when_awake(self._restore)
+        self.later(RETRY_MS, self._restore)
 
     # Turns and transactions.
 
@@ -240,19 +315,19 @@ class SimManager:
             return
         self._is_committing = True
         batch = self.commits.begin()
-        epochs = {group: self._last_epochs[group] for group in batch.groups}
-        delay_ms = self.world.some(*self.weather.commit_ms)
-        self.world.after(delay_ms, partial(self._reach_store, self.life, batch, epochs))
+        fence, foreign = self.leases.epochs(batch.groups)
+        hold("nothing is written for what is another's", not foreign, foreign)
+        self.world.after(self.some_time(), partial(self._reach_store, self.life, batch, fence))
 
-    def _reach_store(self, life: int, batch: Batch, epochs: dict[str, int]) -> None:
+    def _reach_store(self, life: int, batch: Batch, fence: dict[int, int]) -> None:
         """What a process that died had sent may arrive or not; an answer may be lost after it was done."""
         fails = self.world.happens(self.weather.failed)
         if (life != self.life or fails) and self.world.happens(0.5):
             done = False
         else:
-            done = self.cluster.store.commit(batch.changes, epochs)
+            done = self.cluster.store.commit(batch.changes, fence)
         if life == self.life:
-            self._when_awake(lambda: self._committed(batch, is_known=done and not fails))
+            self.when_awake(lambda: self._committed(batch, is_known=done and not fails))
 
     def _committed(self, batch: Batch, *, is_known: bool) -> None:
         self._is_committing = False
@@ -264,14 +339,14 @@ class SimManager:
         else:
             self._lose(batch)
             self._restore_soon()
-        self.cluster.settled(self)
+        self._look_who_is_settled()
         self._commit()
 
     def _lose(self, batch: Batch) -> None:
         for parked, _ in self.commits.failed():
             self._answer(parked, UNAVAILABLE)
         for group in batch.groups:
-            if group not in self.epochs:
+            if not self._is_ours(group):
                 self.commits.restored(group)
             for parked in self.coordinator.evict(group):
                 self._answer(parked, UNAVAILABLE)

@@ -45,6 +45,7 @@ class Weather:
     twice: float = 0.0
     cut: float = 0.0
     failed: float = 0.0
+    late: float = 0.0
     delay_ms: tuple[int, int] = (1, 5)
     commit_ms: tuple[int, int] = (0, 5)
 
@@ -105,6 +106,7 @@ def _draw_weather(chance: Random) -> Weather:
         twice=chance.choice([0, 0.02, 0.05]),
         cut=chance.choice([0, 0.01, 0.05]),
         failed=chance.choice([0, 0.01, 0.1]),
+        late=chance.choice([0, 0, 0.02, 0.2]),
         delay_ms=(0, chance.choice([5, 30, 150])),
         commit_ms=(0, chance.choice([0, 20, 200])),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from manager.core.rows import Dropped, Row
 from protocol.messages.events import Event
+from tests.simulation.lease_table import LeaseTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,26 +21,21 @@ Rows = dict[RowKey, Row]
 class Store:
     """Rows by group. `is_down` refuses everything, `is_full` only writes."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, slots: int) -> None:
+        self.leases = LeaseTable(slots)
         self._watch = watch
         self._rows: dict[str, Rows] = {}
-        self._epochs: dict[str, int] = {}
         self.is_down = self.is_full = False
-
-    def new_epoch(self, group: str) -> int:
-        """The group changes hands: from now on older epochs change nothing."""
-        self._epochs[group] = self._epochs.get(group, 0) + 1
-        return self._epochs[group]
 
     def rows(self, group: str) -> Rows:
         """What is stored of a group."""
         return self._rows.setdefault(group, {})
 
-    def commit(self, changes: Mapping[str, Iterable[Record]], epochs: Mapping[str, int]) -> bool:
+    def commit(self, changes: Mapping[str, Iterable[Record]], fence: Mapping[int, int]) -> bool:
         """All changes or none; false when none."""
         if self.is_down or self.is_full:
             return False
-        if any(self._epochs.get(group) != epochs[group] for group in changes):
+        if not self.leases.is_held(fence):
             return False
         for group, rows in changes.items():
             for change in rows:

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from manager.core import claims, coordinator, waiting
 from protocol.errors import ErrorCode
 from tests.simulation.campaign import explain, run_seeds
 from tests.simulation.history import History
+from tests.simulation.lease_table import LeaseTable
+from tests.simulation.manager import SimManager
 from tests.simulation.plan import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 PARTS = 10
 HISTORIES = 300
@@ -23,7 +30,7 @@ def test_the_invariants_hold_through_any_history(part: int) -> None:
 
 def test_everything_happens_in_the_histories() -> None:
     """They are worth something only if managers die, tasks move and begin anew, and zombies are fenced."""
-    figures = run_seeds(tuple(range(60))).figures
+    figures = run_seeds(tuple(range(120))).figures
     assert min(figures.crashes, figures.takeovers, figures.rebalances) > 0
     assert min(figures.resets, figures.fenced_writes) > 0
 
@@ -50,3 +57,25 @@ def test_a_heartbeat_that_is_never_answered_is_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(coordinator.DEADLINES, waiting.HELD, lambda *_: None)
     kinds = {fault.kind for fault in run_seeds(tuple(range(10))).faults}
     assert "every request is answered" in kinds
+
+
+def stormy_clusters() -> tuple[int, ...]:
+    """Seeds of three managers whose words to the storage are often late by more than a lease."""
+    plans = (draw(seed) for seed in range(900))
+    return tuple(plan.seed for plan in plans if plan.managers == 3 and plan.weather.late > 0.1)
+
+
+def test_writes_of_former_holders_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With epochs unchecked, a late transaction overwrites what the next manager has stored."""
+    monkeypatch.setattr(LeaseTable, "is_held", lambda *_: True)
+    assert run_seeds(stormy_clusters()).faults
+
+
+def test_decisions_of_an_earlier_lease_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing abandoned, a manager that lost a slot goes on to write what it had decided for it."""
+
+    def only_close(manager: SimManager, slots: Collection[int]) -> None:
+        manager.close(slots)
+
+    monkeypatch.setattr(SimManager, "step_down", only_close)
+    assert run_seeds(stormy_clusters()).faults

@@ -162,3 +162,48 @@ def test_json_is_what_the_manager_said(sparkherd: Callable[..., Run], herd: Scri
     assert json.loads(done.out) == listed
     status = sparkherd("tasks", "status", "late", "--json", "--group", "herd", "--manager", herd.url)
     assert json.loads(status.out) == [herd.answers["GET", "/v1/groups/herd/tasks/late/status"][1]]
+
+
+def test_managers_list(sparkherd: Callable[..., Run], manager: ScriptedManager) -> None:
+    """Who lives, with how many slots, and for how long; as JSON what the manager said, every slot."""
+    document = {
+        "error": "NONE",
+        "managers": [
+            {
+                "id": "a",
+                "url": "http://a",
+                "alive": True,
+                "slots": 2,
+                "lease_left_ms": 2500,
+                "started_at_ms": 1,
+            },
+            {
+                "id": "b",
+                "url": "http://b",
+                "alive": False,
+                "slots": 0,
+                "lease_left_ms": -7,
+                "started_at_ms": 1,
+            },
+        ],
+        "slots": [{"slot": 0, "epoch": 3, "manager": "a"}, {"slot": 1, "epoch": 9, "manager": "a"}],
+    }
+    manager.on("GET", "/v1/managers", document)
+    assert lines(sparkherd("managers", "list", "--manager", manager.url).out) == [
+        ["MANAGER", "URL", "ALIVE", "SLOTS", "HIGHEST", "EPOCH", "LEASE", "LEFT"],
+        ["a", "http://a", "yes", "2", "9", "2500ms"],
+        ["b", "http://b", "no", "0", "-", "0ms"],
+    ]
+    assert json.loads(sparkherd("managers", "list", "--json", "--manager", manager.url).out) == document
+
+
+def test_several_managers_may_be_named_in_any_form(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Repeated, with commas, or in the environment: the first one that answers does."""
+    nobody = "http://127.0.0.1:1"
+    assert sparkherd("groups", "list", "--manager", nobody, "--manager", herd.url).code == 0
+    assert sparkherd("groups", "list", "--manager", f"{nobody}, {herd.url}").code == 0
+    assert sparkherd("groups", "list", "--manager", nobody).code == 1
+    monkeypatch.setenv("SPARKHERD_MANAGER", f"{nobody},{herd.url}")
+    assert sparkherd("groups", "list").code == 0

@@ -1,0 +1,137 @@
+"""Three managers on a real PostgreSQL, their workers, and queries that write down who they are."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cli.client import Client, UnreachableError, path_of
+from protocol.errors import RefusedError
+from protocol.messages.groups import CoordinatorResponse
+from tests.acceptance.group_view import GROUP
+from tests.acceptance.processes import Daemon, worker_args
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from tests.integration.postgres import Server
+
+ASK_S = 3.0
+"""How long an admin waits for a manager, which may be frozen."""
+
+SESSION_MS = 120_000
+"""Longer than three managers take to start together on a machine that is busy with four JVMs."""
+
+QUERIES = '''
+"""Queries that note in a file, batch by batch, which run of which query they are."""
+
+
+def ticking(context):
+    numbers = context.spark.readStream.format("rate").option("rowsPerSecond", 1).load()
+
+    def note(batch, batch_id):
+        run = batch.sparkSession.sparkContext.getLocalProperty("spark.jobGroup.id")
+        with open(context.options["path"], "a") as file:
+            file.write(f"{run} {batch_id}\\n")
+
+    return context.foreach_batch(numbers, note).trigger(processingTime="2 seconds")
+'''
+
+
+class Manager(Daemon):
+    """One of them; started again, it has the port it had."""
+
+    def __init__(self, name: str, database: str, folder: Path) -> None:
+        self.url = ""
+        self._database = database
+        super().__init__(name, [], folder)
+
+    def launch(self) -> subprocess.Popen[str]:
+        """Start it; `listens` waits until it serves."""
+        listen = self.url.removeprefix("http://") or "127.0.0.1:0"
+        self._args = ["manager", "--database", self._database, "--listen", listen]
+        self._args += ["--initial-rebalance-delay-ms", "5000"]
+        return super().start()
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start it, and wait until it serves."""
+        process = self.launch()
+        self.listens()
+        return process
+
+    def listens(self) -> None:
+        """Wait until it serves."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on http://"), self.log()
+        self.url = line.removeprefix("listening on ").strip()
+
+
+@dataclass
+class Cluster:
+    """All of it; `stop` ends what is left."""
+
+    folder: Path
+    postgres: Server
+    managers: dict[str, Manager] = field(default_factory=dict)
+    workers: dict[str, Daemon] = field(default_factory=dict)
+
+    def start(self, managers: tuple[str, ...], workers: tuple[str, ...]) -> None:
+        """Managers first: workers are told all their URLs."""
+        (self.folder / "queries.py").write_text(QUERIES)
+        database = self.postgres.new_database("postgresql+asyncpg")
+        for name in managers:
+            self.managers[name] = Manager(name, database, self.folder)
+        for name in workers:
+            args = worker_args(name, self.urls, GROUP, self.folder)
+            args += ["--allow-entrypoint", "queries", "--session-timeout-ms", str(SESSION_MS)]
+            self.workers[name] = Daemon(name, args, self.folder)
+
+    @property
+    def urls(self) -> str:
+        """Of all managers, as users give them."""
+        return ",".join(manager.url for manager in self.managers.values())
+
+    @property
+    def daemons(self) -> list[Daemon]:
+        """Everything that should run."""
+        return [*self.managers.values(), *self.workers.values()]
+
+    def client(self) -> Client:
+        """An admin's client of them all."""
+        return Client(self.urls.split(","), timeout_s=ASK_S)
+
+    def owner(self) -> str | None:
+        """The manager that has the group, if all who answer agree."""
+        told = {name: self._owner_by(manager) for name, manager in self.managers.items()}
+        urls = set(told.values()) - {None}
+        return next((n for n, m in self.managers.items() if {m.url} == urls), None)
+
+    def _owner_by(self, manager: Manager) -> str | None:
+        with suppress(RefusedError, UnreachableError):
+            path = f"{path_of('coordinator')}?group={GROUP}"
+            return Client([manager.url], timeout_s=ASK_S).get(path, CoordinatorResponse).coordinator.url
+        return None
+
+    def stop(self) -> None:
+        """Workers first, so that they can leave."""
+        for daemon in reversed(self.daemons):
+            daemon.stop()
+
+
+def runs_of(folder: Path, tasks: tuple[str, ...]) -> dict[str, list[tuple[str, int]]]:
+    """What each query noted: its run, and the batch."""
+    noted = {}
+    for task in tasks:
+        path = folder / f"{task}.runs"
+        lines = path.read_text().splitlines() if path.exists() else []
+        noted[task] = [(run, int(batch)) for run, batch in map(str.split, lines)]
+    return noted
+
+
+def now_ms() -> int:
+    """As managers stamp heartbeats."""
+    return time.time_ns() // 1_000_000
