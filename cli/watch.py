@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from cli.client import Client
     from cli.watch_view import WatchView
+    from cli.watching import Sight
 
 pause = time.sleep
 """Lets time pass between two looks."""
@@ -41,15 +42,17 @@ def command(client: Client, group: str, every_s: float, *, as_json: bool) -> Non
     with --json an object a line. While the manager is away it says so, and goes on when that is back.
     """
     from cli.watch_view import make_view  # noqa: PLC0415 - the other commands need none of it
+    from cli.watching import look  # noqa: PLC0415 - as above
 
+    first = look(client, group)
     with suppress(KeyboardInterrupt), _until_sigterm(), make_view(as_json=as_json) as view:
-        _watch(client, group, view, every_s)
+        _watch(client, group, first, view, every_s)
 
 
-def _watch(client: Client, group: str, view: WatchView, every_s: float) -> None:
-    from cli.watching import Sight, changes, look, look_again, seen_last  # noqa: PLC0415 - as above
+def _watch(client: Client, group: str, first: Sight, view: WatchView, every_s: float) -> None:
+    from cli.watching import Sight, changes, look_again, seen_last  # noqa: PLC0415 - as above
 
-    before, after = Sight(), look(client, group)
+    before, after = Sight(), first
     while True:
         news = changes(before, after)
         before = seen_last(before, after)

@@ -14,17 +14,23 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from protocol.errors import StartupError
+from telemetry.scope import open_scope
 from worker.clock import SystemClock
 from worker.crew import Crew
 from worker.daemon import DRAIN_MARGIN_S, EXIT_CODES, REST_S, spark_executor
 from worker.executor import StartError
 from worker.keeper.keeper import Keeper
 from worker.membership.effects import Identity, Reason
+from worker.membership.states import MemberState
+from worker.metrics.meter import Meter
+from worker.metrics.reader import WorkerReader, WorkerView
 from worker.sinks.base import Owner
 from worker.sinks.factory import newest_fence
 from worker.standalone.ending import has_failed, is_over
 from worker.standalone.manager import LocalManager, LocalTask
 from worker.standalone.tokens import Tokens, place_of
+from worker.status.handlers import StatusHandlers
+from worker.status.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,12 +67,17 @@ async def run_alone(
     Raises:
         StartupError: it cannot start; one line that names what to change.
     """
+    open_scope(group=settings.group)
     with Tokens(place_of(settings.checkpoint_root, settings.group)) as tokens:
         async with Crew() as crew:
             alone = Standalone(
                 settings, tasks, once=once, tokens=tokens, crew=crew, show=show, make_executor=make_executor
             )
-            return await alone.work()
+            handlers = StatusHandlers(alone.view, alone.meter.instruments)
+            async with serving(settings.status_listen, handlers) as status_url:
+                if status_url is not None:
+                    log.info("status is served", url=status_url)
+                return await alone.work()
 
 
 class Standalone:
@@ -88,6 +99,8 @@ class Standalone:
         self._once = once
         self._crew = crew
         self._show = show
+        self.meter = Meter(settings.group)
+        self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         self._over: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
         self._executor = make_executor(settings, lambda: True)
         self._manager = LocalManager(tasks, tokens=tokens, look=self._fence_of, changed=self._on_change)
@@ -99,6 +112,18 @@ class Standalone:
             chance=random.random,
             spawn=crew.spawn,
             trouble=_on_refused,
+            fenced=self.meter.fenced,
+        )
+
+    def view(self) -> WorkerView:
+        """What it is doing, for those who watch it; its lease is on nobody's word and never runs out."""
+        return WorkerView(
+            group=self._settings.group,
+            member_id=ALONE.member_id,
+            generation=ALONE.generation,
+            state=MemberState.STABLE,
+            lease_s=float("inf"),
+            tasks=self._keeper.views(),
         )
 
     async def work(self) -> int:
@@ -106,6 +131,7 @@ class Standalone:
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
+        self.meter.loop_lag.start()
         try:
             starting = self._crew.spawn(self._start())
             reason = await self._crew.watch(self._over)
@@ -116,6 +142,7 @@ class Standalone:
         finally:
             self._manager.close()
             await self._executor.close()
+            self.meter.loop_lag.stop()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
 

@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 
 NOBODY: Final = ""
 """Who owns a task that is not granted yet."""
+_OF_AN_OWNER: Final = {TaskState.STARTING, TaskState.RUNNING, TaskState.RESTARTING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,12 @@ class LocalManager:
         )
 
     async def release(self, request: ReleaseRequest) -> TaskErrorsResponse:
-        """Nobody else waits for them."""
+        """Nobody else waits for them; what ran there is nobody's now (PROTOCOL.md §5)."""
+        for name in request.tasks:
+            report = self.reports.get(name)
+            if report is not None and report.state in _OF_AN_OWNER:
+                self.reports[name] = msgspec.structs.replace(report, state=TaskState.UNASSIGNED)
+        self._changed()
         return TaskErrorsResponse(tasks=dict.fromkeys(request.tasks, ErrorCode.NONE.value))
 
     async def report(self, request: ReportRequest) -> TaskErrorsResponse:

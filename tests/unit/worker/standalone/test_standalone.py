@@ -7,7 +7,10 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+from aiohttp import ClientSession
+from structlog.testing import capture_logs
 
 from protocol.definition import parse_definition
 from protocol.errors import StartupError
@@ -55,12 +58,11 @@ class Alone:
         self._news = asyncio.Event()
         self.running: asyncio.Task[int] | None = None
 
-    def start(self, *tasks: LocalTask, once: bool = False) -> None:
+    def start(self, *tasks: LocalTask, once: bool = False, status_listen: str | None = None) -> None:
         """Run the tasks in the background."""
+        settings = msgspec.structs.replace(self._settings, status_listen=status_listen)
         self.running = asyncio.ensure_future(
-            run_alone(
-                self._settings, tasks, once=once, show=self._show, make_executor=lambda *_: self.executor
-            )
+            run_alone(settings, tasks, once=once, show=self._show, make_executor=lambda *_: self.executor)
         )
 
     async def until(self, **states: str) -> None:
@@ -100,7 +102,7 @@ def signalled() -> None:
 
 
 async def test_sigterm_stops_in_order(alone: Callable[[], Alone]) -> None:
-    """Every query may finish its batch; exit code 0, and the engine is closed."""
+    """Every query may finish its batch, then nobody has it; exit code 0, and the engine is closed."""
     run = alone()
     run.start(local("a"), local("b"))
     await run.until(a="RUNNING", b="RUNNING")
@@ -108,6 +110,8 @@ async def test_sigterm_stops_in_order(alone: Callable[[], Alone]) -> None:
     assert await run.ended() == 0
     assert [query.stops for query in run.executor.started] == [[30.0], [30.0]]
     assert not run.executor.is_open
+    assert run.manager is not None
+    assert set(run.manager.states.values()) == {TaskState.UNASSIGNED}
 
 
 async def test_tokens_grow_from_run_to_run(alone: Callable[[], Alone]) -> None:
@@ -233,6 +237,24 @@ async def test_a_signal_while_the_engine_starts(
     monkeypatch.setattr(run.executor, "open", never)
     run.start(local("a"))
     await opening.wait()
+    signalled()
+    assert await run.ended() == 0
+
+
+async def test_it_can_be_watched(alone: Callable[[], Alone]) -> None:
+    """The endpoint of a worker: health, tasks, metrics; a lease that nobody can end is no number in JSON."""
+    run = alone()
+    with capture_logs() as logs:
+        run.start(local("a"), status_listen="127.0.0.1:0")
+        await run.until(a="RUNNING")
+    url = next(event["url"] for event in logs if event["event"] == "status is served")
+    async with ClientSession(url) as session:
+        health = await (await session.get("/healthz")).json()
+        assert (health["group"], health["state"], health["lease_s"]) == ("g", "Stable", None)
+        tasks = await (await session.get("/tasks")).json()
+        assert [(task["task"], task["state"]) for task in tasks["tasks"]] == [("a", "RUNNING")]
+        metrics = await (await session.get("/metrics")).text()
+        assert 'sparkherd_worker_lease_seconds{group="g"} +Inf' in metrics
     signalled()
     assert await run.ended() == 0
 
