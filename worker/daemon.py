@@ -75,7 +75,8 @@ def spark_executor(settings: WorkerSettings, may_write: Callable[[], bool]) -> E
     return SparkExecutor(
         SparkSettings(
             app_name=f"sparkherd {settings.group} {settings.instance_id or settings.client_id}",
-            master=settings.spark_master,
+            master=settings.spark_master or "local[2]",
+            remote=settings.spark_remote,
             conf=settings.spark_conf,
             checkpoint_root=settings.checkpoint_root,
             allow_entrypoint=settings.allow_entrypoint,

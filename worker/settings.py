@@ -10,6 +10,7 @@ from msgspec import Meta
 from protocol.names import MAX_NAME_LENGTH
 
 _LEGAL = r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])"
+_REMOTE = r"^sc://(?!.*;session_id=)[^/;?#@\s]+(?:/(?:;[^;=\s]+=[^;=\s]+)*)?(?![\s\S])"
 
 Address = Annotated[
     str, Meta(pattern=r"^https?://[^/\s]+/?$", description="a manager's URL, http://HOST:PORT")
@@ -77,7 +78,24 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             description="Folder or URL for checkpoints; all workers of the group must see the same one.",
         ),
     ] = "checkpoints"
-    spark_master: Annotated[str, Meta(min_length=1, description="Spark's master URL.")] = "local[2]"
+    spark_master: (
+        Annotated[
+            str,
+            Meta(min_length=1, description="Spark's master URL; local[2] unless --spark-remote is given."),
+        ]
+        | None
+    ) = None
+    spark_remote: (
+        Annotated[
+            str,
+            Meta(
+                pattern=_REMOTE,
+                description="URL of a Spark Connect server to run queries on, sc://HOST:PORT/;KEY=VALUE,"
+                " without a session_id.",
+            ),
+        ]
+        | None
+    ) = None
     spark_conf: Annotated[dict[str, str], Meta(description="A setting of the Spark session.")] = {}
     allow_entrypoint: Annotated[
         tuple[str, ...],
@@ -98,6 +116,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         | None
     ) = None
     label: Annotated[dict[str, str], Meta(description="A label that tasks may ask for.")] = {}
+
+    def __post_init__(self) -> None:
+        """What contradicts itself is refused."""
+        if self.spark_master is not None and self.spark_remote is not None:
+            raise ValueError(
+                "--spark-master and --spark-remote exclude each other:"
+                " Spark runs in the worker's own JVM or on a Spark Connect server"
+            )
 
     @property
     def wait_ms(self) -> int:

@@ -10,7 +10,7 @@ would commit it.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from worker.sinks.errors import FencedError
 from worker.spark.causes import describe
@@ -99,7 +99,23 @@ class Gate:
         self._cut.set()
 
 
-def guard(gate: Gate, function: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, int], None]:
+class Sluice(Protocol):
+    """The batches' side of a gate; `Gate` has it too, where they are done in the worker itself."""
+
+    def enter(self) -> None:
+        """A batch begins, or is refused by raising."""
+        ...
+
+    def leave(self) -> None:
+        """The batch is done or has failed."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Remember why a batch failed."""
+        ...
+
+
+def guard(gate: Sluice, function: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, int], None]:
     """`function` as Spark's `foreachBatch` is to call it: through the gate, and with short errors only."""
 
     def guarded(frame: DataFrame, batch_id: int) -> None:

@@ -18,6 +18,10 @@ MAX_DETAILS = 6000
 _MAX_DEPTH = 12
 _NOISE = re.compile(r"\s*SQLSTATE: \w+")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
+_REMOTE_TRACE = "\n\nJVM stacktrace:\n"
+"""What Spark Connect puts between the message of an error and Java's own account of it."""
+_REMOTE_CONDITION = re.compile(r"^\((?:STREAM_FAILED|[a-z][\w.]+)\) ")
+_CAUSED_BY = re.compile(r"^Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
 _WRAPPERS = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "TASK_WRITE_FAILED"}
 """Conditions that say only that something else went wrong."""
 
@@ -39,6 +43,8 @@ def describe(error: BaseException) -> str:
             return describe_java(throwable)
         except Exception:  # noqa: BLE001 - the JVM that could tell is gone
             return _first_line(str(error))
+    if _REMOTE_TRACE in str(error):
+        return describe_remote(str(error))
     trace = "".join(traceback.format_exception(error))
     return _join(_first_line(f"{type(error).__name__}: {error}"), trace)
 
@@ -46,6 +52,14 @@ def describe(error: BaseException) -> str:
 def describe_java(throwable: Any) -> str:
     """The cause that a Java exception (by Py4J) has at the bottom of it, and its stack trace."""
     return _join(headline(list(_chain(throwable))), _stack_trace(throwable))
+
+
+def describe_remote(text: str) -> str:
+    """The cause in an error of Spark Connect's, which has come as one text."""
+    message, _, trace = text.strip().partition(_REMOTE_TRACE)
+    message = _REMOTE_CONDITION.sub("", message)
+    links = [JavaError(kind, said or "") for kind, said in _CAUSED_BY.findall(trace)]
+    return _join(headline([JavaError(trace.partition(":")[0], message), *links]), f"{message}\n\n{trace}")
 
 
 def headline(chain: list[JavaError]) -> str:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol
 
+from worker.executor import StartError
+from worker.spark.logs import quieten_pyspark
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from worker.executor import Ended
     from worker.sinks.base import Owner
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.settings import SparkSettings
@@ -24,16 +28,6 @@ if TYPE_CHECKING:
 
 class Gate(Protocol):
     """The worker's side of what stands between Spark and a query's batches (`worker.spark.batch`)."""
-
-    @property
-    def cause(self) -> str | None:
-        """Why a batch failed, None if none has."""
-        ...
-
-    @property
-    def fenced(self) -> bool:
-        """Whether it failed because a newer owner has the task."""
-        ...
 
     @property
     def is_occupied(self) -> bool:
@@ -74,8 +68,8 @@ class Handle(ABC):
         """Whether nothing of it runs any more."""
 
     @abstractmethod
-    def failure(self) -> str | None:
-        """Why it ended; None if Spark says that nothing was wrong."""
+    def failure(self) -> Ended | None:
+        """Why it failed; None if nothing was wrong."""
 
     @abstractmethod
     def halt(self) -> None:
@@ -155,6 +149,15 @@ def open_engine(settings: SparkSettings) -> Engine:
     Raises:
         StartError: it cannot be had; says what to change.
     """
-    from worker.spark.classic.engine import ClassicEngine  # noqa: PLC0415 - only the one that is used
+    if settings.remote is None:
+        from worker.spark.classic.engine import ClassicEngine  # noqa: PLC0415 - only the one that is used
 
-    return ClassicEngine.open(settings)
+        return ClassicEngine.open(settings)
+    quieten_pyspark()
+    try:
+        from worker.spark.connect.engine import ConnectEngine  # noqa: PLC0415 - likewise; it needs more packages
+    except ImportError as error:
+        raise StartError(
+            f"--spark-remote needs Spark Connect's client: pip install 'sparkherd[connect]' ({error})"
+        ) from None
+    return ConnectEngine.open(settings, settings.remote)

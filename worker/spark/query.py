@@ -108,10 +108,8 @@ class SparkQuery:
             self._is_at_work = not self._handle.is_resting()
 
     def _how_it_ended(self) -> Ended:
-        if cause := self._gate.cause:
-            return Ended(cause, self._gate.fenced)
         if failure := self._handle.failure():
-            return Ended(failure)
+            return failure
         bounded = self._handle.is_bounded
         return Ended() if bounded else Ended("the query ended by itself, which nobody had asked for")
 

@@ -55,3 +55,44 @@ def test_a_heartbeat_is_held_a_third_of_the_session_at_most(wait: int, session: 
     """The manager would not hold it longer (PROTOCOL.md §3.3)."""
     settings = given(heartbeat_wait_ms=str(wait), session_timeout_ms=str(session))
     assert settings.wait_ms == capped
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sc://spark.example:15002",
+        "sc://spark.example",
+        "sc://spark.example:15002/",
+        "sc://spark.example:15002/;token=abc;use_ssl=true;user_id=flights",
+    ],
+)
+def test_a_spark_connect_server(url: str) -> None:
+    """Its URL may carry parameters, as PySpark has them."""
+    assert given(spark_remote=url).spark_remote == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "spark.example:15002",
+        "http://spark.example:15002",
+        "sc://",
+        "sc://spark.example/path;token=s3cret",
+        "sc://spark.example/;token",
+        "sc://spark.example/;token=s3cret;session_id=9b590035-96d3-4042-8a09-e9e2d49a9ec6",
+        "sc://user:s3cret@spark.example/",
+    ],
+)
+def test_no_spark_connect_server(url: str) -> None:
+    """The refusal names the flag, and never the URL, which may carry a token."""
+    with pytest.raises(SettingsError, match=r"^--spark-remote: malformed") as refused:
+        given(spark_remote=url)
+    assert "s3cret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_one_spark_only() -> None:
+    """A worker has a JVM of its own or a server; it is told that it cannot have both."""
+    with pytest.raises(SettingsError, match="--spark-master and --spark-remote exclude each other"):
+        given(spark_master="local[2]", spark_remote="sc://spark.example")
+    assert given().spark_master is None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from worker.executor import Ended
 from worker.spark.causes import describe_java
 from worker.spark.engine import Handle
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from worker.spark.batch import Gate
 
 _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 
@@ -17,8 +20,10 @@ _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 class JavaHandle(Handle):
     """Asks the JVM's own object: its answers come without PySpark's JSON around each."""
 
-    def __init__(self, query: StreamingQuery) -> None:
+    def __init__(self, query: StreamingQuery, gate: Gate) -> None:
+        """`gate` is the one that the query's batches go through."""
         self.query = query
+        self._gate = gate
         self._java: Any = query._jsq  # noqa: SLF001 - see above
         stream: Any = self._java.streamingQuery()
         self._thread: Any = stream.queryExecutionThread()
@@ -49,10 +54,12 @@ class JavaHandle(Handle):
         """
         return not self._thread.isAlive()
 
-    def failure(self) -> str | None:
-        """The cause that the Java exception has at the bottom of it, and its stack trace."""
+    def failure(self) -> Ended | None:
+        """As the gate remembers it, or the cause that the Java exception has at the bottom of it."""
+        if self._gate.cause is not None:
+            return Ended(self._gate.cause, self._gate.fenced)
         exception = self._java.exception()
-        return describe_java(exception.get()) if exception.isDefined() else None
+        return Ended(describe_java(exception.get())) if exception.isDefined() else None
 
     def halt(self) -> None:
         """Interrupts the query's thread and cancels its jobs."""

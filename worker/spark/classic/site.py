@@ -44,7 +44,7 @@ class ClassicSite(Site):
         for key, value in conf.items():
             self.spark.conf.set(key, value)
         self.checkpoint = HadoopCheckpoint(spark, checkpoint)
-        self.gate = Gate(may_write, partial(tell_of_refusal, owner))
+        self.gate: Gate = Gate(may_write, partial(tell_of_refusal, owner))
         self.outlet = LocalOutlet(owner, self.gate, self.checkpoint.mark)
         self._pool = owner.task
 
@@ -60,7 +60,8 @@ class ClassicSite(Site):
         context = self.spark.sparkContext
         context.setLocalProperty(_POOL, self._pool)
         try:
-            return JavaHandle(writer.option("checkpointLocation", self.checkpoint.place).start())
+            query = writer.option("checkpointLocation", self.checkpoint.place).start()
+            return JavaHandle(query, self.gate)
         finally:
             context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one
 

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from tests.integration.spark.test_spark_fencing import raise_fence
+from worker.executor import Ended, StartError
+from worker.spark.connect.board import Wish  # noqa: TC001
+
+
+async def test_a_stop_lets_the_batch_in_flight_finish(
+    *, start: Any, flights: Any, database: Any, guarded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written and committed on the server, and the next one never begins."""
+    flights.add(files=4)
+    query = await start(**guarded.held(1, 1))
+    await guarded.stage.until_reached()
+    closed = threading.Event()
+    send = query._gate._wish
+
+    def noted(wish: Wish) -> None:
+        send(wish)
+        closed.set()
+
+    monkeypatch.setattr(query._gate, "_wish", noted)
+    stopping = asyncio.create_task(query.stop(60))
+    await asyncio.to_thread(closed.wait)
+    await guarded.stage.go_on()
+    await stopping
+    assert await query.ended() == Ended()
+    assert database.ids() == flights.ids[:20]
+
+
+async def test_a_batch_that_takes_too_long_is_cut(
+    start: Any, flights: Any, database: Any, guarded: Any
+) -> None:
+    """The process that is inside is killed; nothing is written, and the next owner does the batch anew."""
+    flights.add(files=3)
+    query = await start(**guarded.held(1, 1))
+    await guarded.stage.until_reached()
+    await query.stop(0)
+    assert await query.ended() == Ended()
+    assert database.ids() == flights.ids[:10]
+    successor = await start(token=2, **guarded.definition(), trigger={"available_now": True})
+    assert await successor.ended() == Ended()
+    assert database.ids() == flights.ids
+
+
+async def test_a_new_owner_ends_what_a_former_one_left(
+    start: Any, flights: Any, database: Any, guarded: Any
+) -> None:
+    """Its query is stopped inside a batch; the batch is the new owner's, and no row is there twice."""
+    flights.add(files=3)
+    former = await start(token=1, **guarded.held(1, 1))
+    await guarded.stage.until_reached()
+    owner = await start(token=2, **guarded.definition(), trigger={"available_now": True})
+    assert await owner.ended() == Ended()
+    ended = await former.ended()
+    assert ended.cause.startswith("the query's session on the Spark Connect server is closed: another worker")
+    assert database.ids() == flights.ids
+
+
+async def test_an_orphan_out_of_reach_is_fenced(
+    start: Any, flights: Any, database: Any, guarded: Any
+) -> None:
+    """As on another server: it goes on until its batch is refused by the database it would write to."""
+    flights.add(files=3)
+    orphan = await start(token=1, **guarded.held(1, 1))
+    await guarded.stage.until_reached()
+    raise_fence(database, orphan, 2)
+    await guarded.stage.go_on()
+    ended = await orphan.ended()
+    assert ended.fenced
+    assert "is fenced: its token 1 is older than 2" in ended.cause
+    assert database.ids() == flights.ids[:10]
+    owner = await start(token=3, **guarded.definition(), trigger={"available_now": True})
+    assert await owner.ended() == Ended()
+    assert database.ids() == flights.ids
+
+
+async def test_a_worker_without_a_lease_starts_nothing(start: Any, lease: Any) -> None:
+    """Nor does it end what runs: the task may be somebody else's by now."""
+    definition = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+    owner = await start(token=2, **definition)
+    lease.holds = False
+    with pytest.raises(StartError, match="has lost its lease"):
+        await start(token=1, **definition)
+    assert owner._handle.query.isActive

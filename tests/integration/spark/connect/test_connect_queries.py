@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from msgspec import structs
+
+from worker.executor import Ended, StartError
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.connect_server import ConnectServer
+
+ONCE = {"available_now": True}
+TYPES = "SELECT id, carrier, delay, timestamp_micros(id) AS at, date_from_unix_date(0) AS day FROM source"
+
+
+async def test_rows_and_what_is_told_of_them(start: Any, flights: Any, database: Any) -> None:
+    """Owner after owner appends from where the one before was; the worker knows what the server did."""
+    flights.add(files=2)
+    first = await start(token=1, source=flights.source, sink=database.sink(), trigger=ONCE)
+    assert await first.ended() == Ended()
+    assert first.progress().batch_id == 1
+    assert {key: first.progress().metrics[key] for key in ("rows", "total_rows", "sink_rows")} == {
+        "rows": 10,
+        "total_rows": 20,
+        "sink_rows": 20,
+    }
+    flights.add()
+    second = await start(token=2, source=flights.source, sink=database.sink(), trigger=ONCE)
+    assert await second.ended() == Ended()
+    assert database.ids() == flights.ids
+    with pytest.raises(StartError, match="is fenced: its token 1 is older than 2") as refused:
+        await start(token=1, source=flights.source, sink=database.sink())
+    assert refused.value.fenced
+
+
+async def test_a_large_batch_into_postgresql(start: Any, flights: Any, postgres: str) -> None:
+    """It is staged where it is computed; dates, instants and numbers arrive as they are, each key once."""
+    flights.add(rows=25_000)
+    options = {"url": postgres, "table": "connected", "mode": "upsert", "key": ["id"]}
+    sink = {"format": "sql", "options": options}
+    query = await start(source=flights.source, sql=TYPES, sink=sink, trigger=ONCE)
+    assert await query.ended() == Ended()
+    engine = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"))
+    with engine.connect() as connection:
+        stored = connection.exec_driver_sql("SELECT * FROM connected ORDER BY id").all()
+    engine.dispose()
+    assert [row.id for row in stored] == flights.ids
+    at = datetime(1970, 1, 1, microsecond=3, tzinfo=UTC)
+    assert tuple(stored[3]) == (3, "UA", 1.5, at, date(1970, 1, 1))
+
+
+async def test_files_and_sinks_of_spark_s_own(start: Any, flights: Any, tmp_path: Path) -> None:
+    """Fenced files are published on the server; Spark's own sinks do without sparkherd there."""
+    flights.add(files=2)
+    fenced = {"format": "fenced_files", "options": {"path": str(tmp_path / "fenced"), "format": "json"}}
+    query = await start("fenced", source=flights.source, sink=fenced, trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert query.progress().metrics["sink_rows"] == 20
+    assert _lines(tmp_path / "fenced") == 20
+    own = {"format": "json", "options": {"path": str(tmp_path / "own")}}
+    query = await start("own", source=flights.source, sink=own, trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert _lines(tmp_path / "own") == 20
+
+
+def _lines(folder: Path) -> int:
+    return sum(len(file.read_text().splitlines()) for file in folder.rglob("part-*.json"))
+
+
+async def test_a_statement_that_is_no_query(start: Any, flights: Any, database: Any, tmp_path: Path) -> None:
+    """It is refused before the server executes any of it; what is wrong in a query is told with its place."""
+    flights.add()
+    made = tmp_path / "made"
+    for statement in (
+        f"CREATE TABLE made USING json LOCATION '{made}' AS SELECT 1",
+        f"EXECUTE IMMEDIATE \"INSERT OVERWRITE DIRECTORY '{made}' USING json SELECT 1\"",
+        f"WITH a AS (SELECT 1) INSERT OVERWRITE DIRECTORY '{made}' USING json SELECT * FROM a",
+        "SELEC id FROM source",
+    ):
+        with pytest.raises(StartError, match=r"^sql: is no query: \[PARSE_SYNTAX_ERROR\]"):
+            await start(source=flights.source, sql=statement, sink=database.sink())
+    assert not made.exists()
+    with pytest.raises(StartError, match=r"^\[UNRESOLVED_COLUMN.*; line 2 pos 0"):
+        await start(source=flights.source, sql="SELECT\nnope FROM source", sink=database.sink())
+
+
+async def test_a_task_moves_between_kinds_of_workers(
+    *,
+    executor: SparkExecutor,
+    remote: SparkExecutor,
+    flights: Any,
+    database: Any,
+    spec: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the server, then in a JVM of the worker's own, and back: one checkpoint, no row lost or twice."""
+    root = executor._settings.checkpoint_root
+    other = SparkExecutor(structs.replace(remote._settings, checkpoint_root=root), lambda: True)
+    await other.open()
+    for token, engine in enumerate((other, executor, other), start=1):
+        flights.add(files=2)
+        if engine is executor:
+            monkeypatch.delenv("SPARK_CONNECT_MODE_ENABLED")
+        else:
+            monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+        definition = spec("t", token, source=flights.source, sink=database.sink(), trigger=ONCE)
+        assert await (await engine.start(definition)).ended() == Ended()
+        assert database.ids() == flights.ids
+    await other.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "conf", "said"),
+    [
+        ("", {"spark.driver.memory": "1g"}, "--spark-conf spark.driver.memory: cannot be set for a session"),
+        ("", {"spark.sql.warehouse.dir": "x"}, "--spark-conf spark.sql.warehouse.dir: cannot be set"),
+        ("/;token=s3cret", {}, "does not answer: UNAVAILABLE"),  # it asks for TLS, which this server has not
+    ],
+)
+@pytest.mark.usefixtures("remote")
+async def test_a_server_that_cannot_be_worked_with(
+    server: ConnectServer, parameters: str, conf: dict[str, str], said: str
+) -> None:
+    """The worker does not start; one line says why, and has no token in it."""
+    settings = SparkSettings(app_name="no", checkpoint_root="no", remote=server.url + parameters, conf=conf)
+    executor = SparkExecutor(settings, lambda: True)
+    with pytest.raises(StartError) as refused:
+        await executor.open()
+    assert said in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    await executor.close()

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+from worker.executor import Ended
+from worker.spark.causes import describe, describe_remote
+from worker.spark.connect.failure import failure_of, failure_text
+from worker.spark.settings import SparkSettings
+
+JAVA = """\
+(STREAM_FAILED) [TASK_WRITE_FAILED] Task failed while writing rows. SQLSTATE: 58030
+=== Streaming Query ===
+Identifier: t
+
+JVM stacktrace:
+org.apache.spark.sql.streaming.StreamingQueryException: [TASK_WRITE_FAILED] Task failed
+\tat org.apache.spark.A.b(C.scala:1)
+Caused by: org.apache.spark.SparkException: Job aborted
+\tat org.apache.spark.A.b(C.scala:1)
+Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] wrong SQLSTATE: P0001
+\t... 3 more"""
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        Ended("task t is fenced", fenced=True),
+        Ended('ValueError: {"a": "}"}\n\nTraceback:\n  File "x", line 1\n', fenced=False),
+    ],
+)
+def test_a_failure_comes_through_spark_s_own_words(ended: Ended) -> None:
+    """Whatever the cause looks like, with Spark's text around it."""
+    text = (
+        f"(STREAM_FAILED) [PYTHON_EXCEPTION] Found error: Traceback\nX: {failure_text(ended)}\n SQLSTATE: 1"
+    )
+    assert "\n" not in failure_text(ended)
+    assert failure_of(PySparkException(f"{text}\n\nJVM stacktrace:\nat a.b")) == ended
+
+
+def test_a_failure_of_spark_s_own() -> None:
+    """A text that only looks like one of ours does not hide what Spark says."""
+    ended = failure_of(PySparkException(f"[A.B] sparkherd:{{no}} is wrong\n\n{JAVA}"))
+    assert ended.cause is not None
+    assert not ended.fenced
+    assert ended.cause.startswith("[USER_RAISED_EXCEPTION] wrong\n")
+
+
+def test_the_headline_of_a_remote_error() -> None:
+    """The innermost condition, as with an error of the worker's own JVM; all of the text follows."""
+    said = describe_remote(JAVA)
+    assert said.splitlines()[0] == "[USER_RAISED_EXCEPTION] wrong"
+    assert "C.scala:1" in said
+    assert describe(PySparkException(JAVA)) == said
+    assert describe_remote("[PATH_NOT_FOUND] Path does not exist: /a. SQLSTATE: 42K03").startswith(
+        "[PATH_NOT_FOUND] Path does not exist: /a.\n"
+    )
+
+
+def test_what_is_shown_of_a_server_s_url() -> None:
+    """Where it is, and nothing of its parameters."""
+    for remote in ("sc://host:15002/;token=s3cret;user_id=a", "sc://host:15002/", "sc://host:15002"):
+        settings = SparkSettings(app_name="a", checkpoint_root="cp", remote=remote)
+        assert settings.place == "sc://host:15002"
+    assert SparkSettings(app_name="a", checkpoint_root="cp").place == "local[2]"

@@ -1,0 +1,67 @@
+"""A checkpoint folder, reached through DataFrames: a client of the server's has no other way to its files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from worker.executor import StartError
+from worker.spark.causes import describe
+from worker.spark.checkpoint import CheckpointFolder
+from worker.spark.checkpoint_rules import damaged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PATTERN = re.compile(r"([\\\[\]{}*?])")
+"""What Spark would take for a pattern in a path that it reads."""
+
+
+class DataFrameCheckpoint(CheckpointFolder):
+    """As Spark's own sources see it; a text is put there as a folder, since Spark writes no single files."""
+
+    def __init__(self, spark: SparkSession, place: str) -> None:
+        super().__init__(place)
+        self._spark = spark
+
+    def read(self, name: str) -> str | None:
+        """By the bytes of the file, or of the files in the folder."""
+        try:
+            rows = self._load(name).select("content").collect()
+        except PySparkException as error:
+            self._require_missing(error, name)
+            return None
+        return b"".join(bytes(row.content) for row in rows).decode(errors="replace")
+
+    def last(self, log: str) -> int | None:
+        """By the names of the files; none of them is read."""
+        try:
+            rows = self._load(log).select("path").collect()
+        except PySparkException as error:
+            self._require_missing(error, log)
+            return None
+        names = (str(row.path).rpartition("/")[2] for row in rows)
+        return max((int(name) for name in names if name.isdecimal()), default=None)
+
+    def create(self, name: str, text: str) -> None:
+        """As a folder with one file."""
+        try:
+            row = self._spark.sql("SELECT :text AS value", {"text": text})
+            row.write.mode("overwrite").text(f"{self.place}/{name}")
+        except PySparkException as error:
+            raise StartError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
+
+    def _load(self, name: str) -> DataFrame:
+        path = _PATTERN.sub(r"\\\1", f"{self.place}/{name}")
+        return self._spark.read.format("binaryFile").load(path)
+
+    def _require_missing(self, error: PySparkException, name: str) -> None:
+        """What is not there is none; anything else is an error."""
+        if not (isinstance(error, AnalysisException) and error.getCondition() == "PATH_NOT_FOUND"):
+            raise damaged(self.place, f"{name} cannot be read: {_line(error)}") from error
+
+
+def _line(error: PySparkException) -> str:
+    return describe(error).partition("\n")[0]

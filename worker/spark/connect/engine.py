@@ -1,0 +1,138 @@
+"""The connection of a worker to its Spark Connect server."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.errors import PySparkException
+
+from worker.executor import StartError
+from worker.spark.causes import describe
+from worker.spark.connect.sessions import (
+    ConnectionLostError,
+    SessionClosedError,
+    asking,
+    end_session,
+    limit_calls,
+    open_session,
+)
+from worker.spark.connect.site import RemoteSite
+from worker.spark.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql.connect.session import SparkSession
+
+    from worker.sinks.base import Owner
+    from worker.spark.settings import SparkSettings
+
+DEFAULTS = {
+    "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
+    "spark.sql.streaming.stopTimeout": "500ms",  # a stop that hangs gives its thread back
+}
+LOST_AFTER_S = 10.0
+"""How long a server may be silent. Its queries may be running or not; others shall have the tasks then."""
+_PING_EVERY_S = 0.5
+_PING_TIMEOUT_S = 5.0
+_PING = "spark.sql.session.timeZone"
+_MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""Has `pyspark.sql.functions` make columns for a server; set by PySpark's own builder, too."""
+_THREADS = 4
+
+
+class ConnectEngine(Engine):
+    """A session that only asks whether the server is there; each query has one of its own."""
+
+    losses = (ConnectionLostError,)
+
+    def __init__(self, settings: SparkSettings, remote: str, session: SparkSession) -> None:
+        self.remote = remote
+        self.conf = {**DEFAULTS, **settings.conf}
+        self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-connect")
+        self._place = settings.place
+        self._session = session
+        self._is_lost = False
+        self._closing = threading.Event()
+        self._mode = os.environ.get(_MODE)
+        os.environ[_MODE] = "1"
+
+    @classmethod
+    def open(cls, settings: SparkSettings, remote: str) -> ConnectEngine:
+        """Reach the server `remote`, and see that it takes the settings.
+
+        Raises:
+            StartError: it does not answer, or refuses them; without the URL, which may carry a token.
+        """
+        session = open_session(remote, str(uuid4()))
+        try:
+            _set_all(session, settings)
+        except BaseException:
+            end_session(session)
+            raise
+        limit_calls(session, _PING_TIMEOUT_S)
+        return cls(settings, remote, session)
+
+    @property
+    def url(self) -> str | None:
+        """The server does not tell its clients."""
+        return None
+
+    def watch(self, died: Callable[[str], None]) -> None:
+        """By asking, twice a second."""
+        threading.Thread(target=self._ping, args=(died,), name="spark-connect-watch", daemon=True).start()
+
+    def site(
+        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
+    ) -> RemoteSite:
+        """On the same server."""
+        return RemoteSite(self, owner, conf, checkpoint, may_write)
+
+    def let_go(self, session: SparkSession) -> None:
+        """End a query's session in the background; a lost server has none to end."""
+        self.pool.submit(end_session, session, release=not self._is_lost)
+
+    def close(self) -> None:
+        """End what is still to be ended; the server goes on."""
+        self._closing.set()
+        self.pool.shutdown()
+        end_session(self._session, release=not self._is_lost)
+        if self._mode is None:
+            os.environ.pop(_MODE, None)
+
+    def _ping(self, died: Callable[[str], None]) -> None:
+        heard_at = time.monotonic()
+        while not self._closing.wait(_PING_EVERY_S):
+            how = None
+            try:
+                with asking():
+                    self._session.conf.get(_PING)
+                heard_at = time.monotonic()
+            except ConnectionLostError as error:
+                if time.monotonic() - heard_at > LOST_AFTER_S:
+                    how = f"the Spark Connect server {self._place} does not answer: {error}"
+            except SessionClosedError:
+                how = f"the Spark Connect server {self._place} has been restarted, or has closed the session"
+            if how is not None:
+                self._is_lost = True
+                died(how)
+                return
+
+
+def _set_all(session: SparkSession, settings: SparkSettings) -> None:
+    for key, value in {**DEFAULTS, **settings.conf}.items():
+        try:
+            with asking():
+                session.conf.set(key, value)
+        except ConnectionLostError as error:
+            raise StartError(f"the Spark Connect server {settings.place} does not answer: {error}") from None
+        except PySparkException as error:
+            said = describe(error).partition("\n")[0]
+            raise StartError(
+                f"--spark-conf {key}: cannot be set for a session of a Spark Connect server: {said}"
+            ) from None

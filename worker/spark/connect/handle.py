@@ -1,0 +1,95 @@
+"""A streaming query on the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.executor import Ended
+from worker.spark.connect.failure import failure_of
+from worker.spark.connect.sessions import SessionClosedError, asking
+from worker.spark.engine import Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_TAKEN = (
+    "the query's session on the Spark Connect server is closed: another worker has taken the task over,"
+    " or somebody has closed it there"
+)
+
+
+class RemoteHandle(Handle):
+    """Every answer is one call to the server, some ten milliseconds."""
+
+    def __init__(self, query: StreamingQuery, *, is_bounded: bool) -> None:
+        self.query: Any = query
+        self.is_bounded = is_bounded
+        self._halting = False
+        self._taken = False
+
+    def last_batch(self) -> int:
+        """By the last of Spark's records."""
+        with asking():
+            last = self.query.lastProgress
+        return -1 if last is None else int(last.batchId)
+
+    def progress(self, after: int) -> list[dict[str, Any]]:
+        """All records that Spark keeps are fetched only if more than one is new."""
+        if self._taken:
+            return []
+        try:
+            with asking():
+                last = self.query.lastProgress
+                if last is None or last.batchId <= after:
+                    return []
+                records = self.query.recentProgress if last.batchId > after + 1 else []
+        except SessionClosedError:
+            self._taken = True
+            return []
+        return [_record(each) for each in [*records, last]]
+
+    def is_resting(self) -> bool:
+        """Spark has nothing to do, or waits for the trigger."""
+        with asking():
+            status = self.query.status
+        return not (status["isDataAvailable"] and status["isTriggerActive"])
+
+    def has_terminated(self) -> bool:
+        """A query that is being stopped calls itself inactive before it is."""
+        try:
+            with asking():
+                active = self.query.isActive
+        except SessionClosedError:
+            self._taken = True
+            return True
+        return not (active or self._halting)
+
+    def failure(self) -> Ended | None:
+        """In the exception that the server keeps of it."""
+        if self._taken:
+            return Ended(_TAKEN)
+        try:
+            with asking():
+                exception = self.query.exception()
+        except SessionClosedError:
+            return Ended(_TAKEN)
+        return None if exception is None else failure_of(exception)
+
+    def halt(self) -> None:
+        """Returns when the query is over; the process that did its batches is killed with it."""
+        self._halting = True
+        with asking():
+            self.query.stop()
+        self._halting = False
+
+
+def _record(told: Any) -> dict[str, Any]:
+    """What is needed of a record; the server leaves out what can be reckoned from its sources."""
+    sources = told.sources
+    return {
+        "batchId": told.batchId,
+        "numInputRows": sum(source.numInputRows for source in sources),
+        "processedRowsPerSecond": sum(source.processedRowsPerSecond or 0.0 for source in sources),
+        "batchDuration": told.batchDuration,
+        "timestamp": told.timestamp,
+    }

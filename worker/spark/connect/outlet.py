@@ -1,0 +1,53 @@
+"""The way out of a query whose batches are done on the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.sinks.guard import Fence
+from worker.spark.connect.batch import Delivery, Here, PutRows
+from worker.spark.writer import Claim, Outlet, fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from worker.sinks.base import Owner
+    from worker.spark.connect.gate import WorkerGate
+
+
+class RemoteOutlet(Outlet):
+    """Claims the sink here, and sends what is to be done with each batch to the server."""
+
+    def __init__(
+        self, owner: Owner, gate: WorkerGate, session_id: str, checkpoint: str, may_write: Callable[[], bool]
+    ) -> None:
+        super().__init__(owner)
+        here = Here(may_write)
+        self.fence = Fence(owner, here.check, here.mark, self.claimed.append)
+        self._gate = gate
+        self._session_id = session_id
+        self._checkpoint = checkpoint
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is of use to an entry point's function that has taken its context along to the server."""
+        return {"owner": self.owner, "fence": self.fence, "claimed": self.claimed}
+
+    @property
+    def total(self) -> int | None:
+        """As the batches' process has told."""
+        return self._gate.total if self.is_gated else None
+
+    def write(self, frame: DataFrame, claim: Claim) -> DataStreamWriter:
+        """The table is made here, so that what is wrong with it shows before the query starts."""
+        columns = fields(frame)
+        claim.sink.prepare(columns)
+        return self.each_batch(frame, PutRows(claim.definition, self.owner, columns))
+
+    def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
+        """Through the gate on the server."""
+        self.is_gated = True
+        delivery = Delivery(self.owner, self._session_id, self._checkpoint, function)
+        return frame.writeStream.foreachBatch(delivery)

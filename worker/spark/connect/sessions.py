@@ -1,0 +1,92 @@
+"""Sessions on the server: how one is opened, or found again, and how it is let go of."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+from typing import TYPE_CHECKING
+
+import grpc
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.client.core import RpcDeadlines
+from pyspark.sql.connect.session import SparkSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+USER = "sparkherd"
+"""The same for all workers unless the URL names one: a session is found again by user and id."""
+DEADLINE_S = 30.0
+"""For small questions; what reads a source or starts a query has PySpark's own, longer ones."""
+
+
+class ConnectionLostError(ConnectionError):
+    """The server did not answer; its message has no word of the URL, which may carry a token."""
+
+
+class SessionClosedError(Exception):
+    """The server does not know the session any more."""
+
+
+def open_session(url: str, session_id: str) -> SparkSession:
+    """The session of that id; the server makes it at the first call if there is none."""
+    builder = DefaultChannelBuilder(url)
+    builder.set("session_id", session_id)
+    if builder.userId is None:
+        builder.set("user_id", USER)
+    session = SparkSession(builder)
+    session.client.set_retry_policies([])  # PySpark would try for ten minutes before it tells
+    limit_calls(session, DEADLINE_S)
+    return session
+
+
+def limit_calls(session: SparkSession, seconds: float) -> None:
+    """Let small questions to the server take so long at most."""
+    deadlines = RpcDeadlines(config=seconds, release_session=seconds, fetch_error_details=seconds)
+    session.client._rpc_deadlines = deadlines  # noqa: SLF001 - PySpark's own way leads past `SparkSession`
+
+
+def end_session(session: SparkSession, *, release: bool = True) -> None:
+    """Close the connection; before that have the server `release` the session, which ends its queries."""
+    client = session.client
+    if release:
+        with contextlib.suppress(
+            PySparkException, grpc.RpcError, ValueError
+        ):  # it is closed, or out of reach
+            client.release_session()
+    atexit.unregister(client._on_exit)  # noqa: SLF001 - else every session of a worker's life is kept
+    client.close()
+
+
+@contextlib.contextmanager
+def asking() -> Iterator[None]:
+    """Turn what a call to the server raises into errors that say whose fault it is.
+
+    Raises:
+        ConnectionLostError: no answer.
+        SessionClosedError: the session is gone.
+    """
+    try:
+        yield
+    except SparkConnectGrpcException as error:
+        if type(error) is SparkConnectGrpcException:  # what the server says itself is of a class below
+            raise ConnectionLostError(_reason(error)) from None
+        if "[INVALID_HANDLE." in str(error):
+            raise SessionClosedError(str(error)) from None
+        raise
+    except grpc.RpcError as error:
+        raise ConnectionLostError(_reason(error)) from None
+    except ValueError as error:
+        if "closed channel" in str(error):
+            raise ConnectionLostError("the connection is closed") from None
+        raise
+
+
+def _reason(error: Exception) -> str:
+    """The status in which a call ended, and what gRPC says of it."""
+    call = error if isinstance(error, grpc.RpcError) else error.__cause__ or error.__context__
+    if isinstance(call, grpc.Call):
+        return f"{call.code().name}: {call.details()}".partition("\n")[0]
+    return "no answer"

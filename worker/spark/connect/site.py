@@ -1,0 +1,86 @@
+"""A query's place on the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pyspark.sql.connect.streaming.query import StreamingQuery
+from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
+
+from worker.executor import StartError
+from worker.spark.connect.board import Board
+from worker.spark.connect.checkpoint import DataFrameCheckpoint
+from worker.spark.connect.gate import WorkerGate
+from worker.spark.connect.handle import RemoteHandle
+from worker.spark.connect.outlet import RemoteOutlet
+from worker.spark.connect.register import Register
+from worker.spark.connect.sessions import open_session
+from worker.spark.connect.statements import require_query
+from worker.spark.engine import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from worker.sinks.base import Owner
+    from worker.spark.connect.engine import ConnectEngine
+
+
+class RemoteSite(Site):
+    """A session that only this query has; it ends with it."""
+
+    writer_type: Any = DataStreamWriter
+    query_type: Any = StreamingQuery
+
+    def __init__(
+        self,
+        engine: ConnectEngine,
+        owner: Owner,
+        conf: Mapping[str, str],
+        checkpoint: str,
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._engine = engine
+        self._may_write = may_write
+        self._session_id = str(uuid4())
+        session: Any = open_session(engine.remote, self._session_id)
+        self.spark = session
+        self.checkpoint = DataFrameCheckpoint(self.spark, checkpoint)
+        self.gate = WorkerGate(Board(self.spark), engine.pool)
+        self.outlet = RemoteOutlet(owner, self.gate, self._session_id, checkpoint, may_write)
+        self._register = Register(engine.remote, owner, self.spark, checkpoint)
+        try:
+            for key, value in {**engine.conf, **conf}.items():
+                self.spark.conf.set(key, value)
+        except BaseException:
+            self.close()
+            raise
+
+    def require_query(self, text: str) -> None:
+        """By the server's parser."""
+        session: Any = self.spark
+        require_query(session, text)
+
+    def inherit(self) -> None:
+        """A killed worker's query goes on; the owner before this one has written down where."""
+        self._require_lease()
+        self._register.end_former()
+        self._register.enter(self._session_id)
+
+    def start(self, writer: Any) -> RemoteHandle:
+        """Nothing stands between here and the first batch, so the lease is looked at once more."""
+        self._require_lease()
+        trigger = writer._write_proto  # noqa: SLF001 - the server does not tell which trigger a query has
+        bounded = bool(trigger.available_now or trigger.once)
+        query = writer.option("checkpointLocation", self.checkpoint.place).start()
+        return RemoteHandle(query, is_bounded=bounded)
+
+    def close(self) -> None:
+        """Let go of the sink here; the session is ended in the background."""
+        self.outlet.close()
+        session: Any = self.spark
+        self._engine.let_go(session)
+
+    def _require_lease(self) -> None:
+        if not self._may_write():
+            raise StartError("the worker has lost its lease, so it may not start a query")
