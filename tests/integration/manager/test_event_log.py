@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WRITERS = 3
 COMMITS = 40
 START_MS = 1_700_000_000_000
+UNSTORABLE: Any = GroupRow(group="h", generation=None)  # type: ignore[arg-type]  # that is the point
 UNENCODABLE: Any = Event(id=0, at_ms=0, type=EventType.TASK_FAILED, cause=object())  # type: ignore[arg-type]  # that is the point
 
 
@@ -75,6 +76,15 @@ async def test_a_transaction_that_fails_takes_its_numbers_back(
     await engine.dispose()
     await storage.commit([event()])
     assert ids(await storage.events.read(0, 10)) == [1, 2]
+
+
+async def test_a_change_and_its_event_are_stored_together_or_not_at_all(storage: SqlStorage) -> None:
+    """Whichever of the two cannot be."""
+    for broken in (UNENCODABLE, UNSTORABLE):
+        with pytest.raises(StorageError):
+            await storage.commit([GroupRow(group="g", generation=1), event(), broken])
+    assert await storage.load() == {}
+    assert await storage.events.newest() == 0
 
 
 async def test_no_reader_passes_an_event_that_is_still_being_written(database: Database) -> None:

@@ -164,6 +164,7 @@ async def test_a_stream_of_one_group_moves_on_over_the_others(
 async def test_what_another_manager_writes_is_told_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody wakes this one for it; it looks."""
     await site.runtime.stop()
+    monkeypatch.setattr(events, "HEARTBEAT_S", 2 * WAIT_S)
     monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.01)
     await site.runtime.start()
     other = SqlStorage(str(site.storage._engine.url))
