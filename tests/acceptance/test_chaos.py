@@ -22,9 +22,9 @@ UNFENCED_ROUNDS = 2
 
 
 @pytest.fixture
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """A real server for one of the two sinks."""
-    with running(tmp_path_factory.mktemp("postgres")) as server:
+    with running() as server:
         yield server.url
 
 

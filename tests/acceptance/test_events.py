@@ -172,7 +172,7 @@ def test_a_manager_that_is_killed_again_and_again_loses_no_event(tmp_path: Path,
 
 def test_managers_that_take_over_from_each_other_lose_no_event(tmp_path: Path, receiver: Receiver) -> None:
     """Whichever is killed, on PostgreSQL: the same order for everybody, none missing."""
-    with running(tmp_path / "pg") as server:
+    with running() as server:
         site = Site(tmp_path, server.new_database("postgresql+asyncpg"), 2, receiver)
         try:
             for number in range(ROUNDS):

