@@ -1,4 +1,7 @@
-"""Rows a second through the fenced SQL sink, against the same inserts in a plain `foreachBatch`."""
+"""Rows a second through the fenced SQL sink, against the same inserts in a plain `foreachBatch`.
+
+Both are timed by their checkpoints: from the commit of the first batch to that of the last.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import os
 import sqlite3
 import statistics
 import tempfile
-import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psycopg
 from measuring import Line, growth, summary
+from pyspark.sql import SparkSession
 
 from cli.demo.data import flights
 from protocol.definition import parse_definition
@@ -28,10 +31,10 @@ from worker.spark.settings import SparkSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 RUNS = 3
-BATCHES = 8
+BATCHES = 16
 ROWS_A_BATCH = (300, 3_000, 30_000)
 COLUMNS = ("carrier", "flight", "origin", "dest", "dep_delay", "time_hour")
 SCHEMA = "carrier STRING, flight INT, origin STRING, dest STRING, dep_delay DOUBLE, time_hour STRING"
@@ -60,7 +63,7 @@ def measure() -> list[Line]:
     """Time for the same rows, fenced against plain, at three sizes of a batch."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with running(folder / "postgres") as postgres:
+        with running() as postgres:
             return asyncio.run(_measure(folder, postgres.url))
 
 
@@ -76,10 +79,10 @@ async def _measure(folder: Path, postgres: str) -> list[Line]:
 
 
 async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
+    sources = {rows: _source(folder / f"in-{rows}", rows) for rows in ROWS_A_BATCH}
     for place in _places(folder, postgres):
         medians = []
-        for rows in ROWS_A_BATCH:
-            source = _source(folder / f"in-{rows}", rows)
+        for rows, source in sources.items():
             ratios, fenced = await _compare(executor, folder, place, source)
             medians.append(statistics.median(fenced))
             what = f"time of a query into {place.name}, {rows:,} rows a batch, against plain"
@@ -96,25 +99,24 @@ async def _compare(
     plain, fenced = [], []
     for run in range(RUNS + 1):
         name = f"r{run}_{Path(source['options']['path']).name.replace('-', '_')}"
-        plain.append(await asyncio.to_thread(_plain, _session(executor), folder, place, source, name))
-        fenced.append(await _fenced(executor, place, source, name))
+        plain.append(await asyncio.to_thread(_plain, _session(), folder, place, source, name))
+        fenced.append(await _fenced(executor, folder, place, source, name))
     return [ours / theirs for ours, theirs in zip(fenced[1:], plain[1:], strict=True)], fenced[1:]
 
 
-def _session(executor: SparkExecutor) -> SparkSession:
-    assert executor._session is not None  # noqa: SLF001 - both are to run in the very same JVM
-    return executor._session.spark.newSession()  # noqa: SLF001 - likewise
+def _session() -> SparkSession:
+    """A session of the executor's own Spark: both kinds of query are to run in the very same JVM."""
+    return SparkSession.builder.getOrCreate().newSession()
 
 
 def _plain(spark: SparkSession, folder: Path, place: Place, source: dict[str, Any], name: str) -> float:
-    """The seconds of a query as anybody would write it: each batch collected and inserted."""
+    """A query as anybody would write it: each batch collected and inserted."""
     table = f"plain_{name}"
     with closing(place.connect()) as connection:
         connection.execute(f"CREATE TABLE {table} ({TYPES})")
         connection.commit()
         connection.close()
     frame = spark.readStream.format("csv").schema(SCHEMA).options(**source["options"]).load()
-    start = time.perf_counter()
     kept: list[Any] = []
 
     def insert(batch: DataFrame, _batch_id: int) -> None:
@@ -123,13 +125,15 @@ def _plain(spark: SparkSession, folder: Path, place: Place, source: dict[str, An
         place.insert(kept[0], table, [tuple(row) for row in batch.collect()])
 
     writer = frame.writeStream.foreachBatch(insert).trigger(availableNow=True)
-    writer.option("checkpointLocation", str(folder / "plain" / name / place.name)).start().awaitTermination()
-    seconds = time.perf_counter() - start
+    checkpoint = folder / "plain" / place.name / name
+    writer.option("checkpointLocation", str(checkpoint)).start().awaitTermination()
     kept[0].close()
-    return seconds
+    return _seconds(checkpoint)
 
 
-async def _fenced(executor: SparkExecutor, place: Place, source: dict[str, Any], name: str) -> float:
+async def _fenced(
+    executor: SparkExecutor, folder: Path, place: Place, source: dict[str, Any], name: str
+) -> float:
     definition = {
         "source": source,
         "sql": f"SELECT {', '.join(COLUMNS)} FROM source",
@@ -137,13 +141,16 @@ async def _fenced(executor: SparkExecutor, place: Place, source: dict[str, Any],
         "trigger": {"available_now": True},
     }
     spec = QuerySpec(place.name, name, 1, parse_definition(msgspec.json.encode(definition)))
-    start = time.perf_counter()
     query = await executor.start(spec)
     ended = await query.ended()
-    seconds = time.perf_counter() - start
     if ended.cause is not None:
         raise RuntimeError(ended.cause)
-    return seconds
+    return _seconds(folder / "checkpoints" / place.name / name)
+
+
+def _seconds(checkpoint: Path) -> float:
+    commits = checkpoint / "commits"
+    return (commits / str(BATCHES - 1)).stat().st_mtime - (commits / "0").stat().st_mtime
 
 
 def _places(folder: Path, postgres: str) -> Iterator[Place]:

@@ -11,11 +11,13 @@ from manager.console.pages import Console
 from manager.http import members
 from manager.http.cluster import ClusterHandlers
 from manager.http.events import EventHandlers
+from manager.http.express import Express
 from manager.http.forwarding import Forwarding
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
 from manager.http.metrics import MetricsHandlers
 from manager.http.reading import is_announced_too_large
+from manager.http.server import EXPRESS
 from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def make_app(
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
     """
     app = web.Application(client_max_size=max_request_bytes)
+    app[EXPRESS] = Express(runtime, max_request_bytes)
     directory = directory or OneManager(runtime, this_manager)
     forwarding = Forwarding(directory, this_manager)
     app.cleanup_ctx.append(forwarding.session)

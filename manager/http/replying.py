@@ -34,11 +34,17 @@ def reply(outcome: Outcome, status: int = 200, headers: Mapping[str, str] | None
 
 
 def refusal(failure: Failure) -> web.Response:
-    """An error as a response; whoever may retry at once is told when."""
-    response = web.Response(body=_encode(failure.body()), status=failure.code.status, content_type=JSON)
-    if response.status == ErrorCode.COORDINATOR_NOT_AVAILABLE.status:
-        response.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return response
+    """An error as a response."""
+    headers = headers_of(failure)
+    return web.Response(
+        body=_encode(failure.body()), status=failure.code.status, headers=headers, content_type=JSON
+    )
+
+
+def headers_of(failure: Failure) -> dict[str, str]:
+    """Whoever may retry at once is told when."""
+    waits = failure.code.status == ErrorCode.COORDINATOR_NOT_AVAILABLE.status
+    return {"Retry-After": str(RETRY_AFTER_S)} if waits else {}
 
 
 def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from manager.http.express import Express
 from manager.http.replying import bug, errors_as_json, refusal
 from protocol.errors import ErrorCode, Failure
 
@@ -23,9 +24,32 @@ REASON_LENGTH = 200
 
 
 class Connection(web.RequestHandler):
-    """One connection; what does not parse as HTTP is answered as everything else is."""
+    """One connection; what does not parse as HTTP is answered as everything else is.
 
-    __slots__ = ()
+    Heartbeats have a lane of their own on it (`manager.http.express`).
+    """
+
+    __slots__ = ("_lane",)
+
+    def __init__(self, server: web.Server, express: Express) -> None:
+        super().__init__(server, loop=asyncio.get_running_loop())
+        self._lane = express.lane(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come in, or come in again; none at all are aiohttp's own sign to go on parsing."""
+        if data and self._lane.take(data):
+            self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+        else:
+            super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It is closed, whoever closed it."""
+        self._lane.lost()
+        super().connection_lost(exc)
+
+    def is_idle(self) -> bool:
+        """Whether every request before has been answered, and aiohttp waits for the next one."""
+        return self._waiter is not None and not self._waiter.done()
 
     def handle_error(
         self,
@@ -48,12 +72,18 @@ def _not_http(message: str) -> Failure:
     return Failure(ErrorCode.INVALID_REQUEST, f"this is not HTTP as it should be: {reason}")
 
 
+EXPRESS: Final = web.AppKey("express", Express)
+"""What an application that is served here brings with it."""
+
+
 class Server(web.Server):
     """Makes a `Connection` of each connection."""
 
+    express: Express
+
     def __call__(self) -> web.RequestHandler:
         """A connection came in."""
-        return Connection(self, loop=asyncio.get_running_loop())
+        return Connection(self, self.express)
 
 
 class Runner(web.AppRunner):
@@ -61,11 +91,14 @@ class Runner(web.AppRunner):
 
     def __init__(self, app: web.Application) -> None:
         super().__init__(app, shutdown_timeout=SHUTDOWN_S)
+        self._express = app[EXPRESS]
 
     async def _make_server(self) -> web.Server:
         plain = await super()._make_server()
-        return Server(
+        server = Server(
             partial(errors_as_json, handler=plain.request_handler),
             request_factory=plain.request_factory,
             handler_cancellation=True,
         )
+        server.express = self._express
+        return server

@@ -1,7 +1,8 @@
-"""A parked request on the event loop: its answer is a future."""
+"""Parked requests on the event loop, and how their answers reach them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from manager.core.parked import Parked
@@ -18,8 +19,18 @@ UNAVAILABLE = Failure(
 )
 
 
-class Pending(Parked):
-    """A `Parked` somebody awaits; every parked request of the runtime is one."""
+class Reply(Parked, ABC):
+    """A `Parked` whose answer goes somewhere; every parked request of the runtime is one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def deliver(self, outcome: Outcome) -> None:
+        """Hand the answer over; nobody may be there to take it any more."""
+
+
+class Pending(Reply):
+    """One that somebody awaits."""
 
     __slots__ = ("future",)
 
@@ -36,7 +47,7 @@ class Pending(Parked):
 def deliver(answers: Iterable[tuple[Parked, Outcome]]) -> None:
     """Send answers, in order."""
     for parked, outcome in answers:
-        if isinstance(parked, Pending):
+        if isinstance(parked, Reply):
             parked.deliver(outcome)
 
 

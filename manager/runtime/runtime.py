@@ -13,7 +13,7 @@ from manager.metrics.groups import GroupReader
 from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
 from manager.runtime.clock import read_clocks
-from manager.runtime.pending import UNAVAILABLE, Pending, deliver
+from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
 from manager.runtime.tenancy import Everything, Tenancy
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
@@ -59,7 +59,8 @@ class Runtime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
-        self._parked = 0
+        self.parked = 0
+        """How many requests wait for their answers, the connections of all of them still open."""
 
     @property
     def is_ready(self) -> bool:
@@ -70,11 +71,6 @@ class Runtime:
     def is_healthy(self) -> bool:
         """Whether the storage does what it is asked to."""
         return self._writer.is_healthy
-
-    @property
-    def parked(self) -> int:
-        """How many requests wait for their answers, the connections of all of them still open."""
-        return self._parked
 
     async def start(self) -> None:
         """Take up every stored group; for who has them all.
@@ -172,34 +168,46 @@ class Runtime:
         return outcome
 
     async def _ask(self, group: str, request: Request, host: str) -> Outcome:
-        if not self._serving:
-            return UNAVAILABLE
-        instant = read_clocks()
-        if not self._tenancy.admits(group, instant.mono):
-            self.check_lease()
-            return await self._tenancy.turn_away(group, request)
-        if self._writer.refuses(group):
-            return UNAVAILABLE
         pending = Pending(host, asyncio.get_running_loop().create_future())
-        try:
-            turn = self._coordinator.handle(group, request, pending, instant)
-        except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
-            return self._bug(group, error, request)
-        self._watch.turned(type(request), turn)
-        self._take(turn)
+        if not self.put(group, request, pending):
+            return await self._tenancy.turn_away(group, request)
         if pending.future.done():
             return pending.future.result()
         return await self._wait(group, pending)
 
+    def put(self, group: str, request: Request, reply: Reply) -> bool:
+        """Put `request` to the group, whose answer is delivered to `reply`, now or later.
+
+        `disconnected` is to be called if whoever waits for it goes away before.
+
+        Returns:
+            False if the group is not answered for here: then nothing was done.
+        """
+        instant = read_clocks()
+        if self._serving and not self._tenancy.admits(group, instant.mono):
+            self.check_lease()
+            return False
+        if not self._serving or self._writer.refuses(group):
+            reply.deliver(UNAVAILABLE)
+            return True
+        try:
+            turn = self._coordinator.handle(group, request, reply, instant)
+        except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
+            reply.deliver(self._bug(group, error, request))
+            return True
+        self._watch.turned(type(request), turn)
+        self._take(turn)
+        return True
+
     async def _wait(self, group: str, pending: Pending) -> Outcome:
-        self._parked += 1
+        self.parked += 1
         try:
             return await pending.future
         except asyncio.CancelledError:
-            self._disconnected(group, pending)
+            self.disconnected(group, pending)
             raise
         finally:
-            self._parked -= 1
+            self.parked -= 1
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
@@ -213,10 +221,11 @@ class Runtime:
         self._writer.take(turn)
         self._arm()
 
-    def _disconnected(self, group: str, pending: Pending) -> None:
+    def disconnected(self, group: str, reply: Reply) -> None:
+        """The connection of who waits for `reply` is gone (PROTOCOL.md §4, Broken connections)."""
         self.check_lease()
         try:
-            turn = self._coordinator.disconnect(group, pending, read_clocks())
+            turn = self._coordinator.disconnect(group, reply, read_clocks())
         except Exception as error:  # noqa: BLE001 - as in `ask`; nobody is there to hear of it
             self._bug(group, error)
             return
