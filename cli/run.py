@@ -31,6 +31,7 @@ OF_MEMBERS: Final = (
     "heartbeat_wait_ms",
     "capacity",
     "label",
+    "status_listen",
 )
 """Settings of a worker that mean nothing to one that is alone; the group has a flag of its own."""
 

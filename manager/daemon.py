@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+MAX_PORT = 65_535
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
 
@@ -104,7 +105,7 @@ def _listen(address: str) -> socket.socket:
     """A socket of our own, so that a taken port is found out before anything else is touched."""
     host, port = address.rsplit(":", 1)
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host.strip("[]"), _port(port), type=socket.SOCK_STREAM)
         family, kind, protocol, _, place = found[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
@@ -116,6 +117,13 @@ def _listen(address: str) -> socket.socket:
         listener.close()
         raise StartupError(f"--listen {address}: {getattr(error, 'strerror', error)}") from error
     return listener
+
+
+def _port(text: str) -> int:
+    """The resolver would take any number, and cut it to 16 bits."""
+    if int(text) > MAX_PORT:
+        raise OverflowError(f"a port is at most {MAX_PORT}")
+    return int(text)
 
 
 def _stop_on_signals() -> asyncio.Future[None]:

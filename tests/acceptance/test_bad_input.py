@@ -75,9 +75,17 @@ def test_unusable_databases(tmp_path: Path, database: str, named: str) -> None:
     assert named in line
 
 
+def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -> None:
+    """Nothing listens at that port; where it was looked for can be read, the password cannot."""
+    database = "postgresql+asyncpg://anna:hunter2@127.0.0.1:1/herd"
+    line = complaint(2, "manager", "--listen", "127.0.0.1:0", "--database", database, cwd=tmp_path)
+    assert "127.0.0.1" in line
+    assert "hunter2" not in line
+
+
 def test_unusable_address(tmp_path: Path) -> None:
-    """A host that is not this machine's, or none at all."""
-    for listen in ("192.0.2.1:0", "no.such.host.invalid:0"):
+    """A host that is not this machine's, or none at all; a port that there is not."""
+    for listen in ("192.0.2.1:0", "no.such.host.invalid:0", "127.0.0.1:99999"):
         assert "--listen" in complaint(2, "manager", "--listen", listen, cwd=tmp_path)
 
 

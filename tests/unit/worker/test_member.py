@@ -18,6 +18,7 @@ from protocol.messages.membership import (
     SyncRequest,
     SyncResponse,
 )
+from telemetry.scope import add_scope, open_scope
 from tests.fakes.clock import FakeClock
 from tests.fakes.manager import ScriptedManager, failure
 from tests.fakes.turns import settle, until
@@ -152,6 +153,21 @@ async def test_a_member_comes_in_leads_and_tells_its_id_once(bench: Bench) -> No
     (await bench.manager.next(HeartbeatRequest)).answer(failure(ErrorCode.REBALANCE_IN_PROGRESS))
     await until(lambda: len(bench.tasks.log) == 2)
     assert bench.joined == [ME]
+
+
+async def test_every_line_says_who_the_member_is_from_then_on(bench: Bench) -> None:
+    """Its id and generation; none of an earlier one once they are lost."""
+    open_scope(group="g")
+    await bench.stable()
+    assert add_scope(None, "", {"event": "x"}) == {
+        "group": "g",
+        "member": ME,
+        "generation": 1,
+        "event": "x",
+    }
+    bench.manager.no_rule(JoinRequest)
+    bench.member.post(LeaseExpired())
+    assert "generation" not in add_scope(None, "", {})
 
 
 async def test_exactly_one_request_is_under_way(bench: Bench) -> None:

@@ -31,6 +31,7 @@ class Bench:
         self.executor = FakeExecutor()
         self.manager = ScriptedManager()
         self.trouble: list[Refused] = []
+        self.fenced: list[None] = []
         self.revision = 0
         self.spawn = crew.spawn
         self.manager.rule(ClaimRequest, grant_all())
@@ -44,6 +45,7 @@ class Bench:
             chance=lambda: 0.5,
             spawn=crew.spawn,
             trouble=self.trouble.append,
+            fenced=lambda: self.fenced.append(None),
         )
 
     def assign(self, *tasks: str, generation: int = 1, member: str = ME) -> None:

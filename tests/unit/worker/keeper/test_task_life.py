@@ -190,6 +190,7 @@ async def test_a_fenced_query_is_not_started_again(bench: Bench) -> None:
     await bench.clock.advance(600)
     assert bench.executor.queries("t1") == [query]
     assert bench.manager.states("t1")[-1] == "FAILED"
+    assert len(bench.fenced) == 1
 
 
 async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
@@ -199,6 +200,7 @@ async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
     await bench.clock.advance(600)
     assert len(bench.executor.attempts) == 1
     assert bench.manager.states("t1") == ["FAILED"]
+    assert len(bench.fenced) == 1
 
 
 async def test_pausing_stops_the_query_and_keeps_the_task(bench: Bench) -> None:

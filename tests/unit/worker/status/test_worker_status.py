@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from protocol.errors import StartupError
 from telemetry.logs import LEVEL
-from tests.unit.worker.client.servers import Cluster
+from tests.unit.worker.client.servers import Cluster, never_answers, says
 from tests.unit.worker.test_daemon import ME, Herd
 from worker.metrics.catalog import CATALOG
 
@@ -92,6 +92,18 @@ async def test_a_scrape_has_every_metric_of_the_catalogue(watched: Watched) -> N
     assert all(
         s.labels["group"] == "g" for s in await watched.samples() if s.name.startswith("sparkherd_worker")
     )
+
+
+async def test_losing_all_tasks_at_once_is_counted(watched: Watched) -> None:
+    """The manager knows the worker no more: its query is cut."""
+    herd = watched.herd
+    herd.server.group("join", never_answers)
+    herd.server.group("report", says(404, error="UNKNOWN_MEMBER_ID", message="who?"))
+    query = herd.executor.query("t1")
+    query.advance(0)
+    await query.ended()
+    losses = [s.value for s in await watched.samples() if s.name == "sparkherd_worker_losses_total"]
+    assert losses == [1]
 
 
 async def test_tasks_are_shown_as_they_run(watched: Watched) -> None:
