@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 QUICK = ("startup", "heartbeats", "settling", "events")
-SLOW = ("rows",)
+SLOW = ("takeover", "rows")
 
 
 def main() -> int:
