@@ -31,11 +31,12 @@ def sparkherd(*args: str, cwd: Path, timeout_s: float = 60.0) -> subprocess.Comp
     )
 
 
-def worker_args(name: str, manager: str, group: str, folder: Path) -> list[str]:
-    """A worker with a small Spark session, and patience."""
+def worker_args(name: str, manager: str, group: str, folder: Path, remote: str | None = None) -> list[str]:
+    """A worker with patience, and a small Spark session or one on the Spark Connect server `remote`."""
     args = ["worker", "--manager", manager, "--group", group, "--client-id", name]
-    args += ["--checkpoint-root", str(folder / "checkpoints"), "--spark-master", "local[2]"]
-    args += [word for setting in SPARK_CONF for word in ("--spark-conf", setting)]
+    args += ["--checkpoint-root", str(folder / "checkpoints")]
+    own = ["--spark-master", "local[2]", *(word for each in SPARK_CONF for word in ("--spark-conf", each))]
+    args += ["--spark-remote", remote] if remote else own
     return [*args, "--session-timeout-ms", "30000"]
 
 
@@ -136,13 +137,15 @@ class Herd:
         *flags: str,
         group: str = "herd",
         manager: str | None = None,
+        remote: str | None = None,
         program: Sequence[str] = SPARKHERD,
     ) -> Daemon:
         """A worker with a small Spark session, and patience with a manager that starts on a busy machine.
 
-        It is to find its manager at the URL `manager` if that is another than the manager's own.
+        It is to find its manager at the URL `manager` if that is another than the manager's own, and to run
+        its queries on the Spark Connect server `remote` if there is one.
         """
-        args = worker_args(name, manager or self.manager.url, group, self.folder)
+        args = worker_args(name, manager or self.manager.url, group, self.folder, remote)
         self.workers[name] = Daemon(name, [*args, *flags], self.folder, program)
         return self.workers[name]
 

@@ -1,0 +1,157 @@
+"""Workers on Spark Connect servers: one is killed or frozen, and its queries go on without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from protocol.errors import RefusedError
+from tests import connect_server
+from tests.acceptance.group_view import GroupView
+from tests.acceptance.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.acceptance.processes import Herd
+    from tests.connect_server import ConnectServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+
+MODULE = Path(__file__).parents[1] / "integration" / "spark" / "connect" / "tested_on_server.py"
+FILES, ROWS = 12, 20
+SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10L) AS never FROM source"
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ConnectServer]]:
+    """Two, whose Python finds the module of entry points."""
+    folders = [tmp_path_factory.mktemp("server") for _ in range(2)]
+    with (
+        connect_server.running(folders[0], MODULE.parent) as first,
+        connect_server.running(folders[1], MODULE.parent) as second,
+    ):
+        yield [first, second]
+
+
+class Flow:
+    """Two tasks over the same files: one into the sink `sql`, one through an entry point's own fence."""
+
+    def __init__(self, herd: Herd) -> None:
+        self.stage = herd.folder / "stage"
+        self.stage.mkdir()
+        for name in ("reached", "go_on"):
+            os.mkfifo(self.stage / name)
+        self._folder = herd.folder / "in"
+        self._folder.mkdir()
+        self._database = herd.folder / "sink.db"
+        self.everything: list[int] = []
+        for _ in range(FILES):
+            self.add()
+
+    def add(self) -> None:
+        """One more file, there at once."""
+        ids = range(len(self.everything), len(self.everything) + ROWS)
+        hidden = self._folder / ".new"
+        hidden.write_text("".join(json.dumps({"id": number}) + "\n" for number in ids))
+        hidden.rename(self._folder / f"{len(self.everything):06}.json")
+        self.everything += ids
+
+    @property
+    def _url(self) -> str:
+        return f"sqlite:///{self._database}"
+
+    def plain(self) -> dict[str, Any]:
+        """A batch a file, slow enough to be killed in."""
+        options = {"path": str(self._folder), "maxFilesPerTrigger": 1}
+        return {
+            "source": {"format": "json", "schema": "id LONG", "options": options},
+            "sql": SLOW,
+            "sink": {"format": "sql", "options": {"url": self._url, "table": "plain"}},
+        }
+
+    def held(self) -> dict[str, Any]:
+        """Under the first token, batch 1 waits inside for the test."""
+        options = {"path": str(self._folder), "url": self._url, "stage": str(self.stage), "hold": [1, 1]}
+        return {"entrypoint": "tested_on_server:guarded", "options": options}
+
+    def ids(self, table: str) -> list[int]:
+        """What is in the sink, twice what is there twice."""
+        with closing(sqlite3.connect(self._database)) as connection, suppress(sqlite3.OperationalError):
+            return sorted(row[0] for row in connection.execute(f"SELECT id FROM {table}"))
+        return []
+
+    def is_complete(self) -> bool:
+        """Whether every row has arrived."""
+        return set(self.ids("plain")) == set(self.ids("flights")) == set(self.everything)
+
+
+def _present(group: GroupView, members: int) -> bool:
+    with suppress(RefusedError):  # no such group before the first join
+        return len(group.workers()) == members
+    return False
+
+
+def test_a_killed_worker_s_queries_are_fenced(herd: Herd, servers: list[ConnectServer]) -> None:
+    """They go on at their server, out of the reach of the next owner on another one: the sinks refuse."""
+    shutil.copy(MODULE, herd.folder)
+    flow, group = Flow(herd), GroupView(herd)
+    entrypoints = ("--allow-entrypoint", "tested_on_server")
+    anna = herd.start_worker("anna", *entrypoints, remote=servers[0].url)
+    eventually(lambda: _present(group, 1), "anna is a member", alive=herd.daemons)
+    group.create("held", flow.held())
+    group.create("plain", flow.plain())
+    assert (flow.stage / "reached").read_text() == "here"
+    eventually(lambda: len(flow.ids("plain")) >= ROWS, "batches are done", alive=herd.daemons)
+    anna.kill()
+    del herd.workers["anna"]
+    herd.start_worker("berta", *entrypoints, remote=servers[1].url)
+    eventually(flow.is_complete, "berta has done all of it", alive=herd.daemons)
+    (flow.stage / "go_on").write_text("go on")
+    eventually(lambda: _refused(servers[0], "held"), "the orphan's write is refused", alive=herd.daemons)
+    flow.add()
+    eventually(lambda: _ended(servers[0], "plain"), "the other orphan has ended", alive=herd.daemons)
+    eventually(flow.is_complete, "berta has gone on", alive=herd.daemons)
+    assert flow.ids("flights") == flow.ids("plain") == flow.everything
+
+
+def _refused(server: ConnectServer, task: str) -> bool:
+    lines = server.log.read_text(errors="replace").splitlines()
+    return any("write refused" in line and "by=fence" in line and f"task={task} " in line for line in lines)
+
+
+def _ended(server: ConnectServer, task: str) -> bool:
+    """By the fence, or by Spark, which lets one query only write a checkpoint's log."""
+    said = server.log.read_text(errors="replace")
+    return _refused(server, task) or "CONCURRENT_STREAM_LOG_UPDATE" in said
+
+
+def test_a_frozen_worker_s_query_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:
+    """The next owner, on the same server, stops what goes on there; thawed, the first one does no harm."""
+    flow, group = Flow(herd), GroupView(herd)
+    timeouts = ("--session-timeout-ms", "6000")
+    anna = herd.start_worker("anna", *timeouts, remote=servers[1].url)
+    eventually(lambda: _present(group, 1), "anna is a member", alive=herd.daemons)
+    group.create("plain", flow.plain())
+    eventually(lambda: len(flow.ids("plain")) >= ROWS, "batches are done", alive=herd.daemons)
+    berta = herd.start_worker("berta", *timeouts, remote=servers[1].url)
+    eventually(lambda: _present(group, 2), "berta is a member", alive=herd.daemons)
+    anna.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: group.tasks()["plain"].token >= 2, "berta has the task", alive=herd.daemons)
+    eventually(
+        lambda: "a former owner left" in berta.log() or _refused(servers[1], "plain"),
+        "the query that goes on is stopped, or refused before it comes to that",
+        alive=herd.daemons,
+    )
+    anna.process.send_signal(signal.SIGCONT)
+    eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "all is done", alive=herd.daemons)
+    eventually(lambda: group.settled(2), "anna is back, and does nothing of it", alive=herd.daemons)
+    assert flow.ids("plain") == flow.everything
