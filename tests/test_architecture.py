@@ -116,7 +116,9 @@ def test_packages_load_without_spark(package: str) -> None:
     assert "pyspark" not in loaded_after(statements)
 
 
-def test_help_loads_nothing_heavy() -> None:
-    """`sparkherd --help` answers at once: no server, database, Spark or terminal library is loaded for it."""
-    statement = "import cli.main\ntry: cli.main.main(['--help'])\nexcept SystemExit: pass"
+@pytest.mark.parametrize("command", ["", "groups watch", "tasks apply", "workers drain", "completion"])
+def test_help_loads_nothing_heavy(command: str) -> None:
+    """`--help` answers at once: no server, database, Spark or terminal library is loaded for it."""
+    args = [*command.split(), "--help"]
+    statement = f"import cli.main\ntry: cli.main.main({args})\nexcept SystemExit: pass"
     assert not loaded_after(statement) & set(HEAVY)

@@ -62,13 +62,13 @@ class FilesSink(Sink):
             (self._claims / f"{self._owner.token:020d}_{self._owner.resets}").touch()
             self._require_newest()
             self._disarm_older()
-            self._row = self._last_published()
+            self._row = self._with_last(FenceRow(self._owner.token, self._owner.resets))
         return self._row
 
     def newest(self) -> FenceRow | None:
         """The newest owner's token and resets."""
         with _as_sink_errors(self._folder):
-            return self._newest_claim() if self._claims.exists() else None
+            return self._with_last(self._newest_claim()) if self._claims.exists() else None
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """See that files can hold the columns."""
@@ -169,14 +169,14 @@ class FilesSink(Sink):
                 claim.unlink(missing_ok=True)
         (self._staging / str(self._owner.token)).mkdir(exist_ok=True)
 
-    def _last_published(self) -> FenceRow:
-        row = FenceRow(self._owner.token, self._owner.resets)
+    def _with_last(self, row: FenceRow) -> FenceRow:
+        """An owner's row with the batch that was published last, and the rows up to it."""
         batches = published(self._folder)
         if not batches:
             return row
         (resets, _), newest = batches[-1]
         manifest = read_manifest(newest)
-        last = manifest.mark if resets == self._owner.resets else None
+        last = manifest.mark if resets == row.resets else None
         return FenceRow(row.token, row.resets, last, manifest.total)
 
 

@@ -26,6 +26,7 @@ from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
 from worker.sinks.base import Owner
 from worker.sinks.factory import newest_fence
+from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.ending import has_failed, is_over
 from worker.standalone.manager import LocalManager, LocalTask
 from worker.standalone.tokens import Tokens, place_of
@@ -171,7 +172,10 @@ class Standalone:
         """Called in a thread."""
         if task.definition.sink is None:
             return None
-        return newest_fence(task.definition.sink, Owner(self._settings.group, task.name, 0))
+        row = newest_fence(task.definition.sink, Owner(self._settings.group, task.name, 0))
+        if row is not None:
+            require_checkpoint(self._settings.checkpoint_root, self._settings.group, task.name, row)
+        return row
 
     def _on_change(self) -> None:
         self._show(self._manager)

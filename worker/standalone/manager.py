@@ -14,11 +14,13 @@ from protocol.messages.ownership import (
     ClaimResponse,
     GrantedTask,
     PendingTask,
+    RefusedTask,
     TaskErrorsResponse,
     TaskReport,
 )
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
+from worker.executor import StartError
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
 
@@ -56,12 +58,13 @@ class LocalManager:
 
     A token is higher than all that earlier runs used, and than the one in the task's own sink: whoever still
     runs the task elsewhere, under a manager even, is fenced by this run. Asking a sink may take long; the
-    other tasks are granted meanwhile.
+    other tasks are granted meanwhile. One that could not run is FAILED without having fenced anybody.
 
     Args:
         tasks: all there are.
         tokens: of the runs before.
-        look: reads the fence row in a task's sink, None without one; called in a thread.
+        look: reads the fence row in a task's sink, None without one; called in a thread. Raises `StartError`
+            if the task cannot go on from there.
         changed: is called after every report.
     """
 
@@ -79,7 +82,7 @@ class LocalManager:
         self._tokens = tokens
         self._look = look
         self._changed = changed
-        self._looks: dict[str, asyncio.Task[FenceRow]] = {}
+        self._looks: dict[str, asyncio.Task[FenceRow | StartError]] = {}
         self._granted: dict[str, GrantedTask] = {}
 
     @property
@@ -93,10 +96,15 @@ class LocalManager:
         if looks:
             wait_s = request.wait_ms / 1000
             await asyncio.wait(looks.values(), timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-        self._grant({name: look.result() for name, look in looks.items() if look.done()})
+        seen = {name: look.result() for name, look in looks.items() if look.done()}
+        self._grant({name: row for name, row in seen.items() if isinstance(row, FenceRow)})
+        failed = {name: error for name, error in seen.items() if isinstance(error, StartError)}
+        self._fail(failed)
+        rest = [name for name in request.tasks if name not in self._granted and name not in failed]
         return ClaimResponse(
             granted=tuple(self._granted[name] for name in request.tasks if name in self._granted),
-            pending=tuple(PendingTask(name, NOBODY) for name in request.tasks if name not in self._granted),
+            pending=tuple(PendingTask(name, NOBODY) for name in rest),
+            refused=tuple(RefusedTask(name, ErrorCode.NOT_ASSIGNED.value) for name in failed),
         )
 
     async def release(self, request: ReleaseRequest) -> TaskErrorsResponse:
@@ -123,18 +131,28 @@ class LocalManager:
         for look in self._looks.values():
             look.cancel()
 
-    def _looked_at(self, name: str) -> asyncio.Task[FenceRow]:
+    def _looked_at(self, name: str) -> asyncio.Task[FenceRow | StartError]:
         if name not in self._looks:
             self._looks[name] = asyncio.ensure_future(self._fence_of(self._tasks[name]))
         return self._looks[name]
 
-    async def _fence_of(self, task: LocalTask) -> FenceRow:
+    async def _fence_of(self, task: LocalTask) -> FenceRow | StartError:
         """The sink's row; what is wrong with a sink is told when the query is started."""
         try:
             return await asyncio.to_thread(self._look, task) or FenceRow(0)
         except SinkError as error:
             log.warning("the fence in the sink cannot be read", task=task.name, why=str(error))
             return FenceRow(0)
+        except StartError as error:
+            return error
+
+    def _fail(self, failed: Mapping[str, StartError]) -> None:
+        for name, error in failed.items():
+            cause = str(error)
+            log.error("task cannot run", task=name, cause=cause)
+            self.reports[name] = TaskReport(task=name, token=0, state=TaskState.FAILED, cause=cause)
+        if failed:
+            self._changed()
 
     def _grant(self, rows: Mapping[str, FenceRow]) -> None:
         if not rows:

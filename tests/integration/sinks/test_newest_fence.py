@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from protocol.definition import Sink
-from worker.sinks.base import Owner
+from worker.sinks.base import Field, Owner
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.fence import FenceRow
@@ -46,6 +46,24 @@ def test_the_newest_owner_is_told(sink: Sink) -> None:
         assert row is not None
         assert (row.token, row.resets) == (57, 2)
     claim(sink, 57, resets=2)
+
+
+def test_the_last_batch_is_told(sink: Sink, batch: Any) -> None:
+    """How far the task has come, and from which checkpoint; a reset has come nowhere yet."""
+    opened = open_sink(sink, Owner("g", "t", 3))
+    assert opened is not None
+    opened.claim()
+    opened.prepare([Field("carrier", "string")])
+    opened.write(batch(0, [("UA",)], checkpoint="c7"))
+    opened.close()
+    row = newest_fence(sink, TASK)
+    assert row is not None
+    assert row.last is not None
+    assert (row.token, row.last.checkpoint, row.last.batch_id) == (3, "c7", 0)
+    claim(sink, 4, resets=1)
+    row = newest_fence(sink, TASK)
+    assert row is not None
+    assert (row.token, row.last) == (4, None)
 
 
 def test_a_new_task_beside_others(sink: Sink) -> None:

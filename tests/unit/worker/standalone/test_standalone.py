@@ -18,10 +18,13 @@ from protocol.messages.base import encode_opaque
 from protocol.states import Target, TaskState
 from tests.fakes.executor import FakeExecutor
 from tests.fakes.turns import settle
+from worker.executor import StartError
 from worker.settings import WorkerSettings
+from worker.sinks.base import Mark
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
 from worker.standalone import daemon
+from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.daemon import run_alone
 from worker.standalone.ending import has_failed, is_over
 from worker.standalone.manager import LocalTask
@@ -299,6 +302,33 @@ async def test_whoever_had_the_task_before_is_fenced(alone: Callable[[], Alone],
     assert (spec.token, spec.reset.number) == (58, 2)
     sinks.rows["a"] = FenceRow(58, resets=2)
     assert (await spec_of(alone(), local("a"))).token == 59
+
+
+async def test_a_run_on_the_wrong_checkpoints_fences_nobody(
+    alone: Callable[[], Alone], sinks: Sinks, tmp_path: Path
+) -> None:
+    """A task with rows in its sink and no checkpoint here is FAILED under no token; the others run."""
+    sinks.rows["lost"] = FenceRow(57, last=Mark("c1", 12))
+    sinks.rows["kept"] = FenceRow(57, last=Mark("c2", 3), resets=1)
+    (tmp_path / "g" / "kept~1").mkdir(parents=True)
+    (tmp_path / "g" / "kept~1" / "metadata").touch()
+    run = alone()
+    run.start(local("lost"), local("kept", **BOUNDED))
+    await run.until(lost="FAILED", kept="RUNNING")
+    assert run.manager is not None
+    assert "up to batch 12" in (run.manager.reports["lost"].cause or "")
+    assert [(spec.task, spec.token) for spec in run.executor.attempts] == [("kept", 58)]
+    assert "lost" not in (tmp_path / "g" / "~run.json").read_text()
+    run.executor.query("kept").end()
+    assert await run.ended() == 1
+
+
+def test_checkpoints_elsewhere_are_the_query_s_business() -> None:
+    """What is no folder of this machine cannot be looked at here; a new task has none."""
+    require_checkpoint("s3a://bucket/x", "g", "t", FenceRow(1, last=Mark("c", 0)))
+    require_checkpoint("nowhere", "g", "t", FenceRow(1))
+    with pytest.raises(StartError, match=r"--checkpoint-root"):
+        require_checkpoint("file:///nowhere", "g", "t", FenceRow(1, last=Mark("c", 0)))
 
 
 async def test_a_sink_that_cannot_be_asked(alone: Callable[[], Alone], sinks: Sinks) -> None:

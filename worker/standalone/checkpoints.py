@@ -1,0 +1,29 @@
+"""Whether a task's checkpoint is where it is looked for, asked before anybody is fenced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from worker.executor import StartError
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from worker.sinks.fence import FenceRow
+
+
+def require_checkpoint(root: str, group: str, task: str, row: FenceRow) -> None:
+    """Raise `StartError` if the sink has rows of the task, but there is no checkpoint to go on from.
+
+    The query would refuse to start all the same, but only after its fence has stopped whoever runs the task
+    with the right checkpoint. A root that is no folder of this machine is left to the query to look at.
+    """
+    root = root.removeprefix("file://")
+    if row.last is None or "://" in root:
+        return
+    place = Path(SparkSettings(app_name="", checkpoint_root=root).checkpoint(group, task, row.resets))
+    if not (place / "metadata").exists():
+        raise StartError(
+            f"the sink has rows of task {task} up to batch {row.last.batch_id}, but {place} holds nothing:"
+            " name the --checkpoint-root that it ran with, or another group and sink to begin anew"
+        )
