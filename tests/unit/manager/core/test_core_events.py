@@ -63,6 +63,23 @@ def test_a_failure_is_told_once_with_its_cause_cut() -> None:
     assert bench.group.herd.ownership["t"].cause == trace
 
 
+def test_a_task_that_has_failed_already_is_not_told_again() -> None:
+    """Not with another cause, nor when its owner goes; the next owner's failure is another one."""
+    bench = Bench()
+    ids = bench.herd(2, "t")
+    owner = str(bench.owner("t")[0])
+    for cause in ("no such path", "no such path, at another time"):
+        bench.report(owner, "t", 1, TaskState.FAILED, cause=cause)
+    bench.leave((owner, None))
+    assert len(told(bench, "task.failed")) == 1
+    heir = next(member for member in ids if member != owner)
+    bench.rejoin([heir], kind="sparkherd")
+    bench.deal([heir], {"t": heir})
+    bench.claim(heir, "t")
+    bench.report(heir, "t", 2, TaskState.FAILED, cause="no such path")
+    assert [event.member for event in told(bench, "task.failed")] == [owner, heir]
+
+
 def test_what_goes_on_is_not_told() -> None:
     """Heartbeats, claims, batches and states that pass are nobody's business outside."""
     bench = Bench()
