@@ -50,7 +50,16 @@ def headers_of(failure: Failure) -> dict[str, str]:
 def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
     """A bug leaves as an id that the log has too."""
     cause_id = new_cause_id()
-    log.error("bug in a request handler", cause_id=cause_id, path=_path(request), exc_info=error)
+    known = request.match_info if isinstance(request, web.Request) else {}
+    log.error(
+        "bug in a request handler",
+        cause_id=cause_id,
+        group=known.get("group"),
+        task=known.get("task"),
+        member=known.get("member_id"),
+        path=_path(request),
+        exc_info=error,
+    )
     return refusal(unexpected(cause_id))
 
 

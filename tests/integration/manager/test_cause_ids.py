@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import ClientSession, web
+from structlog.testing import capture_logs
+
+from manager.http.replying import errors_as_json
+
+if TYPE_CHECKING:
+    from typing import Never
+
+    from manager.http.replying import Handler
+
+
+async def broken(_: web.Request) -> Never:
+    raise ZeroDivisionError("the database's password is hunter2")
+
+
+@web.middleware
+async def as_the_manager_does(request: web.Request, handler: Handler) -> web.StreamResponse:
+    return await errors_as_json(request, handler)
+
+
+async def test_a_bug_leaves_as_an_id_that_the_log_has_too() -> None:
+    """The answer says no more than that; the log has the trace, and whom the request was about."""
+    app = web.Application(middlewares=[as_the_manager_does])
+    app.add_routes([web.get("/v1/groups/{group}/tasks/{task}", broken)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/groups/g/tasks/t1"
+    with capture_logs() as logs:
+        async with ClientSession() as session, session.get(url) as response:
+            body = await response.json()
+    await runner.cleanup()
+    [line] = logs
+    assert (response.status, body["error"]) == (500, "UNKNOWN_SERVER_ERROR")
+    assert body["cause_id"] == line["cause_id"]
+    assert body["message"].endswith(line["cause_id"])
+    assert "hunter2" not in str(body)
+    assert (line["group"], line["task"], line["path"]) == ("g", "t1", "/v1/groups/g/tasks/t1")
+    assert isinstance(line["exc_info"], ZeroDivisionError)
