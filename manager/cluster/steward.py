@@ -102,10 +102,12 @@ class Steward:
         self._runtime.step_down(self._leases.lapse())
         try:
             await self._table.register(self._leases.me, self._lease_ms, is_starting=False)
+            await self._look()
         except StorageError as error:
             log.warning("not registered again", error=str(error))
         except Exception as error:  # noqa: BLE001 - a StartupError: the id is another process's
-            self.deposed.set_result(error)
+            if not self.deposed.done():
+                self.deposed.set_result(error)
 
     async def _look(self) -> None:
         sent_at = read_clocks().mono
