@@ -37,7 +37,7 @@ def status(*, as_json: bool, **flags: Any) -> int:
     """Say which schema the database has; exit code 0 when it is this version's."""
     from manager.storage.migrate import schema_of  # noqa: PLC0415 - `--help` needs no database
 
-    return _tell(asyncio.run(_with_database(flags, schema_of)), as_json=as_json)
+    return _tell(asyncio.run(_with_database(flags, schema_of, makes_it=False)), as_json=as_json)
 
 
 @command.command("upgrade")
@@ -51,15 +51,22 @@ def upgrade(*, as_json: bool, **flags: Any) -> int:
         upgrade(connection)
         return schema_of(connection)
 
-    return _tell(asyncio.run(_with_database(flags, both)), as_json=as_json)
+    return _tell(asyncio.run(_with_database(flags, both, makes_it=True)), as_json=as_json)
 
 
-async def _with_database(flags: dict[str, Any], work: Callable[[Connection], Schema]) -> Schema:
+async def _with_database(
+    flags: dict[str, Any], work: Callable[[Connection], Schema], *, makes_it: bool
+) -> Schema:
+    """What `work` finds; a file that is not there is made only by who means to."""
     from manager.storage.engine import make_engine  # noqa: PLC0415 - the same
-    from manager.storage.migrate import with_schema  # noqa: PLC0415 - the same
+    from manager.storage.file import path_of  # noqa: PLC0415 - the same
+    from manager.storage.migrate import schema_known, with_schema  # noqa: PLC0415 - the same
 
     sources = Sources("manager", flags, (ManagerSettings, LogSettings))
     engine = make_engine(sources.resolve(DatabaseSettings).database)
+    path = path_of(engine)
+    if path is not None and not path.exists() and not makes_it:
+        return schema_known(None)
     schema = await with_schema(engine, work)
     await engine.dispose()
     return schema

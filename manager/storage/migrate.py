@@ -47,10 +47,15 @@ class Schema(msgspec.Struct, frozen=True):
 
 def schema_of(connection: Connection) -> Schema:
     """What `connection` leads to."""
-    scripts = ScriptDirectory.from_config(_config(connection))
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return schema_known(context.get_current_revision())
+
+
+def schema_known(present: str | None) -> Schema:
+    """A database that has `present`, or nothing, beside what this sparkherd knows."""
+    scripts = ScriptDirectory.from_config(_config())
     return Schema(
-        present=context.get_current_revision(),
+        present=present,
         newest=scripts.get_current_head() or "",
         known=frozenset(script.revision for script in scripts.walk_revisions()),
     )
@@ -99,7 +104,7 @@ async def with_schema(engine: AsyncEngine, work: Callable[[Connection], T]) -> T
         raise
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection | None = None) -> Config:
     config = Config()
     config.set_main_option("script_location", "manager:storage/migrations")
     config.attributes["connection"] = connection

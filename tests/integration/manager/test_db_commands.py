@@ -6,6 +6,8 @@ from cli.main import run
 from manager.storage.migrate import VERSION_TABLE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from tests.integration.manager.backends import Database
@@ -44,3 +46,10 @@ def test_a_database_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[
     err = capsys.readouterr().err
     assert err.startswith("sparkherd: --database postgresql+asyncpg://me:***@127.0.0.1:1/herd")
     assert "secret" not in err
+
+
+def test_looking_makes_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name with a slip in it does not become an empty database."""
+    assert run(["db", "status", "--database", f"sqlite+aiosqlite:///{tmp_path}/slip.db"]) == 1
+    assert "schema none yet" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
