@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def test_apply_creates_what_is_missing(
     sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
 ) -> None:
-    """What is there as it should be is left alone."""
+    """What is there as it should be is left alone; on a pipe no progress is shown of what is soon done."""
     herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
     herd.on("PUT", "/v1/groups/herd/tasks/new", {"error": "NONE", **task("new")}, 201)
     done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
-    assert (done.code, done.out) == (0, "delays: unchanged\nnew: created\n")
+    assert (done.code, done.out, done.err) == (0, "delays: unchanged\nnew: created\n", "")
     assert herd.asked("PUT") == [("/v1/groups/herd/tasks/new", {"definition": DEFINITION, "target": None})]
 
 

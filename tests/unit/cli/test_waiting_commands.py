@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cli import progress
-from cli.progress import Stand, wait_for
+from cli.progress import Stand, tracked, wait_for
 from tests.unit.cli.answers import task
+from tests.unit.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,6 +130,18 @@ def test_workers_remove(sparkherd: Callable[..., Run], herd: ScriptedManager) ->
     done = sparkherd("workers", "remove", "w-1", "--group", "herd", "--manager", herd.url)
     assert (done.code, done.out) == (0, "w-1 removed\n")
     assert herd.asked("DELETE") == [("/v1/groups/herd/members/w-1", None)]
+
+
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is counted and of what is waited for; it is gone at the end, and the cursor there again."""
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert list(tracked("ab", "applying", 2)) == ["a", "b"]
+    assert wait_for(lambda: Stand(3, 3), "tasks", within_s=1) is None
+    assert "applying" in terminal.text
+    assert "3/3" in terminal.text
+    assert terminal.text.rindex("\x1b[?25h") > terminal.text.rindex("\x1b[?25l")
 
 
 def test_waiting_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
