@@ -44,6 +44,8 @@ _PING = "spark.sql.session.timeZone"
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 """Has `pyspark.sql.functions` make columns for a server; set by PySpark's own builder, too."""
 _THREADS = 4
+_STARTS = 2
+"""How many queries may start at once: the server gives a Python process ten seconds to report."""
 
 
 class ConnectEngine(Engine):
@@ -54,6 +56,7 @@ class ConnectEngine(Engine):
     def __init__(self, settings: SparkSettings, remote: str, session: SparkSession) -> None:
         self.remote = remote
         self.conf = {**DEFAULTS, **settings.conf}
+        self.starting = threading.BoundedSemaphore(_STARTS)
         self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-connect")
         self._place = settings.place
         self._session = session

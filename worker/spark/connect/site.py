@@ -72,7 +72,8 @@ class RemoteSite(Site):
         self._require_lease()
         trigger = writer._write_proto  # noqa: SLF001 - the server does not tell which trigger a query has
         bounded = bool(trigger.available_now or trigger.once)
-        query = writer.option("checkpointLocation", self.checkpoint.place).start()
+        with self._engine.starting:
+            query = writer.option("checkpointLocation", self.checkpoint.place).start()
         return RemoteHandle(query, is_bounded=bounded)
 
     def close(self) -> None:
