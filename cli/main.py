@@ -65,21 +65,28 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: Sequence[str] | None) -> int:
     """Run the command line; returns its exit code."""
-    from cli.client import UnreachableError  # noqa: PLC0415 - imported here to be caught here
-    from protocol.errors import RefusedError, StartupError  # noqa: PLC0415 - the same
-
     try:
         return _exit_code(sparkherd.main(args=args, prog_name="sparkherd", standalone_mode=False))
     except click.ClickException as error:
         return _click_error(error)
-    except StartupError as error:
-        return _complain(str(error), USAGE)
-    except RefusedError as error:
-        return _complain(f"{error.failure.code.name}: {error}", FAILED)
-    except UnreachableError as error:
-        return _complain(str(error), FAILED)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except Exception as error:
+        if (code := _own_error(error)) is None:
+            raise
+        return code
+
+
+def _own_error(error: Exception) -> int | None:
+    """The exit code of an error of ours, which is told; their classes are loaded when there is one."""
+    from cli.client import UnreachableError  # noqa: PLC0415 - half of what `--help` would load
+    from protocol.errors import RefusedError, StartupError  # noqa: PLC0415 - the same
+
+    if isinstance(error, StartupError):
+        return _complain(str(error), USAGE)
+    if isinstance(error, RefusedError):
+        return _complain(f"{error.failure.code.name}: {error}", FAILED)
+    return _complain(str(error), FAILED) if isinstance(error, UnreachableError) else None
 
 
 def _click_error(error: click.ClickException) -> int:
