@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from worker.executor import Ended
@@ -46,7 +47,7 @@ class RemoteHandle(Handle):
         except SessionClosedError:
             self._taken = True
             return []
-        return [_record(each) for each in [*records, last]]
+        return [record_of(each) for each in [*records, last]]
 
     def is_resting(self) -> bool:
         """Spark has nothing to do, or waits for the trigger."""
@@ -83,8 +84,11 @@ class RemoteHandle(Handle):
         self._halting = False
 
 
-def _record(told: Any) -> dict[str, Any]:
-    """What is needed of a record; the server leaves out what can be reckoned from its sources."""
+def record_of(told: Any) -> dict[str, Any]:
+    """A record as a JVM tells it, as far as it is needed.
+
+    PySpark's client leaves out what can be reckoned from the sources, and has their offsets as texts.
+    """
     sources = told.sources
     return {
         "batchId": told.batchId,
@@ -92,4 +96,20 @@ def _record(told: Any) -> dict[str, Any]:
         "processedRowsPerSecond": sum(source.processedRowsPerSecond or 0.0 for source in sources),
         "batchDuration": told.batchDuration,
         "timestamp": told.timestamp,
+        "sources": [
+            {
+                "metrics": dict(source.metrics or {}),
+                "endOffset": _offset(source.endOffset),
+                "latestOffset": _offset(source.latestOffset),
+            }
+            for source in sources
+        ],
     }
+
+
+def _offset(text: str | None) -> Any:
+    """What a source calls an offset is JSON, for the most part."""
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from pyspark.errors import PySparkException
 
 from worker.executor import Ended
 from worker.spark.causes import describe, describe_remote
 from worker.spark.connect.failure import failure_of, failure_text
+from worker.spark.connect.handle import record_of
+from worker.spark.progress import Tally
 from worker.spark.settings import SparkSettings
 
 JAVA = """\
@@ -63,3 +67,32 @@ def test_what_is_shown_of_a_server_s_url() -> None:
         settings = SparkSettings(app_name="a", checkpoint_root="cp", remote=remote)
         assert settings.place == "sc://host:15002"
     assert SparkSettings(app_name="a", checkpoint_root="cp").place == "local[2]"
+
+
+def _source(rows: int, end: str | None, latest: str | None, **metrics: str) -> SimpleNamespace:
+    return SimpleNamespace(
+        numInputRows=rows,
+        processedRowsPerSecond=2.0,
+        endOffset=end,
+        latestOffset=latest,
+        metrics=metrics,
+    )
+
+
+def test_a_record_of_progress_from_the_server() -> None:
+    """Rows of all sources together, and how far they are ahead, as from a JVM of the worker's own."""
+    sources = [_source(3, "7", "9"), _source(4, "v1", None, numFilesOutstanding="5"), _source(0, None, None)]
+    told = SimpleNamespace(batchId=2, batchDuration=40, timestamp="2026-01-01T00:00:00Z", sources=sources)
+    tally = Tally()
+    tally.observe(record_of(told), 70)
+    assert tally.last is not None
+    assert tally.last.batch_id == 2
+    assert tally.last.metrics == {
+        "rows": 7,
+        "total_rows": 7,
+        "rows_per_second": 6.0,
+        "batch_ms": 40,
+        "at": "2026-01-01T00:00:00Z",
+        "sink_rows": 70,
+        "lag": {"offsets": 2.0, "files": 5.0},
+    }
