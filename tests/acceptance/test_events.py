@@ -74,6 +74,8 @@ class Site:
             self._follower = subprocess.Popen(
                 [*command, "--manager", ",".join(self.urls)], stdout=output, stderr=subprocess.DEVNULL
             )
+        # It gives up if nobody answers in the first place, and a manager is about to be killed.
+        eventually(lambda: bool(self.followed()), "somebody follows", alive=self.managers)
         self._admin = threading.Thread(target=self._create)
         self._admin.start()
 
