@@ -184,6 +184,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
         progress.batch_id = entry.batch_id
     if entry.metrics is not None:
         progress.metrics = entry.metrics
+    progress.figures.record(turn.instant.wall, entry.batch_id, entry.metrics)
     if (entry.state, entry.cause) != (row.state, row.cause):
         _change_state(turn, row, entry)
     return ErrorCode.NONE

@@ -100,6 +100,16 @@ class ResetTask(Request, frozen=True, kw_only=True):
     offsets: Offsets = EARLIEST
 
 
+class GetTaskHistory(Request, frozen=True, kw_only=True):
+    """Show what is remembered of one task."""
+
+    task: str
+
+
+class ListMoves(Request, frozen=True, kw_only=True):
+    """Show which tasks changed hands lately."""
+
+
 class ListTasks(Request, frozen=True, kw_only=True):
     """Show all tasks of the group."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from manager.core.chronicle import Chronicle
+from manager.core.figures import Figures
 from manager.core.rows import OwnershipRow, TaskRow
 from protocol.states import Target, TaskState
 
@@ -20,10 +22,11 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 
 @dataclass(slots=True)
 class Progress:
-    """The last batch heard of; kept in memory only, the next report brings it again."""
+    """The last batch heard of, and the last hour's; kept in memory only."""
 
     batch_id: int | None = None
     metrics: dict[str, Any] | None = None
+    figures: Figures = field(default_factory=Figures)
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class Herd:
     offered: frozenset[str] = frozenset()
     left_out: dict[str, str] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
+    chronicle: Chronicle = field(default_factory=Chronicle)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0
     gathering_since: int = 0
@@ -106,3 +110,4 @@ class Herd:
         self.assigned.pop(task, None)
         self.taken_since.pop(task, None)
         self.progress.pop(task, None)
+        self.chronicle.forget(task)

@@ -32,6 +32,7 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
     if group.header.leader_id in group.members:
         group.leader_id = group.header.leader_id
     turn.note("restored from storage")
+    group.herd.chronicle.since_ms = turn.instant.wall
     for member in group.members.values():
         member.confirmed = True
         member.last_heartbeat_ms = turn.instant.wall

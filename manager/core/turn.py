@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manager.core.rows import Dropped, Record, Row
+from manager.core.rows import Dropped, OwnershipRow, Record, Row
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import StoryLine
@@ -73,6 +73,9 @@ class Turn:
 
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""
+        if isinstance(row, OwnershipRow):
+            herd = self.group.herd
+            herd.chronicle.note(self.instant.wall, herd.ownership.get(row.task), row)
         self.group.apply(row)
         self.changes.append(row)
 

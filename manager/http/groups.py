@@ -12,6 +12,7 @@ from manager.core.commands import (
     DeleteGroup,
     DescribeGroup,
     DrainMember,
+    ListMoves,
     ListRebalances,
     RemoveMember,
     StartRebalance,
@@ -42,6 +43,7 @@ class GroupHandlers:
             web.delete(group, self.delete),
             web.post(f"{group}/rebalance", self.rebalance),
             web.get(f"{group}/rebalances", self.rebalances),
+            web.get(f"{group}/moves", self.moves),
             web.delete(f"{group}/members/{{member_id}}", self.remove_member),
             web.post(f"{group}/members/{{member_id}}/drain", self.drain),
             web.delete(f"{group}/members/{{member_id}}/drain", self.undrain),
@@ -66,6 +68,10 @@ class GroupHandlers:
         name = group_of(request)
         limit = count_of(request, "limit", REBALANCES_SHOWN, REBALANCES_SHOWN)
         return reply(await self._runtime.ask(name, ListRebalances(limit=limit)))
+
+    async def moves(self, request: web.Request) -> web.Response:
+        """Which tasks changed hands lately."""
+        return reply(await self._runtime.ask(group_of(request), ListMoves()))
 
     async def remove_member(self, request: web.Request) -> web.Response:
         """Fence a member."""

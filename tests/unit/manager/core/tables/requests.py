@@ -216,6 +216,7 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "delete u": lambda _: commands.DeleteTask(task="u"),
     "list": lambda _: commands.ListTasks(),
     "get u": lambda _: commands.GetTask(task="u"),
+    "history of u": lambda _: commands.GetTaskHistory(task="u"),
     "status of u": lambda _: commands.GetTaskStatus(task="u"),
     "status of the unknown": lambda _: commands.GetTaskStatus(task="no"),
 }
@@ -224,6 +225,7 @@ ADMIN: dict[str, Callable[[Scene], Request]] = {
     "describe": lambda _: commands.DescribeGroup(),
     "rebalance": lambda _: commands.StartRebalance(reason="why not"),
     "rebalances": lambda _: commands.ListRebalances(limit=1),
+    "moves": lambda _: commands.ListMoves(),
     "delete": lambda _: commands.DeleteGroup(),
     "drain F": lambda s: commands.DrainMember(member_id=s.follower, draining=True),
     "undrain F": lambda s: commands.DrainMember(member_id=s.follower, draining=False),

@@ -1,0 +1,63 @@
+"""What became of a group's tasks since the group was taken up: each one's story, and all their moves."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from protocol.messages.history import LifeLine, Move
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from manager.core.rows import OwnershipRow
+
+LINES_KEPT: Final = 50
+"""Of each task."""
+MOVES_KEPT: Final = 4096
+"""Of all tasks of a group together."""
+CAUSE_LENGTH: Final = 2000
+"""In characters; the present cause is in the task's status in full."""
+
+
+class Chronicle:
+    """In memory only. `since_ms` is when the group was taken up from storage, None if it never was."""
+
+    __slots__ = ("_stories", "moves", "since_ms")
+
+    def __init__(self) -> None:
+        self.since_ms: int | None = None
+        self.moves: deque[Move] = deque(maxlen=MOVES_KEPT)
+        self._stories: dict[str, deque[LifeLine]] = {}
+
+    def note(self, at_ms: int, before: OwnershipRow | None, row: OwnershipRow) -> None:
+        """`row` takes the place of `before`, at `at_ms` (since 1970)."""
+        left = before.owner if before is not None else None
+        if left != row.owner:
+            self.moves.append(Move(at_ms=at_ms, task=row.task, left=left, joined=row.owner))
+        if before is None or _told(before) != _told(row):
+            story = self._stories.setdefault(row.task, deque(maxlen=LINES_KEPT))
+            story.append(_line(at_ms, row))
+
+    def story_of(self, task: str) -> Iterator[LifeLine]:
+        """What became of one task, oldest first."""
+        return iter(self._stories.get(task, ()))
+
+    def forget(self, task: str) -> None:
+        """There is no such task any more; that it has moved about stays true."""
+        self._stories.pop(task, None)
+
+
+def _told(row: OwnershipRow) -> tuple[object, ...]:
+    return (row.state, row.owner, row.token, row.cause)
+
+
+def _line(at_ms: int, row: OwnershipRow) -> LifeLine:
+    return LifeLine(
+        at_ms=at_ms,
+        generation_id=row.generation_id,
+        state=row.state.value,
+        owner=row.owner,
+        token=row.token,
+        cause=row.cause[:CAUSE_LENGTH] if row.cause is not None else None,
+    )
