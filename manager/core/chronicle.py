@@ -35,8 +35,8 @@ class Chronicle:
         left = before.owner if before is not None else None
         if left != row.owner:
             self.moves.append(Move(at_ms=at_ms, task=row.task, left=left, joined=row.owner))
-        if before is None or _told(before) != _told(row):
-            story = self._stories.setdefault(row.task, deque(maxlen=LINES_KEPT))
+        story = self._stories.setdefault(row.task, deque(maxlen=LINES_KEPT))
+        if not story or before is None or _told(before) != _told(row):
             story.append(_line(at_ms, row))
 
     def story_of(self, task: str) -> Iterator[LifeLine]:

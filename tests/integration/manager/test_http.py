@@ -304,10 +304,13 @@ def test_every_operation_of_the_contract_has_a_route() -> None:
 async def test_what_is_remembered_of_a_task_is_served(call: Client) -> None:
     """Its figures and story, and the moves of its group; what is not there is UNKNOWN, as everywhere."""
     await call("POST", "/v1/groups/g/tasks", {"task": "t", "definition": DEFINITION})
-    assert await call("GET", "/v1/groups/g/tasks/t/history") == (
+    status, history = await call("GET", "/v1/groups/g/tasks/t/history")
+    created = history.pop("story")
+    assert (status, history) == (
         200,
-        {"error": "NONE", "task": "t", "since_ms": None, "interval_ms": 10_000, "points": [], "story": []},
+        {"error": "NONE", "task": "t", "since_ms": None, "interval_ms": 10_000, "points": []},
     )
+    assert [(line["state"], line["owner"], line["token"]) for line in created] == [("UNASSIGNED", None, 0)]
     assert await call("GET", "/v1/groups/g/moves") == (200, {"error": "NONE", "since_ms": None, "moves": []})
     assert (await call("GET", "/v1/groups/g/tasks/u/history"))[1]["error"] == "UNKNOWN_TASK"
     assert (await call("GET", "/v1/groups/h/moves"))[1]["error"] == "GROUP_ID_NOT_FOUND"

@@ -93,4 +93,4 @@ def test_a_task_of_the_same_name_has_a_story_of_its_own() -> None:
     bench.ask(DeleteTask(task="t"))
     assert bench.ask(GetTaskHistory(task="t")).error == "UNKNOWN_TASK"
     bench.create("t")
-    assert story(bench) == []
+    assert story(bench) == [("UNASSIGNED", None, 1)]
