@@ -6,6 +6,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+MEASURED := $(VENV)/.measured
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -52,13 +53,14 @@ lint: $(INSTALLED) ## style, formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@MYPYPATH=benchmarks $(BIN)/mypy benchmarks
 
 .PHONY: bench
-bench: $(INSTALLED) java ## all benchmarks, some minutes
+bench: $(MEASURED) java ## all benchmarks, some minutes (ARGS="--docs docs --json results.json" writes them down)
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
 .PHONY: bench-quick
-bench-quick: $(INSTALLED) ## the benchmarks without Spark, small sizes
+bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
 	@$(BIN)/python benchmarks/run.py --quick $(ARGS)
 
 .PHONY: clean
@@ -74,6 +76,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo 'installing into $(VENV)'
 	@$(BIN)/pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	@touch $@
+
+$(MEASURED): $(INSTALLED)
+	@echo 'installing what is measured against'
+	@$(BIN)/pip install --quiet --editable '.[bench]' --constraint constraints.txt
 	@touch $@
 
 # Spark's own launcher looks at JAVA_HOME first, then at the PATH; so does this.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from measuring import Line, summary
@@ -33,7 +32,7 @@ def measure() -> Iterator[Line]:
     """Each against the same commit without events in the same run."""
     with tempfile.TemporaryDirectory() as folder:
         yield from asyncio.run(_measure(f"sqlite+aiosqlite:///{folder}/m.db", "SQLite"))
-        with running(Path(folder) / "pg") as server:
+        with running() as server:
             yield from asyncio.run(_measure(server.new_database("postgresql+asyncpg"), "PostgreSQL"))
 
 

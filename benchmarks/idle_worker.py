@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 class IdleQuery(Query):
     """Runs until it is stopped, and does nothing."""
 
-    def __init__(self) -> None:
+    has_work = False
+
+    def __init__(self, spec: QuerySpec) -> None:
+        self.spec = spec
         self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
     def progress(self) -> Progress | None:
@@ -59,7 +62,7 @@ class IdleExecutor(Executor):
     async def start(self, spec: QuerySpec) -> Query:
         """At once."""
         say("started", spec.task)
-        return IdleQuery()
+        return IdleQuery(spec)
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import cast
 
 import uvloop
@@ -56,7 +57,7 @@ def answers_a_second(address: tuple[str, int], requests: list[bytes], seconds: f
 
 async def _drive(address: tuple[str, int], requests: list[bytes], seconds: float) -> float:
     loop = asyncio.get_running_loop()
-    made = [await loop.create_connection(lambda r=r: Connection(r), *address) for r in requests]
+    made = [await loop.create_connection(partial(Connection, each), *address) for each in requests]
     connections = [connection for _, connection in made]
     before, start = sum(c.answers for c in connections), time.perf_counter()
     await asyncio.sleep(seconds)

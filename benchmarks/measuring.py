@@ -9,34 +9,60 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the report; lower is better. `spread` is half the distance of the quartiles."""
+    """One line of the report; lower is better. `spread` is half the distance of the quartiles.
+
+    Without a `goal` it is told for comparison only. `note` is what a reader should know beside the figure.
+    """
 
     what: str
-    goal: float
+    goal: float | None
     measured: float
     spread: float
     unit: str
+    note: str = ""
 
     @property
     def good(self) -> bool:
         """Whether the goal is met."""
-        return self.measured <= self.goal
+        return self.goal is None or self.measured <= self.goal
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return "-" if self.goal is None else "met" if self.good else "MISSED"
+
+    @property
+    def wanted(self) -> str:
+        """The goal as text."""
+        return "-" if self.goal is None else f"≤ {self.goal:.3g}"
+
+    @property
+    def found(self) -> str:
+        """The figure as text, with its spread."""
+        return f"{self.measured:.3g}" + (f" ± {self.spread:.1g}" if self.spread else "")
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return {**asdict(self), "good": self.good}
+        return {**asdict(self), "verdict": self.verdict}
 
     def __str__(self) -> str:
-        verdict = "met" if self.good else "MISSED"
-        return (
-            f"{self.what:<60} goal {self.goal:g} {self.unit:<8} "
-            f"measured {self.measured:.3g} ± {self.spread:.1g}  {verdict}"
-        )
+        note = f"  ({self.note})" if self.note else ""
+        return f"{self.what:<76} goal {self.wanted:<8} {self.found:<16} {self.unit:<9} {self.verdict}{note}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a plot shows: how a cost grows with a size, a series each of those that are compared."""
+
+    what: str
+    x: str
+    y: str
+    series: Mapping[str, Sequence[tuple[float, float]]]
 
 
 def interleaved(runs: int, *actions: Callable[[], object]) -> list[list[float]]:

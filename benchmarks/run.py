@@ -4,29 +4,60 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-QUICK = ("startup", "heartbeats", "settling", "events")
+from machine import machine
+from measuring import Curve, Line
+from report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+QUICK = ("startup", "heartbeats", "settling", "events", "sticky")
 SLOW = ("takeover", "rows")
 
 
 def main() -> int:
     """Run what was asked for; the exit code says whether every goal is met."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="only what takes seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
-    parser.add_argument("--only", metavar="NAME", choices=QUICK + SLOW, help="one of them")
-    options = parser.parse_args()
+    options = _options()
     sys.path.append(str(Path(__file__).parent.parent))  # the tests know how to start a PostgreSQL
-    names = (options.only,) if options.only else QUICK if options.quick else QUICK + SLOW
-    lines = [line for name in names for line in importlib.import_module(name).measure()]
-    for line in lines:
-        print(line)
+    names = options.only or (QUICK if options.quick else QUICK + SLOW)
+    report = Report(machine())
+    for name in names:
+        for result in _results(name, quick=options.quick):
+            report.add(name, result)
+            if isinstance(result, Line):
+                print(result, flush=True)
+            _write(report, options)
+    return 0 if report.good else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="only what takes seconds, at small sizes")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
+    parser.add_argument(
+        "--docs", type=Path, metavar="DIR", help="write benchmarks.md and the plots there, too"
+    )
+    parser.add_argument("--only", metavar="NAME", choices=QUICK + SLOW, nargs="+", help="some of them")
+    return parser.parse_args()
+
+
+def _results(name: str, *, quick: bool) -> Iterable[Line | Curve]:
+    """What a benchmark finds; its `quick()` if it has one and that is enough."""
+    module = importlib.import_module(name)
+    found: Iterable[Line | Curve] = (getattr(module, "quick", module.measure) if quick else module.measure)()
+    return found
+
+
+def _write(report: Report, options: argparse.Namespace) -> None:
+    """After every line: a run that is broken off has told what it found."""
     if options.json:
-        options.json.write_text(json.dumps([line.as_dict() for line in lines], indent=2) + "\n")
-    return 0 if all(line.good for line in lines) else 1
+        report.write_json(options.json)
+    if options.docs:
+        report.write_docs(options.docs)
 
 
 if __name__ == "__main__":

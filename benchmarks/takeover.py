@@ -6,11 +6,9 @@ import asyncio
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -48,8 +46,7 @@ class Cluster:
 
         soft_and_hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft_and_hard[1], soft_and_hard[1]))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self._database = stack.enter_context(running(folder / "pg")).new_database("postgresql+asyncpg")
+        self._database = stack.enter_context(running()).new_database("postgresql+asyncpg")
         self._stack = stack
         self._processes: dict[str, subprocess.Popen[str]] = {}
         for _ in range(MANAGERS):
