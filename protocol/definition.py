@@ -14,7 +14,8 @@ import msgspec
 from protocol.intervals import trigger_interval_fault
 from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
-from protocol.reading import Check, Section, read, readable
+from protocol.reading import Check, Section, path_to, read, readable
+from protocol.references import find_problems, specimen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +24,9 @@ SQL_SINK = "sql"
 FILES_SINK = "fenced_files"
 FENCE_TABLE = "sparkherd_fence"
 """Where the SQL sink keeps its fence rows; no task may write its rows there, nor where it stages some."""
+
+SUBSTITUTE = "spark.sql.variable.substitute"
+"""Has Spark fill `${env:NAME}` in SQL from its own environment; for a worker's settings, not a task's."""
 
 _ENTRYPOINT = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*\Z")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
@@ -50,12 +54,18 @@ def _table_fault(table: str) -> str | None:
 
 
 def _url_fault(url: str) -> str | None:
-    """What is wrong with a database URL. Never quotes it: it may hold a password."""
+    """What is wrong with a database URL. Never quotes it: it may hold a password.
+
+    One that begins with a reference to a secret is for the worker to check.
+    """
     from sqlalchemy import make_url  # noqa: PLC0415 - too heavy for whoever only imports the Structs
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - likewise
 
+    shown = specimen(url)
+    if shown is None:
+        return None
     try:
-        database = make_url(url).get_backend_name()
+        database = make_url(shown).get_backend_name()
     except (ArgumentError, ValueError):
         return "is not a SQLAlchemy URL, such as sqlite:///out.db or postgresql://user:password@host/database"
     return None if database in _DATABASES else f"must be of {' or '.join(_DATABASES)}, not {database}"
@@ -83,6 +93,10 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: Text
     schema: Text | None = None
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
+
+    def faults(self) -> Iterable[Problem]:
+        """References to secrets are well-formed."""
+        return find_problems(self.options, "options")
 
 
 class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,8 +130,13 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: Text
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
-    def faults(self) -> Iterable[Problem]:
-        """The options are checked by what the format allows."""
+    def faults(self) -> Iterator[Problem]:
+        """References to secrets are well-formed, and the options are what the format allows."""
+        yield from find_problems(self.options, "options")
+        yield from self.option_faults()
+
+    def option_faults(self) -> Iterable[Problem]:
+        """What the format does not allow; to be asked again when references have been resolved."""
         if not readable(self.format, self.options):
             return ()
         own: dict[str, Any] = {SQL_SINK: SqlOptions, FILES_SINK: FilesOptions}
@@ -180,6 +199,8 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield Problem("source", "is required, unless there is an entrypoint")
         if self.source is not None and self.sink is None:
             yield Problem("sink", "is required with source")
+        yield from find_problems(self.options, "options", for_spark=False)
+        yield from self._conf_faults()
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.source is None and self.entrypoint is not None and self.sql is not None:
@@ -188,6 +209,13 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield Problem(
                 "output_mode", f"must be append with the sink {FILES_SINK}: a file is never changed"
             )
+
+    def _conf_faults(self) -> Iterator[Problem]:
+        if not readable(self.spark_conf):
+            return
+        yield from find_problems(self.spark_conf, "spark_conf")
+        if SUBSTITUTE in self.spark_conf:
+            yield Problem(path_to("spark_conf", SUBSTITUTE), "is for the worker's --spark-conf only")
 
     def runs_like(self, other: Definition) -> bool:
         """Whether a query of `other` may run on unchanged under this definition.

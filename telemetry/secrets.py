@@ -6,16 +6,22 @@ tasks' own code are written by others, and may quote a URL or an option.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HIDDEN = "***"
 
-_IN_URL = re.compile(r"(://[^/\s:@\"']*:)[^\s\"']+@")
+_IN_URL = re.compile(r"(://[^/\s:@\"']{0,256}:)[^\s\"']{1,1024}@")
 _WORDS = r"password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential"
 _NAMED = re.compile(
     rf"""(?ix)
-    ( [\w.-]* (?:{_WORDS}) [\w.-]* ["']? \s*[=:]\s* )  # the name of an option, and what separates it
+    ( (?:{_WORDS}) [\w.-]{{0,64}} ["']? \s{{0,8}}[=:]\s{{0,8}} )  # the end of a name, and what separates it
     (?! \d+ (?:[^\w.-] | $) )                         # not a fencing token, which is a number
     ( "[^"]*" | '[^']*' | [^\s,;&"')\]}}]+ )
     """
@@ -24,11 +30,63 @@ _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}")
 _SECRET_NAME = re.compile(rf"(?i){_WORDS}")
 
 
-def scrub(text: str) -> str:
-    """`text` without what looks like a password in a URL, a secret option or a credential of a header."""
+class KnownSecrets:
+    """Values that are secrets for certain, hidden wherever they turn up; for any thread.
+
+    A short one is hidden only where it stands alone: `no` must not be taken out of `know`.
+    """
+
+    def __init__(self) -> None:
+        self._forms: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self._lock = threading.Lock()
+
+    def learn(self, value: str) -> None:
+        """From now on `value` is a secret, also as it is written in URLs, JSON and traces."""
+        with self._lock:
+            forms = self._forms | {form for form in _forms_of(value) if form.strip()}
+            if forms != self._forms:
+                longest_first = sorted(forms, key=lambda form: (-len(form), form))
+                self._pattern = re.compile("|".join(map(_anywhere, longest_first)))
+                self._forms = forms
+
+    def hide(self, text: str) -> str:
+        """`text` without any of them."""
+        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+
+
+SECRETS = KnownSecrets()
+"""Of this process: it has one log."""
+
+_SHORT = 4
+_LINE = 8
+
+
+_PASSWORD = re.compile(r"://[^/\s:@]*:(.+)@")
+
+
+def _forms_of(value: str) -> Iterator[str]:
+    """The value, in other spellings, and line by line, as traces have it; of a URL, also its password."""
+    lines = (line for line in value.splitlines() if len(line) >= _LINE)
+    for text in (value, *lines, *_PASSWORD.findall(value)):
+        yield from (text, unquote(text), quote(text), quote(text, safe=""))
+        yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+
+
+def _anywhere(form: str) -> str:
+    text = re.escape(form)
+    return text if len(form) >= _SHORT else rf"(?<!\w){text}(?!\w)"
+
+
+def scrub(text: str, at_most: int | None = None) -> str:
+    """`text` without known secrets, nor what looks like a password in a URL or option, or a credential.
+
+    It is cut to `at_most` characters once the known ones are out of it: half of one would not be known.
+    """
+    text = SECRETS.hide(text)[:at_most]
     text = _IN_URL.sub(rf"\1{HIDDEN}@", text)
     text = _HEADER.sub(rf"\1 {HIDDEN}", text)
-    return _NAMED.sub(rf"\1{HIDDEN}", text)
+    return _NAMED.sub(rf"\1{HIDDEN}", text)[:at_most]
 
 
 def scrub_fields(fields: dict[str, Any]) -> dict[str, Any]:

@@ -80,6 +80,8 @@ def spark_executor(settings: WorkerSettings, may_write: Callable[[], bool]) -> E
             conf=settings.spark_conf,
             checkpoint_root=settings.checkpoint_root,
             allow_entrypoint=settings.allow_entrypoint,
+            allow_secret_env=settings.allow_secret_env,
+            secrets_dir=settings.secrets_dir,
         ),
         may_write,
     )

@@ -46,11 +46,13 @@ class Progress:
 class Ended:
     """How a query came to its end; `cause` is None for an orderly one.
 
-    `fenced` says that a sink refused the token: the task belongs to somebody else by now.
+    `fenced` says that a sink refused the token: the task belongs to somebody else by now. `permanent` says
+    that starting it again would end the same way.
     """
 
     cause: str | None = None
     fenced: bool = False
+    permanent: bool = False
 
 
 class Query(Protocol):
@@ -82,12 +84,14 @@ class Query(Protocol):
 class StartError(Exception):
     """A query could not be started; the text is the cause, one line first, details after it.
 
-    `fenced` says that a sink refused the token: the task belongs to somebody else by now.
+    `fenced` says that a sink refused the token: the task belongs to somebody else by now. `permanent` says
+    that another try would end the same way.
     """
 
-    def __init__(self, cause: str, *, fenced: bool = False) -> None:
+    def __init__(self, cause: str, *, fenced: bool = False, permanent: bool = False) -> None:
         super().__init__(cause)
         self.fenced = fenced
+        self.permanent = permanent
 
 
 class Executor(Protocol):

@@ -101,6 +101,23 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description="Module prefix from which tasks may run entry points; none may without it."),
     ] = ()
+    allow_secret_env: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(?![\s\S])")], ...],
+        Meta(
+            description="Prefix of environment variables that tasks may use by ${env:NAME};"
+            " none may without it."
+        ),
+    ] = ()
+    secrets_dir: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="Folder of the files that tasks may use by ${file:PATH}; none may without it.",
+            ),
+        ]
+        | None
+    ) = None
     capacity: Annotated[
         float, Meta(gt=0, description="Share of the load, relative to the other workers.")
     ] = 1.0

@@ -74,14 +74,16 @@ class FakeQuery:
 class FakeExecutor:
     """Starts fake queries.
 
-    `broken` maps tasks to the cause of their failing starts; the sinks of those in `fenced` refuse the token;
-    starts of tasks in `held` wait for their gate; queries of those in `slow` stop when their batch is done.
+    `broken` maps tasks to the cause of their failing starts, for good of those in `hopeless`; the sinks of
+    those in `fenced` refuse the token; starts of tasks in `held` wait for their gate; queries of those in
+    `slow` stop when their batch is done.
     """
 
     def __init__(self) -> None:
         self.started: list[FakeQuery] = []
         self.attempts: list[QuerySpec] = []
         self.broken: dict[str, str] = {}
+        self.hopeless: set[str] = set()
         self.fenced: set[str] = set()
         self.surprise: Exception | None = None
         self.held: dict[str, asyncio.Event] = {}
@@ -107,7 +109,7 @@ class FakeExecutor:
         if spec.task in self.fenced:
             raise StartError(f"token {spec.token} is stale", fenced=True)
         if (cause := self.broken.get(spec.task)) is not None:
-            raise StartError(cause)
+            raise StartError(cause, permanent=spec.task in self.hopeless)
         query = FakeQuery(spec, stops_slowly=spec.task in self.slow)
         self.started.append(query)
         return query

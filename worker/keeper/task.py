@@ -208,7 +208,7 @@ class TaskLife:
         try:
             return await self._tools.executor.start(spec)
         except StartError as error:
-            return Ended(str(error), fenced=error.fenced)
+            return Ended(str(error), fenced=error.fenced, permanent=error.permanent)
         except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
             cause_id = new_cause_id()
             self._log.exception("unexpected trouble at the start of a query", cause_id=cause_id)
@@ -251,6 +251,9 @@ class TaskLife:
             # is accepted all the same, the sink has seen a higher token than the manager: a person must look.
             await self._rest(TaskState.FAILED, cause)
             return
+        if ended.permanent:
+            await self._rest(TaskState.FAILED, cause)
+            return
         policy = (self.wanted.definition or definition).restart  # it may have changed while the query ran on
         self._failures = self._failures.and_one(self._tools.clock.now(), policy)
         delay_s = self._failures.restart_delay_s(policy, self._tools.chance())
@@ -275,7 +278,7 @@ class TaskLife:
 
     def _tell(self, state: TaskState, cause: str | None = None) -> None:
         self._state = state
-        self._cause = scrub(cause[:MAX_CAUSE_LENGTH]) if cause else None
+        self._cause = scrub(cause, MAX_CAUSE_LENGTH) if cause else None
         brief = {"cause": self._cause.partition("\n")[0]} if self._cause else {}
         self._log.info("task changed state", state=state.value, token=self.token, **brief)
         self._tools.changed()

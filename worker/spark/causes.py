@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import SparkContext
 
+from telemetry.secrets import scrub
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class JavaError(NamedTuple):
 def describe(error: BaseException) -> str:
     """The cause in one line; an empty line and what it was made of follow, if there is more to say."""
     if isinstance(error, SinkError):
-        return str(error)
+        return scrub(str(error))
     throwable = java_throwable(error)
     if throwable is not None:
         try:
@@ -97,9 +98,10 @@ def _stack_trace(throwable: Any) -> str:
 
 
 def _first_line(text: str) -> str:
-    line = _NOISE.sub("", text.strip().partition("\n")[0]).rstrip(" ;")
+    """Secrets are taken out before it is cut: half of one would not be known."""
+    line = _NOISE.sub("", scrub(text.strip().partition("\n")[0])).rstrip(" ;")
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
 
 
 def _join(line: str, details: str) -> str:
-    return f"{line}\n\n{details.strip()[:MAX_DETAILS]}"
+    return f"{line}\n\n{scrub(details.strip(), MAX_DETAILS)}"

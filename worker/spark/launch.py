@@ -10,6 +10,7 @@ import msgspec
 from protocol.messages.tasks import EARLIEST
 from protocol.resets import begin_with
 from worker.executor import StartError
+from worker.secrets import Secrets
 from worker.sinks.base import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
@@ -47,9 +48,11 @@ def launch(
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
-    site = engine.site(owner, spec.definition.spark_conf, checkpoint, may_write)
+    resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
+    site = engine.site(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
-        definition = _begun_anew(spec.definition, spec.reset)
+        site.outlet.hidden = resolved.values
+        definition = _begun_anew(resolved.definition, spec.reset)
         writer = _writer(site, definition, settings).queryName(spec.task)
         site.inherit()
         site.checkpoint.verify(owner, site.outlet.claimed)

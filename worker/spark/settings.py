@@ -19,6 +19,8 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     remote: str | None = None
     conf: dict[str, str] = {}
     allow_entrypoint: tuple[str, ...] = ()
+    allow_secret_env: tuple[str, ...] = ()
+    secrets_dir: str | None = None
 
     @property
     def place(self) -> str:

@@ -32,10 +32,11 @@ class Outlet(ABC):
     """The way out of one query: its fenced sink, if it has one, and what becomes of its batches.
 
     `is_gated` says whether all batches go through the gate; `claimed` what the fence rows said when they were
-    raised; `fence` is what an entry point is given.
+    raised; `fence` is what an entry point is given; `hidden` are the secrets in the task's definition.
     """
 
     fence: Fence
+    hidden: tuple[str, ...] = ()
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner

@@ -24,6 +24,7 @@ from worker.membership.effects import Identity, Reason
 from worker.membership.states import MemberState
 from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
+from worker.secrets import Secrets
 from worker.sinks.base import Owner
 from worker.sinks.factory import newest_fence
 from worker.standalone.checkpoints import require_checkpoint
@@ -96,6 +97,7 @@ class Standalone:
         make_executor: MakeExecutor,
     ) -> None:
         self._settings = settings
+        self._secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
         self._tasks = tasks
         self._once = once
         self._crew = crew
@@ -172,7 +174,9 @@ class Standalone:
         """Called in a thread."""
         if task.definition.sink is None:
             return None
-        row = newest_fence(task.definition.sink, Owner(self._settings.group, task.name, 0))
+        row = newest_fence(
+            self._secrets.resolve_sink(task.definition.sink), Owner(self._settings.group, task.name, 0)
+        )
         if row is not None:
             require_checkpoint(self._settings.checkpoint_root, self._settings.group, task.name, row)
         return row

@@ -20,6 +20,7 @@ from protocol.messages.ownership import (
 )
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
+from telemetry.secrets import scrub
 from worker.executor import StartError
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
@@ -148,7 +149,7 @@ class LocalManager:
 
     def _fail(self, failed: Mapping[str, StartError]) -> None:
         for name, error in failed.items():
-            cause = str(error)
+            cause = scrub(str(error))
             log.error("task cannot run", task=name, cause=cause)
             self.reports[name] = TaskReport(task=name, token=0, state=TaskState.FAILED, cause=cause)
         if failed:

@@ -121,7 +121,9 @@ def lease() -> Lease:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def executor(lease: Lease, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SparkExecutor]:
+async def executor(
+    lease: Lease, tmp_path_factory: pytest.TempPathFactory, secrets_folder: Path
+) -> AsyncIterator[SparkExecutor]:
     """The one executor; its entry points are those of the module `tested`."""
     root = str(tmp_path_factory.mktemp("checkpoints"))
     settings = SparkSettings(
@@ -130,11 +132,19 @@ async def executor(lease: Lease, tmp_path_factory: pytest.TempPathFactory) -> As
         master="local[2,2]",  # a failed attempt at a partition is followed by another
         conf=QUICK,
         allow_entrypoint=("tested", "absent"),
+        allow_secret_env=("TESTED_",),
+        secrets_dir=str(secrets_folder),
     )
     executor = SparkExecutor(settings, lease)
     await executor.open()
     yield executor
     await executor.close()
+
+
+@pytest.fixture(scope="session")
+def secrets_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The executor's --secrets-dir."""
+    return tmp_path_factory.mktemp("secrets")
 
 
 @pytest.fixture(scope="session")

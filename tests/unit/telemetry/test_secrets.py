@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telemetry.secrets import HIDDEN, scrub, scrub_fields
+from telemetry.secrets import HIDDEN, KnownSecrets, scrub, scrub_fields
 
 SECRET = "hunter2-Zx9"
 
@@ -73,3 +73,55 @@ def test_fields_are_looked_through_whatever_they_hold() -> None:
 def test_no_text_is_too_strange(text: str) -> None:
     """And scrubbing twice is no different from scrubbing once."""
     assert scrub(scrub(text)) == scrub(text)
+
+
+@pytest.mark.parametrize("spelling", ['p@ss"wö', 'p@ss\\"wö', 'p@ss\\"w\\u00f6', "p%40ss%22w%C3%B6"])
+def test_known_secrets_are_hidden_in_any_spelling(spelling: str) -> None:
+    """As they are, in JSON and in URLs."""
+    known = KnownSecrets()
+    known.learn('p@ss"wö')
+    assert known.hide(f"x{spelling}y") == "x***y"
+
+
+def test_known_secrets_of_several_lines() -> None:
+    """A key's lines are hidden one by one, for traces are made of lines."""
+    known = KnownSecrets()
+    known.learn("-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----")
+    assert known.hide("at MIIEvQIBADANBg, x") == "at ***, x"
+
+
+def test_the_password_of_a_known_url_is_hidden_without_it() -> None:
+    """Drivers quote it alone, as it reads when it is decoded."""
+    known = KnownSecrets()
+    known.learn("postgresql://anna:hunt%20er2@db/herd")
+    assert known.hide("no login by hunt er2 or hunt%20er2") == "no login by *** or ***"
+
+
+def test_short_known_secrets_are_hidden_where_they_stand_alone() -> None:
+    """Else the text around them could not be read any more."""
+    known = KnownSecrets()
+    known.learn("no")
+    assert known.hide("I know of no secret") == "I know of *** secret"
+
+
+def test_a_longer_secret_is_hidden_before_one_that_it_begins_with() -> None:
+    """Nothing of it is left."""
+    known = KnownSecrets()
+    known.learn("abcd")
+    known.learn("abcdefgh")
+    assert known.hide("abcdefgh abcd") == "*** ***"
+
+
+@pytest.mark.parametrize("text", ["x", "token", "://a:", 'password="', "a b=", "secret "])
+def test_scrubbing_takes_a_look_at_each_character(text: str) -> None:
+    """Not at all that follow each: this would take hours, and a cause may be of any length."""
+    scrub(text * 50_000)
+
+
+def test_text_is_cut_when_known_secrets_are_out_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of one would not be known."""
+    known = KnownSecrets()
+    known.learn(SECRET)
+    monkeypatch.setattr("telemetry.secrets.SECRETS", known)
+    assert scrub(f"12345{SECRET}67", 7) == "12345**"
+    assert scrub(f"12345{SECRET}67", 9) == "12345***6"

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from protocol.definition import SUBSTITUTE
 from worker.executor import StartError
 from worker.spark.causes import describe
 from worker.spark.classic.java import require_java
@@ -32,6 +33,7 @@ DEFAULTS = {
     "spark.scheduler.mode": "FAIR",  # one pool a task: a long batch does not starve the others
     "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
     "spark.sql.streaming.stopTimeout": "500ms",  # a stop that hangs gives its thread back
+    SUBSTITUTE: "false",  # `${env:NAME}` in a task's SQL would read any variable of the worker
 }
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from telemetry.secrets import SECRETS
 from worker.executor import Ended, StartError
 from worker.sinks.base import Mark
 from worker.sinks.errors import SinkError
@@ -38,13 +39,15 @@ _LOCAL_URL = "SPARK_CONNECT_LOCAL_URL"
 class Delivery:
     """The function that Spark calls for each batch: `function`, through the query's gate.
 
-    `session_id` is the query's own session; the one that the batch's frame has is a copy of it.
+    `session_id` is the query's own session; the one that the batch's frame has is a copy of it. `hidden` are
+    the secrets of the task, which no cause of a failure may tell.
     """
 
     owner: Owner
     session_id: str
     checkpoint: str
     function: Callable[[DataFrame, int], Any]
+    hidden: tuple[str, ...] = ()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Do the batch, or raise: returning would commit it."""
@@ -65,6 +68,8 @@ class Desk:
         session: Any = open_session(os.environ[_LOCAL_URL], delivery.session_id)
         self.gate = BatchGate(Board(session), delivery.owner)
         self.batch: tuple[DataFrame, int] | None = None
+        for secret in delivery.hidden:
+            SECRETS.learn(secret)
         self._checkpoint = delivery.checkpoint
         self._query_id: str | None = None
 

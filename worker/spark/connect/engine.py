@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from pyspark.errors import PySparkException
 
+from protocol.definition import SUBSTITUTE
 from worker.executor import StartError
 from worker.spark.causes import describe
 from worker.spark.connect.sessions import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
     "spark.sql.streaming.stopTimeout": "500ms",  # a stop that hangs gives its thread back
+    SUBSTITUTE: "false",  # `${env:NAME}` in a task's SQL would read any variable of the server
 }
 LOST_AFTER_S = 10.0
 """How long a server may be silent. Its queries may be running or not; others shall have the tasks then."""

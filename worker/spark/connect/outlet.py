@@ -49,5 +49,5 @@ class RemoteOutlet(Outlet):
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """Through the gate on the server."""
         self.is_gated = True
-        delivery = Delivery(self.owner, self._session_id, self._checkpoint, function)
+        delivery = Delivery(self.owner, self._session_id, self._checkpoint, function, self.hidden)
         return frame.writeStream.foreachBatch(delivery)

@@ -8,7 +8,9 @@ from structlog.testing import capture_logs
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReportRequest
 from protocol.messages.tasks import TaskReset
+from telemetry.secrets import KnownSecrets
 from tests.fakes.manager import failure, granted
+from worker.keeper.task import MAX_CAUSE_LENGTH
 
 if TYPE_CHECKING:
     from tests.unit.worker.keeper.bench import Bench
@@ -201,6 +203,35 @@ async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
     assert len(bench.executor.attempts) == 1
     assert bench.manager.states("t1") == ["FAILED"]
     assert len(bench.fenced) == 1
+
+
+async def test_a_start_that_can_never_work_is_not_tried_again(bench: Bench) -> None:
+    """A secret that the worker may not use will not be there at the next try; a change of the task helps."""
+    bench.executor.broken["t1"] = "sink.options.url: ${env:PW} is not set on this worker"
+    bench.executor.hopeless.add("t1")
+    bench.assign("t1")
+    await bench.clock.advance(600)
+    assert len(bench.executor.attempts) == 1
+    assert bench.manager.states("t1")[-1] == "FAILED"
+    assert bench.fenced == []
+    bench.executor.broken.clear()
+    await change(bench, restart_count=1)
+    assert bench.executor.query("t1").is_running
+
+
+async def test_a_cause_is_cut_when_its_secrets_are_out_of_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a secret would not be known for one."""
+    known = KnownSecrets()
+    known.learn("hunter2-hunter2-hunter2")
+    monkeypatch.setattr("telemetry.secrets.SECRETS", known)
+    bench.executor.broken["t1"] = "x" * (MAX_CAUSE_LENGTH - 10) + "hunter2-hunter2-hunter2"
+    bench.assign("t1")
+    await bench.settle()
+    cause = bench.manager.reports("t1")[-1].cause
+    assert cause is not None
+    assert "hunter" not in cause
 
 
 async def test_pausing_stops_the_query_and_keeps_the_task(bench: Bench) -> None:

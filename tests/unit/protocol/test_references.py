@@ -1,0 +1,140 @@
+"""References to secrets in definitions: what is well-formed, and what they are replaced by."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.definition import DefinitionError, parse_definition
+from protocol.references import Reference, find_problems, resolve, specimen
+
+SQL_SINK = {"format": "sql", "options": {"url": "postgresql://u:${env:PW}@db/herd", "table": "t"}}
+DECLARED: dict[str, Any] = {"source": {"format": "rate", "options": {}}, "sink": SQL_SINK}
+
+
+def _problems(document: dict[str, Any]) -> list[tuple[str, str]]:
+    try:
+        parse_definition(json.dumps(document).encode())
+    except DefinitionError as error:
+        return [(each.path, each.message) for each in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${env:PW}",
+        "a${env:_P1}b${file:db/pw}",
+        "${file:/run/secrets/pw}",
+        "$${env",
+        "$",
+        "{}",
+        "$5",
+        "a$${b}",
+    ],
+)
+def test_well_formed_references(text: str) -> None:
+    """Names of variables, paths, several of them, and what is escaped or no reference at all."""
+    assert not list(find_problems(text, "x", for_spark=False))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("${env:PW", "begins no reference"),
+        ("${evn:PW}", "begins no reference"),
+        ("${PW}", "begins no reference"),
+        ("${env.PW}", "begins no reference"),
+        ("${env:${env:A}}", "begins no reference"),
+        ("${env:}", "names no variable"),
+        ("${env:1A}", "names no variable"),
+        ("${env:A B}", "names no variable"),
+        ("${file:}", "names no file"),
+        ("${file:a\0}", "names no file"),
+        ("${file:../passwd}", "must not lead out"),
+        ("${file:a/../../b}", "must not lead out"),
+    ],
+)
+def test_malformed_references(text: str, fault: str) -> None:
+    """Each is refused, and the message does not quote the value."""
+    [problem] = find_problems({"deep": [text]}, "options")
+    assert problem.path == "options.deep[0]"
+    assert fault in problem.message
+    assert text not in problem.message
+
+
+def test_what_spark_would_fill_from_its_own_environment() -> None:
+    """An escape must not be a way to the worker's variables; what Spark never sees may be written."""
+    for text in ("$${env:HOME}", "$${env.HOME}", "$${system:user.home}"):
+        assert len(list(find_problems(text, "x"))) == 1
+        assert not list(find_problems(text, "x", for_spark=False))
+
+
+@pytest.mark.parametrize(
+    ("place", "document"),
+    [
+        ("source.options.a", {**DECLARED, "source": {"format": "rate", "options": {"a": "${x}"}}}),
+        (
+            "sink.options.url",
+            {**DECLARED, "sink": {**SQL_SINK, "options": {"url": "sqlite:///${a", "table": "t"}}},
+        ),
+        ("spark_conf.a", {**DECLARED, "spark_conf": {"a": "${env:}"}}),
+        ("options.a[0].b", {"entrypoint": "a:b", "options": {"a": [{"b": "${x}"}]}}),
+    ],
+)
+def test_definitions_are_refused_with_the_place(place: str, document: dict[str, Any]) -> None:
+    """Everywhere a reference may stand, a malformed one is found."""
+    assert [path for path, _ in _problems(document)] == [place]
+
+
+def test_definitions_with_references_are_accepted() -> None:
+    """A URL is checked as far as it can be seen."""
+    assert _problems(DECLARED) == []
+    whole = {**SQL_SINK, "options": {"url": "${file:url}", "table": "t"}}
+    assert _problems({**DECLARED, "sink": whole}) == []
+    other = {**SQL_SINK, "options": {"url": "mysql://u:${env:PW}@db:${env:PORT}/x", "table": "t"}}
+    assert [path for path, _ in _problems({**DECLARED, "sink": other})] == ["sink.options.url"]
+
+
+def test_sparks_own_substitution_is_not_for_tasks() -> None:
+    """With it, SQL could read the variables of the worker."""
+    document = {**DECLARED, "spark_conf": {"spark.sql.variable.substitute": "true"}}
+    assert [path for path, _ in _problems(document)] == ['spark_conf["spark.sql.variable.substitute"]']
+
+
+def test_resolving_replaces_references_only() -> None:
+    """Numbers, keys and escapes stay; each reference is looked up with its place."""
+    asked = []
+
+    def look_up(reference: Reference, path: str) -> str:
+        asked.append((str(reference), path))
+        return "${env:not-again}"
+
+    value = {"${env:K}": 1, "a": ["x${env:A}y$${z}", True], "b": {"c": "${file:p/q}"}}
+    assert resolve(value, "o", look_up) == {
+        "${env:K}": 1,
+        "a": ["x${env:not-again}y${z}", True],
+        "b": {"c": "${env:not-again}"},
+    }
+    assert asked == [("${env:A}", "o.a[0]"), ("${file:p/q}", "o.b.c")]
+
+
+@given(st.text(alphabet="${}:envfil A"))
+def test_text_without_references_stays(text: str) -> None:
+    """What is escaped comes out as it was; what is well-formed never raises."""
+    escaped = text.replace("${", "$${")
+    if "$$${" not in escaped:
+        assert resolve(escaped, "", lambda *_: "!") == text
+    if not list(find_problems(text, "", for_spark=False)):
+        resolve(text, "", lambda *_: "!")
+
+
+def test_a_specimen_has_no_references() -> None:
+    """What is left can be checked; a text that begins with one cannot."""
+    assert specimen("a${env:B}c") == "a0c"
+    assert specimen("${env:B}c") is None
+    assert specimen("a${B") == "a${B"
