@@ -8,9 +8,14 @@ PROTOCOL_TYPE = "sparkherd"
 
 
 class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """Join metadata of a worker; `owned` maps task names to the tokens they are held under."""
+    """Join metadata of a worker.
+
+    `owned` maps task names to the tokens they are held under. `claiming` are the tasks of claims that are not
+    answered yet: they may have been granted all the same, and the answer be on its way.
+    """
 
     owned: dict[str, int] = {}
+    claiming: tuple[str, ...] = ()
     capacity: float = 1.0
     labels: dict[str, str] = {}
     url: str | None = None

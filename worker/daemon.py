@@ -267,6 +267,7 @@ class Worker:
         metadata = encode_opaque(
             WorkerMetadata(
                 owned=self._keeper.owned(),
+                claiming=self._keeper.claiming(),
                 capacity=self._settings.capacity,
                 labels=self._settings.label,
                 url=self._executor.url,

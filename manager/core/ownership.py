@@ -94,7 +94,7 @@ def free_all(turn: Turn, member: Member) -> None:
 
 
 def disown_unclaimed(turn: Turn, member: Member) -> None:
-    """Free what a rejoining worker no longer says it owns.
+    """Free what a rejoining worker no longer says it owns, and is not about to hear that it owns.
 
     A worker that lost its generation stops its tasks without releasing them and joins as the owner of none
     (PROTOCOL.md §7); without this its tasks would wait for its rebalance timeout.
@@ -103,18 +103,19 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     tasks = group.herd.owned_by(member.id)
     if not tasks or group.protocol_type != PROTOCOL_TYPE:
         return
-    owned = _claimed_to_own(member)
-    if owned is None:
+    told = _told_by(member)
+    if told is None:
         return
+    claiming = frozenset(told.claiming)
     for task in tasks:
-        if owned.get(task) != group.herd.ownership[task].token:
+        if task not in claiming and told.owned.get(task) != group.herd.ownership[task].token:
             free(turn, task)
 
 
-def _claimed_to_own(member: Member) -> dict[str, int] | None:
+def _told_by(member: Member) -> WorkerMetadata | None:
     for protocol in member.row.protocols:
         try:
-            return msgspec.convert(decode_opaque(protocol.metadata), WorkerMetadata).owned
+            return msgspec.convert(decode_opaque(protocol.metadata), WorkerMetadata)
         except msgspec.ValidationError:
             return None
     return None

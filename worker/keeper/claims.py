@@ -50,11 +50,16 @@ class Claims:
         self._spawn = spawn
         self._latest = object()
         self._told: int | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[object, asyncio.Task[None]] = {}
+        self._unheard: dict[object, tuple[str, ...]] = {}
 
     def is_fresh(self, revision: int) -> bool:
         """Whether the latest claim has told of that revision, or is yet to be answered."""
         return self._told is None or self._told >= revision
+
+    def under_way(self) -> tuple[str, ...]:
+        """The tasks that were claimed and about which nothing has been heard yet."""
+        return tuple(sorted({task for tasks in self._unheard.values() for task in tasks}))
 
     def claim(self, tasks: Iterable[str]) -> None:
         """Claim `tasks`, and what of them is pending again and again; returns at once."""
@@ -62,9 +67,10 @@ class Claims:
         self._told = known = self._revision()
         if wanted := tuple(sorted(tasks)):
             self._told = None
-            task = self._spawn(self._until_settled(place, known, self._line.identity(), wanted))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            self._unheard[place] = wanted
+            running = self._spawn(self._until_settled(place, known, self._line.identity(), wanted))
+            self._running[place] = running
+            running.add_done_callback(lambda _: self._forget(place))
 
     def stop(self) -> None:
         """Claim nothing more; what is under way may still be granted."""
@@ -73,8 +79,13 @@ class Claims:
     def abandon(self) -> None:
         """Claim nothing more, and do not listen to what is under way: who asked for it is no more."""
         self.stop()
-        for task in tuple(self._running):
-            task.cancel()
+        self._unheard.clear()
+        for running in self._running.values():
+            running.cancel()
+
+    def _forget(self, place: object) -> None:
+        self._unheard.pop(place, None)
+        del self._running[place]
 
     async def _until_settled(
         self, place: object, known: int, identity: Identity, tasks: tuple[str, ...]
@@ -89,7 +100,7 @@ class Claims:
                 if place is self._latest:
                     self._line.refused(Asked.CLAIM, identity, answer)
                 return
-            tasks = tuple(pending.task for pending in answer.pending)
+            self._unheard[place] = tasks = tuple(pending.task for pending in answer.pending)
             self._taken(answer)
             tries = 0 if answer.granted else tries + 1
             if tasks and self._line.clock.now() < asked_at + BRISK_S:

@@ -106,6 +106,10 @@ class Keeper:
         """The owned tasks, each with its token; what is being stopped is owned until it is released."""
         return {life.task: life.token for life in self._roster}
 
+    def claiming(self) -> tuple[str, ...]:
+        """The tasks that may be granted any moment."""
+        return self._claims.under_way()
+
     def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
         """A new assignment: let go of what moved away, claim what is assigned, touch nothing else."""
         self._identity = identity

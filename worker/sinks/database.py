@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_S = 60
 """How long a writer waits for the others: they queue, and none of them holds the lock for long."""
+RETRY_LOCK_S = 0.01
+"""Where SQLite itself does not wait for a lock."""
 IDLE_TRANSACTION_TIMEOUT_MS = 10_000
 """When PostgreSQL ends the transaction of a worker that froze inside it; a new owner ends it at once."""
 
@@ -157,8 +161,22 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     """Readers and the writer apart (WAL); a commit is on disk before Spark is told of it (FULL)."""
     del record
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode=WAL")
+    _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous=FULL")
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Tasks that open a new file together want this lock together, and SQLite fails some of them at once."""
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_LOCK_S)
+        else:
+            return
 
 
 def _begin_immediate(connection: Connection) -> None:

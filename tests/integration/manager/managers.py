@@ -46,6 +46,8 @@ class Manager:
         assert isinstance(self.place.steward, Steward)
         self.steward = self.place.steward
         await self.steward.start()
+        assert self.steward._task is not None
+        self.steward._task.cancel()
         app = make_app(self.runtime, Coordinator(self.name, self.url), 1_000_000, self.place.directory)
         self._runner = Runner(app)
         await self._runner.setup()
@@ -60,6 +62,10 @@ class Manager:
     def leases(self) -> Leases:
         """What it believes."""
         return self.steward._leases
+
+    def look_by_itself(self) -> None:
+        """From now on as it would: when a lease is due, or a stranger asks."""
+        self.steward._task = asyncio.create_task(self.steward._run())
 
     async def look(self) -> None:
         """As it would in a moment; what comes of it is carried out."""

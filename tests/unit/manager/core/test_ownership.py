@@ -147,6 +147,15 @@ def test_a_member_that_rejoins_as_the_owner_of_none_owns_none() -> None:
     assert bench.owner("u")[0] == b
 
 
+def test_a_member_whose_grant_is_still_on_its_way_keeps_the_token() -> None:
+    """It rejoined before it could hear that it owns the task; what it hears then must not be stale."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.join(a, kind="sparkherd", metadata={"owned": {}, "claiming": ["t"]})
+    bench.join(b, kind="sparkherd", metadata={"owned": {"u": 1}})
+    assert bench.owner("t")[:2] == (a, 1)
+
+
 @pytest.mark.parametrize(
     ("given", "fault"),
     [

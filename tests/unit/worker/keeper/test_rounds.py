@@ -207,6 +207,32 @@ async def test_a_newer_claim_takes_the_place_of_a_waiting_one(bench: Bench) -> N
     assert bench.trouble == []
 
 
+async def test_what_may_be_granted_any_moment_is_told_in_a_join(bench: Bench) -> None:
+    """Of every claim that has not been answered, overtaken ones too; what was granted is owned."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    first = await bench.manager.next(ClaimRequest)
+    bench.assign("t1", "t2", "t3", generation=2)
+    second = await bench.manager.next(ClaimRequest)
+    assert bench.keeper.claiming() == ("t1", "t2", "t3")
+    second.answer(failure(ErrorCode.REBALANCE_IN_PROGRESS))
+    await bench.settle()
+    assert bench.keeper.claiming() == ("t1",)
+    first.answer(ClaimResponse(granted=(granted("t1"),)))
+    await until(lambda: bench.executor.running == {"t1"})
+    assert bench.keeper.claiming() == ()
+    assert bench.keeper.owned() == {"t1": 1}
+
+
+async def test_a_lost_worker_waits_for_no_grant(bench: Bench) -> None:
+    """What it claimed under its former identity is free for anybody."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    await bench.manager.next(ClaimRequest)
+    bench.keeper.lose("ILLEGAL_GENERATION")
+    assert bench.keeper.claiming() == ()
+
+
 async def test_trouble_of_a_claim_is_the_membership_s(bench: Bench) -> None:
     """With the identity it was met under."""
     bench.grants(lambda _: None)

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import sqlite3
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from worker.sinks.base import Owner
-from worker.sinks.database import connect, place
+from worker.sinks.database import _prepare_sqlite, connect, place
 from worker.sinks.errors import SinkError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OWNER = Owner("g", "t", 1)
 
@@ -42,6 +47,32 @@ def test_the_manager_s_kind_of_url_works_too(tmp_path_factory: pytest.TempPathFa
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
     engine.dispose()
+
+
+def test_who_finds_a_new_file_locked_by_another_opens_it_all_the_same(tmp_path: Path) -> None:
+    """SQLite's own patience does not cover the change of the journal."""
+    other = sqlite3.connect(tmp_path / "out.db", isolation_level=None)
+    other.execute("CREATE TABLE t (x)")
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM t")
+    refused = []
+
+    class Impatient(sqlite3.Connection):
+        """Meets the other once, and then no more."""
+
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            try:
+                return super().execute(*arguments)
+            except sqlite3.OperationalError as error:
+                refused.append(error.sqlite_errorname)
+                other.close()
+                raise
+
+    connection = sqlite3.connect(tmp_path / "out.db", timeout=0, factory=Impatient)
+    _prepare_sqlite(connection, None)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert refused == ["SQLITE_BUSY"]
+    connection.close()
 
 
 def test_a_password_is_never_shown(tmp_path_factory: pytest.TempPathFactory) -> None:
