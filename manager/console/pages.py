@@ -9,12 +9,14 @@ from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from manager.core.commands import DescribeGroup, ListTasks
-from manager.http.reading import group_of
+from manager.http.endpoints import Endpoint
 from manager.http.replying import refusal
 from protocol.errors import Failure
+from protocol.roles import Role
 
 if TYPE_CHECKING:
     from manager.cluster.directory import Directory
+    from manager.http.endpoints import CallHandler, Plain
     from manager.runtime.runtime import Runtime
 
 HEADERS = {
@@ -39,19 +41,21 @@ class Console:
             loader=PackageLoader("manager.console"), autoescape=True, undefined=StrictUndefined
         )
 
-    def routes(self) -> list[web.RouteDef]:
+    def endpoints(self) -> list[Endpoint]:
         """The pages."""
-        return [web.get("/", self.overview), web.get("/groups/{group}", self.group)]
+        return [
+            _page_at("/", "showOverview", "Every group in one line", self.overview),
+            _page_at("/groups/{group}", "showGroup", "A group, what is wrong first", self.group),
+        ]
 
-    async def overview(self, _: web.Request) -> web.Response:
+    async def overview(self, _: Plain) -> web.Response:
         """Every group in one line."""
         return self._page("overview.html", groups=await self._directory.groups())
 
-    async def group(self, request: web.Request) -> web.Response:
+    async def group(self, call: Plain) -> web.Response:
         """One group: its members, and who runs what; what is wrong comes first."""
-        name = group_of(request)
-        described = await self._runtime.ask(name, DescribeGroup())
-        listed = await self._runtime.ask(name, ListTasks())
+        described = await self._runtime.ask(call.group, DescribeGroup())
+        listed = await self._runtime.ask(call.group, ListTasks())
         for outcome in (described, listed):
             if isinstance(outcome, Failure):
                 return refusal(outcome)
@@ -61,6 +65,12 @@ class Console:
     def _page(self, template: str, **values: Any) -> web.Response:
         html = self._templates.get_template(template).render(**values)
         return web.Response(text=html, content_type="text/html", headers=HEADERS)
+
+
+def _page_at(path: str, operation: str, summary: str, handler: CallHandler) -> Endpoint:
+    return Endpoint(
+        "GET", path, operation, summary, handler, role=Role.VIEWER, response=None, media=("text/html",)
+    )
 
 
 def _worst_first(task: dict[str, Any]) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""The application: every route of the manager."""
+"""The application: every endpoint of the manager."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from aiohttp import HttpVersion11, web
 
 from manager.cluster.directory import OneManager
 from manager.console.pages import Console
-from manager.http import members
 from manager.http.cluster import ClusterHandlers
 from manager.http.events import EventHandlers
 from manager.http.express import Express
 from manager.http.forwarding import Forwarding
 from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
+from manager.http.members import MemberHandlers
 from manager.http.metrics import MetricsHandlers
 from manager.http.reading import is_announced_too_large
 from manager.http.server import EXPRESS
@@ -22,6 +22,7 @@ from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
     from manager.cluster.directory import Directory
+    from manager.http.endpoints import Endpoint
     from manager.runtime.runtime import Runtime
     from protocol.messages.groups import Coordinator
 
@@ -42,22 +43,30 @@ def make_app(
     directory = directory or OneManager(runtime, this_manager)
     forwarding = Forwarding(directory, this_manager)
     app.cleanup_ctx.append(forwarding.session)
-    routes = [
-        *members.routes(runtime),
-        *ClusterHandlers(directory).routes(),
-        *EventHandlers(runtime.feed).routes(),
-        *forwarding.wrap(
-            *GroupHandlers(runtime).routes(),
-            *TaskHandlers(runtime).routes(),
-            *Console(runtime, directory).routes(),
-        ),
-        *HealthHandlers(runtime).routes(),
-        *MetricsHandlers(runtime.meter.instruments).routes(),
-    ]
-    app.add_routes(
-        [web.RouteDef(r.method, r.path, r.handler, {**r.kwargs, "expect_handler": _go_on}) for r in routes]
-    )
+    for endpoint in endpoints_of(runtime, directory):
+        handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
+        route = web.RouteDef(endpoint.method, _pattern(endpoint.path), handler, {"expect_handler": _go_on})
+        app.add_routes([route])
     return app
+
+
+def endpoints_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
+    """Everything that a manager can be asked."""
+    return [
+        *MemberHandlers(runtime).endpoints(),
+        *ClusterHandlers(directory).endpoints(),
+        *EventHandlers(runtime.feed).endpoints(),
+        *GroupHandlers(runtime).endpoints(),
+        *TaskHandlers(runtime).endpoints(),
+        *Console(runtime, directory).endpoints(),
+        *HealthHandlers(runtime).endpoints(),
+        *MetricsHandlers(runtime.meter.instruments).endpoints(),
+    ]
+
+
+def _pattern(path: str) -> str:
+    """`path` for aiohttp; an empty group id is an illegal one and not another path."""
+    return path.replace("{group}", "{group:[^/]*}")
 
 
 async def _go_on(request: web.Request) -> None:

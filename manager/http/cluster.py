@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from manager.http.replying import refusal, reply
-from protocol.errors import ErrorCode, Failure, RefusedError
-from protocol.messages.groups import CoordinatorResponse, GroupListResponse, GroupSummary
-from protocol.names import is_legal_name
+from manager.http.endpoints import Endpoint
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.cluster import ManagerListResponse
+from protocol.messages.groups import CoordinatorQuery, CoordinatorResponse, GroupListQuery, GroupListResponse
+from protocol.roles import Role
 
 if TYPE_CHECKING:
     from manager.cluster.directory import Directory
+    from manager.core.turn import Outcome
+    from manager.http.endpoints import Call, Plain
+    from protocol.messages.groups import GroupSummary
 
 
 class ClusterHandlers:
@@ -21,39 +23,63 @@ class ClusterHandlers:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    def routes(self) -> list[web.RouteDef]:
+    def endpoints(self) -> list[Endpoint]:
         """GET /v1/coordinator, /v1/managers and /v1/groups."""
         return [
-            web.get("/v1/coordinator", self.coordinator),
-            web.get("/v1/managers", self.managers),
-            web.get("/v1/groups", self.list_groups),
+            Endpoint(
+                "GET",
+                "/v1/coordinator",
+                "findCoordinator",
+                "The manager that has a group",
+                self.coordinator,
+                role=Role.VIEWER,
+                workers_too=True,
+                asks=CoordinatorQuery,
+                response=CoordinatorResponse,
+                errors=(ErrorCode.INVALID_GROUP_ID,),
+            ),
+            Endpoint(
+                "GET",
+                "/v1/managers",
+                "listManagers",
+                "All managers, their slots and leases",
+                self.managers,
+                role=Role.VIEWER,
+                response=ManagerListResponse,
+            ),
+            Endpoint(
+                "GET",
+                "/v1/groups",
+                "listGroups",
+                "All groups of the cluster",
+                self.list_groups,
+                role=Role.VIEWER,
+                asks=GroupListQuery,
+                response=GroupListResponse,
+            ),
         ]
 
-    async def coordinator(self, request: web.Request) -> web.Response:
+    async def coordinator(self, call: Call[None, CoordinatorQuery]) -> Outcome:
         """Who coordinates a group."""
-        name = request.query.get("group", "")
-        if not is_legal_name(name):
-            raise RefusedError(
-                ErrorCode.INVALID_GROUP_ID, "group: name the group whose coordinator is asked for"
-            )
+        name = call.asked.group
         found = self._directory.coordinator(name)
         if found is None:
             message = f"no manager is known to have group {name} at the moment; try again"
-            return refusal(Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message))
-        return reply(CoordinatorResponse(group=name, coordinator=found))
+            return Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+        return CoordinatorResponse(group=name, coordinator=found)
 
-    async def managers(self, _: web.Request) -> web.Response:
+    async def managers(self, _: Plain) -> Outcome:
         """All managers, their slots and leases."""
-        return reply(await self._directory.managers())
+        return await self._directory.managers()
 
-    async def list_groups(self, request: web.Request) -> web.Response:
+    async def list_groups(self, call: Call[None, GroupListQuery]) -> Outcome:
         """Every group, or those whose state and protocol type are as asked; case does not matter."""
-        groups = tuple(group for group in await self._directory.groups() if _matches(group, request))
-        return reply(GroupListResponse(groups=groups))
+        groups = tuple(group for group in await self._directory.groups() if _matches(group, call.asked))
+        return GroupListResponse(groups=groups)
 
 
-def _matches(group: GroupSummary, request: web.Request) -> bool:
-    state, kind = request.query.get("state"), request.query.get("protocol_type")
+def _matches(group: GroupSummary, asked: GroupListQuery) -> bool:
+    state, kind = asked.state, asked.protocol_type
     return (not state or group.state.lower() == state.lower()) and (
         not kind or (group.protocol_type or "").lower() == kind.lower()
     )

@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from aiohttp import web
 
-from manager.http.reading import count_of
-from manager.http.replying import reply
+from manager.http.endpoints import Endpoint
+from manager.http.replying import JSON
 from manager.outbox.pages import told
-from manager.runtime.pending import UNAVAILABLE
 from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.base import MAX_INT
-from protocol.messages.events import EventListResponse
-from protocol.names import is_legal_name
+from protocol.messages.events import EventListQuery, EventListResponse
+from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from manager.core.turn import Outcome
+    from manager.http.endpoints import Call
     from manager.outbox.feed import Feed
     from manager.storage.base import Page
     from protocol.messages.events import Event
 
 STREAM = "text/event-stream"
 HEADERS = {"Content-Type": STREAM, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-EVENTS_SHOWN = 100
-MOST_EVENTS_SHOWN = 1000
 HEARTBEAT_S = 15.0
 STUCK_S = 60.0
 """How long a reader may take nothing of what is sent; it finds its place again when it comes back."""
@@ -48,22 +46,30 @@ class EventHandlers:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
 
-    def routes(self) -> list[web.RouteDef]:
+    def endpoints(self) -> list[Endpoint]:
         """One path, two forms."""
-        return [web.get("/v1/events", self.events)]
+        return [
+            Endpoint(
+                "GET",
+                "/v1/events",
+                "listEvents",
+                "What happened after an event, in order, as a list or as a stream that goes on",
+                self.events,
+                role=Role.VIEWER,
+                asks=EventListQuery,
+                response=EventListResponse,
+                media=(JSON, STREAM),
+            )
+        ]
 
-    async def events(self, request: web.Request) -> web.StreamResponse:
+    async def events(self, call: Call[None, EventListQuery]) -> Outcome | web.StreamResponse:
         """What happened after an event, in order."""
-        place = _place_of(request)
-        limit = count_of(request, "limit", EVENTS_SHOWN, MOST_EVENTS_SHOWN)
-        try:
-            page = await self._feed.read(place.after or 0, limit, place.group)
-        except StorageError:
-            return reply(UNAVAILABLE)
+        place = _place_of(call.asked)
+        page = await self._feed.read(place.after or 0, call.asked.limit, place.group)
         _check_known(place, page)
-        if STREAM in request.headers.get("Accept", ""):
-            return await self._stream(request, place)
-        return reply(EventListResponse(events=told(page, place.after), last_id=page.through))
+        if STREAM in call.request.headers.get("Accept", ""):
+            return await self._stream(call.request, place)
+        return EventListResponse(events=told(page, place.after), last_id=page.through)
 
     async def _stream(self, request: web.Request, place: Place) -> web.StreamResponse:
         response = web.StreamResponse(headers=HEADERS)
@@ -88,22 +94,10 @@ def _cut_off(request: web.Request) -> None:
         request.transport.abort()
 
 
-def _place_of(request: web.Request) -> Place:
-    """A reader that comes back by itself says with `Last-Event-ID` how far it came since it was sent off."""
-    group = request.query.get("group")
-    if group is not None and not is_legal_name(group):
-        raise RefusedError(ErrorCode.INVALID_GROUP_ID, "group: this cannot be a group's id")
-    resumed = request.headers.get("Last-Event-ID")
-    if resumed is not None:
-        return Place(_id_of("Last-Event-ID", resumed), group)
-    after = request.query.get("after")
-    return Place(None if after is None else _id_of("after", after), group)
-
-
-def _id_of(name: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(MAX_INT)) or int(text) > MAX_INT:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, f"{name}: expected the id of an event, a whole number")
-    return int(text)
+def _place_of(asked: EventListQuery) -> Place:
+    """How far a reader came that comes back counts more than where it was sent off."""
+    resumed = asked.last_event_id
+    return Place(asked.after if resumed is None else resumed, asked.group)
 
 
 def _check_known(place: Place, page: Page) -> None:

@@ -32,7 +32,7 @@ PASSED_BACK = ("Content-Type", "Location", "Retry-After", "Content-Security-Poli
 
 
 class Forwarding:
-    """Wraps the handlers of admin requests. The answer is the owner's, as it gave it."""
+    """Wraps the handlers of what `Endpoint.is_forwarded`. The answer is the owner's, as it gave it."""
 
     _client: aiohttp.ClientSession
 
@@ -46,16 +46,9 @@ class Forwarding:
         async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as self._client:
             yield
 
-    def wrap(self, *routes: web.RouteDef) -> list[web.RouteDef]:
-        """The same routes, for groups of the whole cluster."""
-        return [
-            web.RouteDef(route.method, route.path, self._anywhere(route.handler), route.kwargs)
-            if "{group" in route.path
-            else route
-            for route in routes
-        ]
+    def wrap(self, handler: Handler) -> Handler:
+        """The same for groups of the whole cluster."""
 
-    def _anywhere(self, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             name = request.match_info["group"]
             if not is_legal_name(name) or FORWARDED_BY in request.headers or self._directory.is_here(name):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING
-
-import msgspec
-from aiohttp import web
 
 from manager.core.commands import (
     DeleteGroup,
@@ -17,16 +13,26 @@ from manager.core.commands import (
     RemoveMember,
     StartRebalance,
 )
-from manager.http.reading import body_of, count_of, group_of, host_of
-from manager.http.replying import reply
-from protocol.messages.groups import RebalanceRequest
+from manager.http.endpoints import ACCEPTED, Endpoint
+from protocol.errors import ErrorCode
+from protocol.messages.groups import (
+    DescribeGroupResponse,
+    RebalanceListResponse,
+    RebalanceRequest,
+    RebalancesQuery,
+)
+from protocol.messages.history import MovesResponse
+from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from manager.core.turn import Outcome
+    from manager.http.endpoints import Call, Plain
     from manager.runtime.runtime import Runtime
 
-REBALANCES_SHOWN = 100
-
-_rebalance_decoder = msgspec.json.Decoder(RebalanceRequest)
+GROUP = "/v1/groups/{group}"
+MEMBER = f"{GROUP}/members/{{member_id}}"
+NO_GROUP = (ErrorCode.GROUP_ID_NOT_FOUND,)
+NO_MEMBER = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 class GroupHandlers:
@@ -35,58 +41,124 @@ class GroupHandlers:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def routes(self) -> list[web.RouteDef]:
+    def endpoints(self) -> list[Endpoint]:
         """GET, POST and DELETE below /v1/groups/{group}."""
-        group = "/v1/groups/{group:[^/]*}"
         return [
-            web.get(group, self.describe),
-            web.delete(group, self.delete),
-            web.post(f"{group}/rebalance", self.rebalance),
-            web.get(f"{group}/rebalances", self.rebalances),
-            web.get(f"{group}/moves", self.moves),
-            web.delete(f"{group}/members/{{member_id}}", self.remove_member),
-            web.post(f"{group}/members/{{member_id}}/drain", self.drain),
-            web.delete(f"{group}/members/{{member_id}}/drain", self.undrain),
+            Endpoint(
+                "GET",
+                GROUP,
+                "describeGroup",
+                "A group with its members",
+                self.describe,
+                role=Role.VIEWER,
+                response=DescribeGroupResponse,
+                errors=NO_GROUP,
+            ),
+            Endpoint(
+                "DELETE",
+                GROUP,
+                "deleteGroup",
+                "Forget an Empty group with its tasks and offsets",
+                self.delete,
+                role=Role.ADMIN,
+                errors=(*NO_GROUP, ErrorCode.NON_EMPTY_GROUP),
+            ),
+            Endpoint(
+                "POST",
+                f"{GROUP}/rebalance",
+                "startRebalance",
+                "Bring all members together anew",
+                self.rebalance,
+                role=Role.OPERATOR,
+                body=RebalanceRequest,
+                body_optional=True,
+                errors=NO_GROUP,
+            ),
+            Endpoint(
+                "GET",
+                f"{GROUP}/rebalances",
+                "listRebalances",
+                "The rebalances of a group, newest first, and its story",
+                self.rebalances,
+                role=Role.VIEWER,
+                asks=RebalancesQuery,
+                response=RebalanceListResponse,
+                errors=NO_GROUP,
+            ),
+            Endpoint(
+                "GET",
+                f"{GROUP}/moves",
+                "listMoves",
+                "Which tasks changed hands lately, oldest first",
+                self.moves,
+                role=Role.VIEWER,
+                response=MovesResponse,
+                errors=NO_GROUP,
+            ),
+            Endpoint(
+                "DELETE",
+                MEMBER,
+                "removeMember",
+                "Remove and fence a member; a living one comes back as new",
+                self.remove_member,
+                role=Role.OPERATOR,
+                errors=NO_MEMBER,
+            ),
+            Endpoint(
+                "POST",
+                f"{MEMBER}/drain",
+                "drainMember",
+                "Move a worker's tasks away and keep new ones off it",
+                self.drain,
+                role=Role.OPERATOR,
+                workers_too=True,
+                success=(ACCEPTED,),
+                errors=NO_MEMBER,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{MEMBER}/drain",
+                "undrainMember",
+                "Let a drained worker have tasks again",
+                self.undrain,
+                role=Role.OPERATOR,
+                success=(ACCEPTED,),
+                errors=NO_MEMBER,
+            ),
         ]
 
-    async def describe(self, request: web.Request) -> web.Response:
+    async def describe(self, call: Plain) -> Outcome:
         """One group."""
-        return reply(await self._runtime.ask(group_of(request), DescribeGroup()))
+        return await self._runtime.ask(call.group, DescribeGroup())
 
-    async def delete(self, request: web.Request) -> web.Response:
+    async def delete(self, call: Plain) -> Outcome:
         """Forget an Empty group."""
-        return reply(await self._runtime.ask(group_of(request), DeleteGroup()))
+        return await self._runtime.ask(call.group, DeleteGroup())
 
-    async def rebalance(self, request: web.Request) -> web.Response:
+    async def rebalance(self, call: Call[RebalanceRequest, None]) -> Outcome:
         """Start a rebalance; the body may be left out."""
-        name = group_of(request)
-        body = await body_of(request, _rebalance_decoder) if request.can_read_body else RebalanceRequest()
-        return reply(await self._runtime.ask(name, StartRebalance(reason=body.reason)))
+        return await self._runtime.ask(call.group, StartRebalance(reason=call.body.reason))
 
-    async def rebalances(self, request: web.Request) -> web.Response:
+    async def rebalances(self, call: Call[None, RebalancesQuery]) -> Outcome:
         """The group's history."""
-        name = group_of(request)
-        limit = count_of(request, "limit", REBALANCES_SHOWN, REBALANCES_SHOWN)
-        return reply(await self._runtime.ask(name, ListRebalances(limit=limit)))
+        return await self._runtime.ask(call.group, ListRebalances(limit=call.asked.limit))
 
-    async def moves(self, request: web.Request) -> web.Response:
+    async def moves(self, call: Plain) -> Outcome:
         """Which tasks changed hands lately."""
-        return reply(await self._runtime.ask(group_of(request), ListMoves()))
+        return await self._runtime.ask(call.group, ListMoves())
 
-    async def remove_member(self, request: web.Request) -> web.Response:
+    async def remove_member(self, call: Plain) -> Outcome:
         """Fence a member."""
-        command = RemoveMember(member_id=request.match_info["member_id"])
-        return reply(await self._runtime.ask(group_of(request), command, host_of(request)))
+        return await self._runtime.ask(call.group, RemoveMember(member_id=call.member), call.host)
 
-    async def drain(self, request: web.Request) -> web.Response:
+    async def drain(self, call: Plain) -> Outcome:
         """Move a worker's tasks away and keep new ones off it."""
-        return await self._drain(request, draining=True)
+        return await self._drain(call, draining=True)
 
-    async def undrain(self, request: web.Request) -> web.Response:
+    async def undrain(self, call: Plain) -> Outcome:
         """Let a drained worker have tasks again."""
-        return await self._drain(request, draining=False)
+        return await self._drain(call, draining=False)
 
-    async def _drain(self, request: web.Request, *, draining: bool) -> web.Response:
-        command = DrainMember(member_id=request.match_info["member_id"], draining=draining)
-        outcome = await self._runtime.ask(group_of(request), command, host_of(request))
-        return reply(outcome, status=HTTPStatus.ACCEPTED)
+    async def _drain(self, call: Plain, *, draining: bool) -> Outcome:
+        command = DrainMember(member_id=call.member, draining=draining)
+        return await self._runtime.ask(call.group, command, call.host)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from manager.http.replying import reply
+from manager.http.endpoints import Endpoint
 from manager.runtime.pending import UNAVAILABLE
 from protocol.messages.base import Response
 
 if TYPE_CHECKING:
+    from manager.core.turn import Outcome
+    from manager.http.endpoints import Plain
     from manager.runtime.runtime import Runtime
 
 
@@ -20,14 +20,19 @@ class HealthHandlers:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def routes(self) -> list[web.RouteDef]:
+    def endpoints(self) -> list[Endpoint]:
         """GET /healthz and /readyz."""
-        return [web.get("/healthz", self.live), web.get("/readyz", self.ready)]
+        return [
+            Endpoint("GET", "/healthz", "isAlive", "Whether the manager's loop turns", self.live, role=None),
+            Endpoint(
+                "GET", "/readyz", "isReady", "Whether requests are taken and stored", self.ready, role=None
+            ),
+        ]
 
-    async def live(self, _: web.Request) -> web.Response:
+    async def live(self, _: Plain) -> Outcome:
         """The event loop turns."""
-        return reply(Response())
+        return Response()
 
-    async def ready(self, _: web.Request) -> web.Response:
+    async def ready(self, _: Plain) -> Outcome:
         """Requests are taken, and the storage does what it is asked to."""
-        return reply(Response() if self._runtime.is_ready else UNAVAILABLE)
+        return Response() if self._runtime.is_ready else UNAVAILABLE

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from manager.http.endpoints import Endpoint
+from protocol.roles import Role
+
 if TYPE_CHECKING:
+    from manager.http.endpoints import Plain
     from telemetry.metrics import Instruments
+
+MEDIA = ("text/plain", "application/openmetrics-text")
 
 
 class MetricsHandlers:
@@ -16,11 +22,22 @@ class MetricsHandlers:
     def __init__(self, instruments: Instruments) -> None:
         self._instruments = instruments
 
-    def routes(self) -> list[web.RouteDef]:
+    def endpoints(self) -> list[Endpoint]:
         """GET /metrics."""
-        return [web.get("/metrics", self.scrape)]
+        return [
+            Endpoint(
+                "GET",
+                "/metrics",
+                "getMetrics",
+                "Everything that is measured, for Prometheus",
+                self.scrape,
+                role=Role.VIEWER,
+                response=None,
+                media=MEDIA,
+            )
+        ]
 
-    async def scrape(self, request: web.Request) -> web.Response:
+    async def scrape(self, call: Plain) -> web.Response:
         """Everything that is measured, in the form that is asked for."""
-        body, content_type = self._instruments.exposition(request.headers.get("Accept", ""))
+        body, content_type = self._instruments.exposition(call.request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})

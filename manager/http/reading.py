@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeVar
 
 import msgspec
@@ -12,22 +13,22 @@ from manager.http.nesting import MAX_DEPTH, is_deeper_than
 from protocol.errors import ErrorCode, RefusedError
 from protocol.names import is_legal_name
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
+
+LEGAL = "1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`"
 
 
-def group_of(request: web.Request) -> str:
-    """The group id of the path.
+def check_names(request: web.Request) -> None:
+    """Look at the names in the path.
 
     Raises:
-        RefusedError: INVALID_GROUP_ID.
+        RefusedError: INVALID_GROUP_ID, or INVALID_REQUEST for a task that cannot be called so.
     """
-    name = request.match_info["group"]
-    if not is_legal_name(name):
-        raise RefusedError(
-            ErrorCode.INVALID_GROUP_ID,
-            "a group id is 1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`",
-        )
-    return name
+    names = request.match_info
+    if "group" in names and not is_legal_name(names["group"]):
+        raise RefusedError(ErrorCode.INVALID_GROUP_ID, f"a group id is {LEGAL}")
+    if "task" in names and not is_legal_name(names["task"]):
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"task: a task's name is {LEGAL}")
 
 
 def host_of(request: web.Request) -> str:
@@ -35,19 +36,19 @@ def host_of(request: web.Request) -> str:
     return request.remote or ""
 
 
-async def body_of(request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:
-    """The body as the decoder's type.
+async def body_of(request: web.Request, kind: type[T], *, optional: bool = False) -> T:
+    """The body as a `kind`; one that may be left out is then an empty object.
 
     Raises:
         RefusedError: INVALID_REQUEST that names the field.
     """
-    raw = await read_body(request)
+    raw = await read_body(request) if request.can_read_body or not optional else b"{}"
     try:
         if not raw.isascii():
             raw.decode()
-        body = decoder.decode(raw)
+        body: T = _decoder_of(kind).decode(raw)
     except msgspec.ValidationError as error:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, _plainly(error)) from None
+        raise RefusedError(ErrorCode.INVALID_REQUEST, plainly(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body is not JSON: {error}") from None
     except RecursionError:
@@ -55,6 +56,11 @@ async def body_of(request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:
     if is_deeper_than(MAX_DEPTH, raw):
         raise _too_deep()
     return body
+
+
+@cache
+def _decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
 
 
 async def read_body(request: web.Request) -> bytes:
@@ -90,27 +96,8 @@ def _too_deep() -> RefusedError:
     )
 
 
-def _plainly(error: msgspec.ValidationError) -> str:
+def plainly(error: msgspec.ValidationError) -> str:
     """`member_id: Expected `str`, got `int`` rather than the library's `... - at `$.member_id``."""
     text, separator, path = str(error).partition(" - at `$")
     place = path.rstrip("`").lstrip(".")
     return f"{place}: {text}" if separator and place else text
-
-
-def count_of(request: web.Request, name: str, default: int, at_most: int) -> int:
-    """A whole number of the query string.
-
-    Raises:
-        RefusedError: INVALID_REQUEST.
-    """
-    text = request.query.get(name)
-    if text is None:
-        return default
-    if (
-        not text.isascii()
-        or not text.isdigit()
-        or len(text) > len(str(at_most))
-        or not 1 <= int(text) <= at_most
-    ):
-        raise RefusedError(ErrorCode.INVALID_REQUEST, f"{name}: expected a whole number from 1 to {at_most}")
-    return int(text)

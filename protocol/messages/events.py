@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
-from protocol.messages.base import Response
+from protocol.messages.base import MAX_INT, Response
 from protocol.messages.groups import Coordinator
+from protocol.names import Name
+
+EventId = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT, description="the id of an event")]
 
 
 class EventType(StrEnum):
@@ -52,6 +56,18 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     manager: Coordinator | None = None
     slots: int | None = None
     after: int | None = None
+
+
+class EventListQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are asked for: those after `after`, in a list at most `limit` of them.
+
+    A reader that comes back by itself says with `Last-Event-ID` how far it came since it was sent off.
+    """
+
+    after: EventId | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    group: Name | None = None
+    last_event_id: EventId | None = msgspec.field(default=None, name="Last-Event-ID")
 
 
 class EventListResponse(Response, frozen=True, kw_only=True):

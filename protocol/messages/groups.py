@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from protocol.messages.base import NULL, Request, Response, Text
+from protocol.names import Name
+
+REBALANCES_KEPT = 100
 
 
 class Coordinator(msgspec.Struct, frozen=True):
@@ -19,6 +24,19 @@ class CoordinatorResponse(Response, frozen=True, kw_only=True):
 
     group: str
     coordinator: Coordinator
+
+
+class CoordinatorQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose coordinator is asked for."""
+
+    group: Name
+
+
+class GroupListQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which groups are asked for, in any case; a word that is no state matches none."""
+
+    state: str | None = None
+    protocol_type: str | None = None
 
 
 class GroupSummary(msgspec.Struct, frozen=True):
@@ -70,6 +88,12 @@ class RebalanceRequest(Request, frozen=True, kw_only=True):
     """Ask for a rebalance."""
 
     reason: Text | None = None
+
+
+class RebalancesQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rebalances are asked for."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=REBALANCES_KEPT)] = REBALANCES_KEPT
 
 
 class Rebalance(msgspec.Struct, frozen=True):

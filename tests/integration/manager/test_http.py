@@ -292,15 +292,6 @@ async def test_the_coordinator_is_named(call: Client) -> None:
     assert (await call("GET", "/v1/coordinator"))[1]["error"] == "INVALID_GROUP_ID"
 
 
-def test_every_operation_of_the_contract_has_a_route() -> None:
-    """Those that members use, by name."""
-    runtime = Runtime(GroupSettings(), SqlStorage("sqlite+aiosqlite://"))
-    app: web.Application = make_app(runtime, Coordinator(id="m", url="u"), 1)
-    paths = {resource.canonical for resource in app.router.resources()}
-    operations = "join sync heartbeat leave claim release report offsets/commit offsets/fetch offsets/delete"
-    assert {f"/v1/groups/{{group}}/{name}" for name in operations.split()} <= paths
-
-
 async def test_what_is_remembered_of_a_task_is_served(call: Client) -> None:
     """Its figures and story, and the moves of its group; what is not there is UNKNOWN, as everywhere."""
     await call("POST", "/v1/groups/g/tasks", {"task": "t", "definition": DEFINITION})

@@ -107,9 +107,9 @@ async def test_events_are_listed_in_order_after_the_last_one_seen(site: Site) ->
 @pytest.mark.parametrize(
     ("query", "complaint"),
     [
-        ("?after=x", "after: expected the id"),
-        ("?after=-1", "after: expected the id"),
-        ("?after=99999999999999999", "after: expected the id"),
+        ("?after=x", "after: expected a whole number from 0"),
+        ("?after=-1", "after: expected a whole number from 0"),
+        ("?after=99999999999999999", "after: expected a whole number from 0"),
         ("?after=4", "the newest event is 0; 4 is not of this database"),
         ("?limit=0", "limit: expected a whole number from 1 to 1000"),
         ("?group=a/b", "group: "),

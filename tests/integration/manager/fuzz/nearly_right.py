@@ -11,10 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from manager.http.members import BODIES
-from protocol.messages.groups import RebalanceRequest
-from protocol.messages.membership import JoinRequest
-from protocol.messages.tasks import CreateTaskRequest, PutTaskRequest, ResetTaskRequest
+from tests.fakes.endpoints import all_endpoints
 from tests.integration.manager.fuzz.front import DEFINITION
 
 if TYPE_CHECKING:
@@ -269,12 +266,10 @@ def _text(body: Any, facts: dict[str, Any]) -> str:
 
 def request_types() -> dict[str, type[msgspec.Struct]]:
     """Every body that some endpoint takes, by its place below a group."""
-    bodies: dict[str, type[msgspec.Struct]] = {f"POST {name}": body for name, body in BODIES.items()}
-    return bodies | {
-        "POST join": JoinRequest,
-        "POST rebalance": RebalanceRequest,
-        "POST tasks": CreateTaskRequest,
-        "PUT tasks/TASK": PutTaskRequest,
-        "PUT tasks/t2": PutTaskRequest,
-        "POST tasks/TASK/reset": ResetTaskRequest,
+    places = {f"{each.method} {each.path}": each.body for each in all_endpoints() if each.body is not None}
+    bodies = {
+        place.replace("/v1/groups/{group}/", "").replace("{task}", "TASK"): body
+        for place, body in places.items()
+        if "{group}" in place
     }
+    return bodies | {"PUT tasks/t2": bodies["PUT tasks/TASK"]}
