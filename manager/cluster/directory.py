@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from manager.cluster.leases import Leases
     from manager.cluster.tenancy import SlotTenancy
     from manager.cluster.view import View
+    from manager.core.tallies import Tally
     from manager.runtime.runtime import Runtime
     from manager.storage.sql import SqlStorage
     from protocol.messages.groups import Coordinator, GroupSummary
@@ -43,6 +44,14 @@ class Directory(Protocol):
         """
         ...
 
+    async def tallies(self) -> list[Tally]:
+        """The figures of each group of the cluster, by name.
+
+        Raises:
+            StorageError: the database is away.
+        """
+        ...
+
 
 class OneManager:
     """`Directory` of a runtime that has all groups."""
@@ -67,6 +76,10 @@ class OneManager:
     async def groups(self) -> list[GroupSummary]:
         """Those in memory."""
         return self._runtime.groups()
+
+    async def tallies(self) -> list[Tally]:
+        """Likewise."""
+        return self._runtime.tallies()
 
 
 class ClusterDirectory:
@@ -98,6 +111,15 @@ class ClusterDirectory:
         if len(ours) < self._leases.slots:
             stored = await self._storage.summaries()
             here |= {g.group: g for g in stored if self._leases.slot_of(g.group) not in ours}
+        return [here[name] for name in sorted(here)]
+
+    async def tallies(self) -> list[Tally]:
+        """As `groups`."""
+        ours = set(self._leases.in_state(SlotState.SERVING))
+        here = {tally.group: tally for tally in self._runtime.tallies()}
+        if len(ours) < self._leases.slots:
+            stored = await self._storage.tallies()
+            here |= {t.group: t for t in stored if self._leases.slot_of(t.group) not in ours}
         return [here[name] for name in sorted(here)]
 
 

@@ -81,7 +81,7 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
         "generation_id": ownership.generation_id,
         "batch_id": progress.batch_id if progress else ownership.batch_id,
         "metrics": progress.metrics if progress else None,
-        "cause": ownership.cause or _why_unassigned(group, row, assigned),
+        "cause": ownership.cause or why_unassigned(group, row, assigned),
         "since_ms": ownership.since_ms,
         "restart_count": row.restart_count,
         "assigned_to": assigned,
@@ -89,7 +89,7 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
     }
 
 
-def _why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | None:
+def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | None:
     """A task nobody runs says what it waits for."""
     ownership = group.herd.ownership_of(group.name, row.task)
     if ownership.state is not TaskState.UNASSIGNED:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import HttpVersion11, web
 
 from manager.cluster.directory import OneManager
-from manager.console.pages import Console
+from manager.console.site import Console
 from manager.http.cluster import ClusterHandlers
 from manager.http.events import EventHandlers
 from manager.http.express import Express

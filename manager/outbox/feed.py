@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from manager.storage.base import EventLog, Page
+    from protocol.messages.events import Event
 
 PAGE_LENGTH = 100
 READERS = 2
@@ -61,6 +62,19 @@ class Feed:
             raise StorageError("the manager is stopping")
         async with self._readers:
             return await self._log.read(after, limit, group)
+
+    async def latest(
+        self, before: int | None = None, limit: int = PAGE_LENGTH, group: str | None = None
+    ) -> tuple[Event, ...]:
+        """As the log's `latest`.
+
+        Raises:
+            StorageError: it cannot be read now, or not any more.
+        """
+        if not self._is_open:
+            raise StorageError("the manager is stopping")
+        async with self._readers:
+            return await self._log.latest(before, limit, group)
 
     async def follow(self, after: int, group: str | None, idle_s: float) -> AsyncGenerator[Page]:
         """Page after page until the feed closes; an empty one where nothing came for `idle_s` seconds.

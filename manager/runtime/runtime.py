@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from manager.core.coordinator import Coordinator, DeadlineError
+from manager.core.tallies import tally
 from manager.metrics.groups import GroupReader
 from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.rows import Row
+    from manager.core.tallies import Tally
     from manager.core.turn import Outcome, Turn
     from manager.metrics.meter import LeaseChange
     from manager.runtime.commits import Batch
@@ -212,6 +214,10 @@ class Runtime:
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
         return self._coordinator.summaries()
+
+    def tallies(self) -> list[Tally]:
+        """The figures of each group, by name."""
+        return [tally(group) for group in sorted(self.living(), key=lambda group: group.name)]
 
     def living(self) -> Iterator[Group]:
         """The groups that exist, for those who only look."""

@@ -55,6 +55,10 @@ class EventLog(Protocol):
         """The oldest `limit` events with a higher id than `after`, those of `group` if it is given."""
         ...
 
+    async def latest(self, before: int | None, limit: int, group: str | None = None) -> tuple[Event, ...]:
+        """The newest `limit` events with a lower id than `before`, if it is given; the newest first."""
+        ...
+
     async def newest(self) -> int:
         """The id of the newest event, 0 if there never was one."""
         ...

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+    from protocol.messages.events import Event
+
 PRUNED_AT_ONCE = 1000
 """Events that one transaction deletes at most: writers wait for it."""
 
@@ -35,6 +37,16 @@ class SqlEventLog:
         log = rows[0]
         through = events[-1].id if len(events) == limit else max(after, log.last_id)
         return Page(events, through, log.last_id, log.last_at_ms, log.pruned_through)
+
+    async def latest(self, before: int | None, limit: int, group: str | None = None) -> tuple[Event, ...]:
+        """One statement, along the primary key or the index of groups."""
+        wanted = select(EVENTS.c.event).order_by(EVENTS.c.id.desc()).limit(limit)
+        if before is not None:
+            wanted = wanted.where(EVENTS.c.id < before)
+        if group is not None:
+            wanted = wanted.where(EVENTS.c.group == group)
+        async with transaction(self._engine) as connection:
+            return tuple((await connection.execute(wanted)).scalars())
 
     async def newest(self) -> int:
         """A read of one row."""

@@ -22,6 +22,7 @@ from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.numbering import append
 from manager.storage.schema import LOAD_ORDER, TABLES
 from manager.storage.summaries import summaries
+from manager.storage.tallies import tallies
 from protocol.messages.events import Event
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.dml import Delete
 
     from manager.core.rows import Change, Record
+    from manager.core.tallies import Tally
     from protocol.messages.groups import GroupSummary
 
 INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
@@ -89,6 +91,15 @@ class SqlStorage:
         """
         async with transaction(self._engine) as connection:
             return await summaries(connection)
+
+    async def tallies(self) -> list[Tally]:
+        """The figures of each group that is stored, by name.
+
+        Raises:
+            StorageError: try again later.
+        """
+        async with transaction(self._engine) as connection:
+            return await tallies(connection)
 
     async def load_slots(self, slots: Collection[int], of: int) -> dict[str, list[Row]]:
         """Read all names, then the rows of those that belong to the slots."""

@@ -65,7 +65,7 @@ def allowed(endpoint: Endpoint) -> str:
 
 
 def is_of_the_api(endpoint: Endpoint) -> bool:
-    return endpoint.media != ("text/html",)
+    return endpoint.media[0] not in {"text/html", "text/css"}
 
 
 def test_who_may_ask_for_what_is_as_it_was_decided() -> None:

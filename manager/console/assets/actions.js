@@ -1,0 +1,48 @@
+// Buttons that steer: `data-call` says what is asked, `data-confirm` what has to be confirmed before.
+import { ask } from "./api.js";
+import { refresh } from "./live.js";
+import { complain, tell } from "./news.js";
+
+const AGAIN_AFTER_MS = [0, 700, 2500];
+
+export function listen() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-call]");
+    if (button) act(button);
+  });
+}
+
+async function act(button) {
+  const { call, done, confirm, detail, verb, then } = button.dataset;
+  const dangerous = button.classList.contains("danger");
+  if (confirm && !(await confirmed(confirm, detail, verb, dangerous))) return;
+  const [method, url] = call.split(" ");
+  button.disabled = true;
+  const outcome = await ask(method, url, method === "POST" ? {} : undefined);
+  button.disabled = false;
+  if (!outcome.ok) {
+    complain(outcome.message, outcome.problems.map(({ path, message }) => `${path}: ${message}`));
+    return;
+  }
+  if (then) {
+    location.assign(then);
+    return;
+  }
+  tell(done);
+  for (const wait of AGAIN_AFTER_MS) setTimeout(refresh, wait);
+}
+
+// A dialog of the page's own: it is read out, keeps the focus, and closes with Escape, which means no.
+function confirmed(question, detail, verb, dangerous) {
+  const dialog = document.getElementById("confirm");
+  const yes = document.getElementById("confirm-yes");
+  document.getElementById("confirm-title").textContent = question;
+  document.getElementById("confirm-detail").textContent = detail;
+  yes.textContent = verb;
+  yes.classList.toggle("danger", dangerous);
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}

@@ -1,0 +1,10 @@
+// The entry: everything that makes a page of the console live and lets people act on it.
+import { listen } from "./actions.js";
+import { follow } from "./live.js";
+import { watchFilters } from "./filters.js";
+import { watchForm } from "./task-form.js";
+
+listen();
+watchFilters();
+watchForm();
+follow();

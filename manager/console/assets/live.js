@@ -1,0 +1,103 @@
+// Keeps a page as the manager has it: at every event, and every few seconds for what is no event.
+import { morph } from "./morph.js";
+
+const EVERY_MS = 5000;
+const GATHER_MS = 150;
+const BACK_OFF_MS = [1000, 2000, 5000, 10000];
+
+const WORDS = {
+  live: "Live",
+  broken: "Connection lost, trying again",
+  paused: "Paused while hidden",
+  off: "Not live",
+};
+
+let source = null;
+let lastEvent = 0;
+let failures = 0;
+let gathering = null;
+let retrying = null;
+let fetching = null;
+
+export function follow() {
+  lastEvent = Number(document.body.dataset.lastEvent) || 0;
+  open();
+  setInterval(() => source && !document.hidden && refresh(), EVERY_MS);
+  document.addEventListener("visibilitychange", () => (document.hidden ? pause() : resume()));
+  addEventListener("pagehide", pause);
+}
+
+// Fetch the page again and change what differs. What is typed, chosen, open or focused stays as it is.
+export async function refresh() {
+  if (document.body.dataset.still !== undefined) return;
+  if (fetching) return;
+  fetching = new AbortController();
+  try {
+    const answer = await fetch(location.href, { signal: fetching.signal, credentials: "same-origin" });
+    if (answer.redirected) return location.assign(answer.url);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = fresh.getElementById("main");
+    if (main) morph(document.getElementById("main"), main);
+    document.title = fresh.title;
+  } catch {
+    // The stream tells that the connection is lost, and tries again.
+  } finally {
+    fetching = null;
+  }
+}
+
+// A browser has few connections to one host; a page that nobody sees gives its own back.
+function pause() {
+  close();
+  say("paused");
+}
+
+function resume() {
+  if (source) return;
+  open();
+  refresh();
+}
+
+function open() {
+  close();
+  const query = lastEvent ? `?after=${lastEvent}` : "";
+  source = new EventSource(`/v1/events${query}`);
+  source.onopen = () => {
+    if (failures) refresh();
+    failures = 0;
+    say("live");
+  };
+  source.onmessage = (message) => {
+    lastEvent = Math.max(lastEvent, Number(message.lastEventId) || 0);
+    if (!gathering) gathering = setTimeout(gathered, GATHER_MS);
+  };
+  source.onerror = broken;
+}
+
+function gathered() {
+  gathering = null;
+  refresh();
+}
+
+// The browser's own way back is not taken: it gives up when the answer is an error.
+function broken() {
+  close();
+  say("broken");
+  const wait = BACK_OFF_MS[Math.min(failures, BACK_OFF_MS.length - 1)];
+  failures += 1;
+  if (failures > 3) lastEvent = 0; // perhaps of another database, which would refuse it for ever
+  retrying = setTimeout(open, wait);
+}
+
+function close() {
+  clearTimeout(retrying);
+  if (source) source.close();
+  source = null;
+}
+
+function say(state) {
+  const live = document.getElementById("live");
+  if (live.dataset.state === state) return;
+  live.dataset.state = state;
+  live.querySelector(".words").textContent = WORDS[state];
+}

@@ -1,0 +1,1 @@
+"""Charts as SVG, made on the server: pure functions from figures to markup, coloured by the style sheet."""

@@ -1,0 +1,224 @@
+"""A group: its state machine, who owns what, how that came about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from manager.console.charts.bars import divided
+from manager.console.charts.lanes import lanes
+from manager.console.charts.states import state_machine
+from manager.console.charts.timeline import Story, timeline
+from manager.console.page import Asked, Page
+from manager.console.pages.links import group_api, group_path, task_path, with_query
+from manager.console.pages.members import MemberLine, member_lines
+from manager.console.paging import Part, part_of
+from manager.console.texts import duration
+from manager.console.words import StateCount, in_order, rank
+from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
+from manager.core.tallies import first_line
+from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse
+from protocol.messages.history import MovesResponse
+from protocol.messages.tasks import TaskListResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markupsafe import Markup
+
+    from manager.console.sources import Sources
+    from protocol.messages.groups import Rebalance, StoryLine
+    from protocol.messages.history import Move
+    from protocol.messages.tasks import TaskView
+
+HISTORY_SHOWN: Final = 100
+MOVES_SHOWN: Final = 50
+FEW: Final = 60
+"""So many tasks have their names on the map; of more there is only room for their colours."""
+WINDOWS: Final = {"15min": 900_000, "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000}
+"""How much time the chart may show, in ms."""
+SEEN_AT_FIRST: Final = 8
+"""Rebalances that the chart shows if nobody has said how much time it is to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A task on the map; `colour` is its owner's, None if nobody owns it."""
+
+    task: str
+    path: str
+    state: str
+    colour: int | None
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """A task in one line of the table; `owner` is the worker's line."""
+
+    task: str
+    path: str
+    state: str
+    target: str
+    owner: MemberLine | None
+    token: int
+    batch: int | None
+    since_ms: int
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several views of the same thing."""
+
+    name: str
+    path: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """What the page shows."""
+
+    now_ms: int
+    group: DescribeGroupResponse
+    api: str
+    path: str
+    machine: Markup
+    counts: tuple[StateCount, ...]
+    bar: Markup
+    members: tuple[MemberLine, ...]
+    cells: tuple[Cell, ...]
+    is_named: bool
+    tasks: Part[TaskLine]
+    wanted: str
+    wanted_state: str
+    timeline: Markup
+    windows: tuple[Choice, ...]
+    rebalances: tuple[Rebalance, ...]
+    moves: tuple[Move, ...]
+    story: tuple[StoryLine, ...]
+    since_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that the API says of a group."""
+
+    group: DescribeGroupResponse
+    tasks: TaskListResponse
+    rebalances: RebalanceListResponse
+    moves: MovesResponse
+
+
+async def group(sources: Sources, asked: Asked) -> Page:
+    """The page at `/groups/{group}`."""
+    name = asked.group
+    known = Known(
+        *await asyncio.gather(
+            sources.ask(name, DescribeGroup(), DescribeGroupResponse),
+            sources.ask(name, ListTasks(), TaskListResponse),
+            sources.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
+            sources.ask(name, ListMoves(), MovesResponse),
+        )
+    )
+    events = await sources.latest_events(limit=1)
+    view = group_view(known, asked, sources.now_ms())
+    return Page("group.html", name, "overview", view, events[0].id if events else 0)
+
+
+def group_view(known: Known, asked: Asked, now_ms: int) -> GroupView:
+    """What the page shows of what the API says."""
+    described = known.group
+    tasks = known.tasks.tasks
+    counts = in_order(Counter(task.state for task in tasks))
+    members = member_lines(described, tasks, now_ms)
+    owners: dict[str | None, MemberLine] = {member.id: member for member in members}
+    window = window_of(asked.query.get("window", ""), known.rebalances.rebalances, now_ms)
+    wanted, state = asked.query.get("q", "").strip(), asked.query.get("state", "")
+    lines = [
+        _task_line(described.group, task, owners.get(task.owner))
+        for task in tasks
+        if _is_wanted(task, wanted, state)
+    ]
+    return GroupView(
+        now_ms=now_ms,
+        group=described,
+        api=group_api(described.group),
+        path=group_path(described.group),
+        machine=state_machine(described.state),
+        counts=counts,
+        bar=divided({each.state: each.count for each in counts}),
+        members=members,
+        cells=tuple(_cell(described.group, task, owners.get(task.owner)) for task in tasks),
+        is_named=len(tasks) <= FEW,
+        tasks=part_of(sorted(lines, key=lambda line: (rank(line.state), line.task)), asked.query.get("page")),
+        wanted=wanted,
+        wanted_state=state,
+        timeline=timeline(_story(known, members, WINDOWS[window], now_ms)),
+        windows=_windows(described.group, window),
+        rebalances=known.rebalances.rebalances,
+        moves=tuple(reversed(known.moves.moves))[:MOVES_SHOWN],
+        story=known.rebalances.story,
+        since_ms=known.moves.since_ms,
+    )
+
+
+def window_of(asked: str, newest_first: Sequence[Rebalance], now_ms: int) -> str:
+    """What was asked for, or the shortest window that shows the latest rebalances."""
+    if asked in WINDOWS:
+        return asked
+    latest = newest_first[:SEEN_AT_FIRST]
+    passed_ms = now_ms - latest[-1].started_at_ms if latest else 0
+    return next((key for key, ms in WINDOWS.items() if ms >= passed_ms), [*WINDOWS][-1])
+
+
+def _windows(name: str, chosen: str) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(duration(ms), with_query(group_path(name), window=key) + "#timeline", key == chosen)
+        for key, ms in WINDOWS.items()
+    )
+
+
+def _story(known: Known, members: Sequence[MemberLine], span_ms: int, now_ms: int) -> Story:
+    begin_ms = now_ms - span_ms
+    owned = {member.id: member.tasks for member in members}
+    return Story(
+        rebalances=known.rebalances.rebalances,
+        lanes=lanes(owned, known.moves.moves, begin_ms),
+        workers={member.id: (member.name, member.colour) for member in members},
+        since_ms=known.moves.since_ms,
+        begin_ms=begin_ms,
+        now_ms=now_ms,
+    )
+
+
+def _is_wanted(task: TaskView, wanted: str, state: str) -> bool:
+    return (not state or task.state == state) and wanted.lower() in task.task.lower()
+
+
+def _cell(name: str, task: TaskView, owner: MemberLine | None) -> Cell:
+    where = f"at {owner.name}" if owner is not None else "nobody's"
+    return Cell(
+        task=task.task,
+        path=task_path(name, task.task),
+        state=task.state,
+        colour=owner.colour if owner is not None else None,
+        hint=f"{task.task}: {task.state}, {where}",
+    )
+
+
+def _task_line(name: str, task: TaskView, owner: MemberLine | None) -> TaskLine:
+    return TaskLine(
+        task=task.task,
+        path=task_path(name, task.task),
+        state=task.state,
+        target=task.target,
+        owner=owner,
+        token=task.token,
+        batch=task.batch_id,
+        since_ms=task.since_ms,
+        cause=first_line(task.cause),
+    )

@@ -1,0 +1,223 @@
+"""The overview: everything at a glance, what is wrong first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from manager.console.charts.bars import divided
+from manager.console.page import Asked, Page
+from manager.console.pages.links import group_path, task_path
+from manager.console.paging import Part, part_of
+from manager.console.texts import counted, duration
+from manager.console.words import StateCount, in_order
+from manager.core.tallies import is_rebalancing
+from protocol.states import TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markupsafe import Markup
+
+    from manager.console.sources import Sources
+    from manager.core.tallies import Tally, Trouble
+    from protocol.messages.cluster import ManagerListResponse, ManagerSummary
+    from protocol.messages.events import Event
+
+BAD: Final = "bad"
+WARN: Final = "warn"
+NOTE: Final = "note"
+SEVERITIES: Final = (BAD, WARN, NOTE)
+TOLD_ALONE: Final = 5
+"""Troubled tasks of one kind in one group that are told one by one; the others are counted."""
+EVENTS_SHOWN: Final = 8
+GROUPS_SHOWN: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something to look at; `where` is what `path` leads to."""
+
+    severity: str
+    what: str
+    where: str
+    path: str
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of the large numbers at the top."""
+
+    name: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLine:
+    """A group in one line."""
+
+    name: str
+    path: str
+    state: str
+    generation: int
+    workers: int
+    draining: int
+    tasks: int
+    counts: tuple[StateCount, ...]
+    bar: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerLine:
+    """A manager in one line; `lease` is how long it lasts."""
+
+    id: str
+    url: str
+    alive: bool
+    slots: str
+    lease: str
+    started_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the page shows."""
+
+    now_ms: int
+    problems: tuple[Problem, ...]
+    figures: tuple[Figure, ...]
+    groups: Part[GroupLine]
+    wanted: str
+    managers: tuple[ManagerLine, ...]
+    events: tuple[Event, ...]
+
+
+async def overview(sources: Sources, asked: Asked) -> Page:
+    """The page at `/`."""
+    tallies, managers = await sources.tallies(), await sources.managers()
+    events = await sources.latest_events(limit=EVENTS_SHOWN)
+    view = overview_of(
+        tallies, managers, events, asked, now_ms=sources.now_ms(), can_store=sources.is_storage_healthy
+    )
+    return Page("overview.html", "Overview", "overview", view, events[0].id if events else 0)
+
+
+def overview_of(
+    tallies: Sequence[Tally],
+    managers: ManagerListResponse,
+    events: tuple[Event, ...],
+    asked: Asked,
+    *,
+    now_ms: int,
+    can_store: bool,
+) -> Overview:
+    """What the page shows of what there is."""
+    wanted = asked.query.get("q", "").strip()
+    named = [tally for tally in tallies if wanted.lower() in tally.group.lower()]
+    return Overview(
+        now_ms=now_ms,
+        problems=tuple(problems(tallies, managers, can_store=can_store)),
+        figures=tuple(_figures(tallies, managers)),
+        groups=part_of([group_line(tally) for tally in named], asked.query.get("page"), GROUPS_SHOWN),
+        wanted=wanted,
+        managers=tuple(_manager_line(manager, len(managers.slots)) for manager in managers.managers),
+        events=events,
+    )
+
+
+def problems(tallies: Sequence[Tally], managers: ManagerListResponse, *, can_store: bool) -> list[Problem]:
+    """Everything that wants looking at, the worst first."""
+    found = [*_of_managers(managers, can_store=can_store), *(each for t in tallies for each in _of_group(t))]
+    return sorted(found, key=lambda problem: SEVERITIES.index(problem.severity))
+
+
+def _of_managers(managers: ManagerListResponse, *, can_store: bool) -> Iterator[Problem]:
+    if not can_store:
+        yield Problem(BAD, "The database takes no writes", "managers", "/#managers", "nothing can be changed")
+    for manager in managers.managers:
+        if not manager.alive:
+            yield Problem(WARN, "A manager is gone", manager.id, "/#managers", "its lease has run out")
+    orphans = sum(slot.manager is None for slot in managers.slots)
+    if orphans:
+        told = f"{counted(orphans, 'slot')} of groups without a manager"
+        yield Problem(BAD, told, "managers", "/#managers", "their groups are not coordinated")
+
+
+def _of_group(tally: Tally) -> Iterator[Problem]:
+    path = group_path(tally.group)
+    runnable = sum(tally.tasks.values()) - tally.tasks.get(TaskState.STOPPED.value, 0)
+    if not tally.workers and runnable - tally.tasks.get(TaskState.COMPLETED.value, 0) > 0:
+        told = counted(runnable, "task")
+        yield Problem(BAD, f"No worker for {told}", tally.group, path, "start one for this group")
+    else:
+        yield from _of_tasks(tally)
+    if is_rebalancing(tally.state):
+        yield Problem(NOTE, "Rebalancing", tally.group, path, tally.state)
+    if tally.draining:
+        yield Problem(NOTE, f"{counted(tally.draining, 'worker')} draining", tally.group, path)
+
+
+def _of_tasks(tally: Tally) -> Iterator[Problem]:
+    for state, severity in (
+        (TaskState.FAILED, BAD),
+        (TaskState.UNASSIGNED, WARN),
+        (TaskState.RESTARTING, WARN),
+    ):
+        count = tally.tasks.get(state.value, 0)
+        told = [trouble for trouble in tally.troubles if trouble.state == state.value]
+        if 0 < count <= TOLD_ALONE:
+            yield from (_of_task(tally, trouble, severity) for trouble in told)
+        elif count:
+            path = f"{group_path(tally.group)}?state={state.value}#tasks"
+            why = next((trouble.cause for trouble in told if trouble.cause), None)
+            yield Problem(severity, f"{counted(count, 'task')} {state.value}", tally.group, path, why)
+
+
+def _of_task(tally: Tally, trouble: Trouble, severity: str) -> Problem:
+    where = f"{tally.group} / {trouble.task}"
+    path = task_path(tally.group, trouble.task)
+    return Problem(severity, f"Task {trouble.state}", where, path, trouble.cause)
+
+
+def _figures(tallies: Sequence[Tally], managers: ManagerListResponse) -> Iterator[Figure]:
+    tasks = sum((Counter(tally.tasks) for tally in tallies), Counter[str]())
+    total, running = sum(tasks.values()), tasks[TaskState.RUNNING.value]
+    stable = sum(tally.state == "Stable" for tally in tallies)
+    alive = sum(manager.alive for manager in managers.managers)
+    draining = sum(tally.draining for tally in tallies)
+    yield Figure("Groups", f"{len(tallies):,}", f"{stable} stable")
+    yield Figure("Tasks", f"{total:,}", f"{running:,} running")
+    yield Figure("Failed", f"{tasks[TaskState.FAILED.value]:,}", "tasks that nobody runs any more")
+    yield Figure("Workers", f"{sum(t.workers for t in tallies):,}", f"{draining} draining")
+    yield Figure("Managers", f"{alive}", f"of {len(managers.managers)} known")
+
+
+def group_line(tally: Tally) -> GroupLine:
+    """A group as the table shows it."""
+    counts = in_order(tally.tasks)
+    return GroupLine(
+        name=tally.group,
+        path=group_path(tally.group),
+        state=tally.state,
+        generation=tally.generation_id,
+        workers=tally.workers,
+        draining=tally.draining,
+        tasks=sum(tally.tasks.values()),
+        counts=counts,
+        bar=divided({each.state: each.count for each in counts}),
+    )
+
+
+def _manager_line(manager: ManagerSummary, slots: int) -> ManagerLine:
+    left = manager.lease_left_ms
+    return ManagerLine(
+        id=manager.id,
+        url=manager.url,
+        alive=manager.alive,
+        slots=f"{manager.slots} of {slots}" if slots else "all",
+        lease="without end" if left is None else duration(left) if left > 0 else "run out",
+        started_at_ms=manager.started_at_ms,
+    )

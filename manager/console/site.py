@@ -1,0 +1,127 @@
+"""The console: pages made on the server, and the files they need."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from manager.console import texts, words
+from manager.console.assets import KINDS, Assets
+from manager.console.page import Asked, Page
+from manager.console.pages import links
+from manager.console.pages.group import group
+from manager.console.pages.overview import overview
+from manager.console.sources import Sources
+from manager.http.endpoints import Endpoint
+from manager.http.replying import headers_of
+from manager.runtime.pending import UNAVAILABLE
+from manager.storage.base import StorageError
+from protocol.errors import Failure, RefusedError
+from protocol.roles import Role
+
+if TYPE_CHECKING:
+    from manager.cluster.directory import Directory
+    from manager.console.page import MakePage
+    from manager.http.endpoints import CallHandler, Plain
+    from manager.runtime.runtime import Runtime
+
+HTML: Final = ("text/html",)
+MEDIA: Final = tuple(KINDS.values())
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Nothing from elsewhere, and nothing inline: neither script nor style."""
+
+PAGES: Final[tuple[tuple[str, str, str, MakePage], ...]] = (
+    ("/", "showOverview", "Everything at a glance, what is wrong first", overview),
+    ("/groups/{group}", "showGroup", "A group: who owns what, and how that came about", group),
+)
+
+
+class Console:
+    """Every page of the console, and its files."""
+
+    def __init__(self, runtime: Runtime, directory: Directory) -> None:
+        self._sources = Sources(runtime, directory)
+        self._assets = Assets()
+        self._templates = _environment(self._assets)
+
+    def endpoints(self) -> list[Endpoint]:
+        """GET of each page, and of the files."""
+        pages = [
+            Endpoint(
+                "GET", path, name, summary, self._page(make), role=Role.VIEWER, response=None, media=HTML
+            )
+            for path, name, summary, make in PAGES
+        ]
+        summary = "What pages need beside themselves"
+        files = Endpoint(
+            "GET", "/assets/{name}", "getAsset", summary, self.asset, role=None, response=None, media=MEDIA
+        )
+        return [*pages, files]
+
+    async def asset(self, call: Plain) -> web.Response:
+        """A style sheet, a script, the icon."""
+        return self._assets.answer(call.request.match_info["name"], call.request.query_string)
+
+    def _page(self, make: MakePage) -> CallHandler:
+        async def show(call: Plain) -> web.Response:
+            try:
+                page = await make(self._sources, _asked(call.request))
+            except RefusedError as error:
+                return self._trouble(error.failure)
+            except StorageError:
+                return self._trouble(UNAVAILABLE)
+            return self._rendered(page)
+
+        return show
+
+    def _trouble(self, failure: Failure) -> web.Response:
+        status = HTTPStatus(failure.code.status)
+        response = self._rendered(Page("trouble.html", status.phrase, "", failure))
+        response.set_status(status)
+        response.headers.update(headers_of(failure))
+        return response
+
+    def _rendered(self, page: Page) -> web.Response:
+        template = self._templates.get_template(page.template)
+        html = template.render(page=page, view=page.view, now_ms=self._sources.now_ms())
+        return web.Response(text=html, content_type="text/html", headers=HEADERS)
+
+
+def _asked(request: web.Request) -> Asked:
+    named = request.match_info
+    return Asked(named.get("group", ""), named.get("task", ""), request.query)
+
+
+def _environment(assets: Assets) -> Environment:
+    made = Environment(
+        loader=PackageLoader("manager.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "duration": texts.duration,
+        "figure": texts.figure,
+        "moment": texts.moment,
+        "iso": texts.iso,
+        "shortened": texts.shortened,
+    }
+    made.globals |= {
+        "asset": assets.address,
+        "ago": texts.ago,
+        "counted": texts.counted,
+        "meaning": words.MEANINGS,
+        "links": links,
+    }
+    return made

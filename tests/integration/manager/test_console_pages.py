@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from manager.http.app import make_app
+from manager.http.server import Runner
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.messages.groups import Coordinator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+INLINE = ("<style", "style=", "onclick=", "onload=", "<script>", "javascript:")
+
+
+class Site:
+    """The console of a manager, fetched as a browser would."""
+
+    def __init__(self, session: ClientSession, base: str) -> None:
+        self._session = session
+        self._base = base
+
+    async def get(self, path: str) -> tuple[int, str]:
+        async with self._session.get(self._base + path) as answer:
+            return answer.status, await answer.text()
+
+    async def headers(self, path: str) -> dict[str, str]:
+        async with self._session.get(self._base + path) as answer:
+            return dict(answer.headers)
+
+    async def create(self, group: str, task: str) -> None:
+        body: dict[str, Any] = {"task": task, "definition": DEFINITION}
+        async with self._session.post(f"{self._base}/v1/groups/{group}/tasks", json=body) as answer:
+            assert answer.status == 201
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    runtime = Runtime(GroupSettings(), SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
+    await runtime.start()
+    runner = Runner(make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with ClientSession() as session:
+        yield Site(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
+    await runtime.stop()
+    await runner.cleanup()
+
+
+PATHS = ["/", "/groups/g"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_page_needs_nothing_but_what_the_manager_serves(site: Site, path: str) -> None:
+    """No script or style in the page, nothing from elsewhere; and the policy that says so to the browser."""
+    await site.create("g", "t")
+    status, html = await site.get(path)
+    assert status == 200
+    assert [word for word in INLINE if word in html] == []
+    assert "//cdn" not in html
+    policy = (await site.headers(path))["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self';")
+    assert "unsafe" not in policy
+
+
+async def test_files_are_kept_by_browsers_as_long_as_they_are_the_same(site: Site) -> None:
+    """With its digest a file may be kept for ever, without it has to be asked for again."""
+    _, html = await site.get("/")
+    address = html.partition('href="/assets/console.css')[2].partition('"')[0]
+    assert "immutable" in (await site.headers(f"/assets/console.css{address}"))["Cache-Control"]
+    assert (await site.headers("/assets/console.css?old"))["Cache-Control"] == "no-cache"
+    assert (await site.headers("/assets/console.js"))["Content-Type"] == "text/javascript; charset=utf-8"
+    for path in ("/assets/none.js", "/assets/..%2Fsite.py", "/assets/site.py"):
+        assert (await site.get(path))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/groups/none", 404, "GROUP_ID_NOT_FOUND"),
+    ],
+)
+async def test_what_is_not_there_is_said_on_a_page(site: Site, path: str, status: int, words: str) -> None:
+    """A person gets a page with the way back, not a document of JSON."""
+    answer, html = await site.get(path)
+    assert answer == status
+    assert words in html
+    assert 'href="/"' in html
+
+
+async def test_names_are_only_ever_text(site: Site) -> None:
+    """What is looked for is shown again; as text."""
+    _, html = await site.get("/?q=%3Cscript%3Ealert(1)%3C/script%3E")
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+async def test_the_first_visit_says_how_to_begin(site: Site) -> None:
+    """A manager without groups is no error."""
+    _, html = await site.get("/")
+    assert "There is no group yet" in html

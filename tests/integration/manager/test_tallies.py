@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow
+from manager.core.tallies import TROUBLES_TOLD, Tally, Trouble
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.states import GroupState, Target, TaskState
+
+if TYPE_CHECKING:
+    from manager.core.rows import Row
+    from tests.integration.manager.backends import Database
+
+FAILING = TROUBLES_TOLD + 5
+
+
+def member(name: str, *, draining: bool) -> MemberRow:
+    return MemberRow(
+        group="g",
+        member_id=name,
+        position=0,
+        instance_id=None,
+        client_id=name,
+        host="h",
+        session_timeout_ms=600_000,
+        rebalance_timeout_ms=600_000,
+        protocols=(),
+        draining=draining,
+    )
+
+
+def task(name: str, target: Target = Target.RUNNING) -> TaskRow:
+    return TaskRow(
+        group="g",
+        task=name,
+        definition=msgspec.Raw(b"{}"),
+        definition_version=1,
+        target=target,
+        restart_count=0,
+        revision=1,
+        weight=1.0,
+        worker=None,
+        labels={},
+    )
+
+
+def owned(name: str, state: TaskState, cause: str | None = None) -> OwnershipRow:
+    return OwnershipRow(group="g", task=name, token=1, owner="a", state=state, cause=cause)
+
+
+ROWS: list[Row] = [
+    GroupRow(group="g", generation=7, state=GroupState.STABLE, protocol_type="sparkherd", leader_id="a"),
+    member("a", draining=False),
+    member("b", draining=True),
+    *(task(f"failing-{number:03}") for number in range(FAILING)),
+    *(owned(f"failing-{number:03}", TaskState.FAILED, "boom\n at Frame") for number in range(FAILING)),
+    task("running"),
+    owned("running", TaskState.RUNNING),
+    task("restarting"),
+    owned("restarting", TaskState.RESTARTING, "again"),
+    owned("deleted", TaskState.FAILED, "no task any more"),
+    GroupRow(group="other", generation=1),
+]
+
+
+async def test_figures_are_the_same_from_memory_and_from_storage(database: Database) -> None:
+    """A manager counts the groups of others as their own manager does; the worst of each are named."""
+    storage = SqlStorage(database.url)
+    await storage.open()
+    await storage.commit(ROWS)
+    expected = Tally(
+        group="g",
+        state="Stable",
+        generation_id=7,
+        workers=2,
+        draining=1,
+        tasks={"FAILED": FAILING, "RUNNING": 1, "RESTARTING": 1},
+        troubles=tuple(Trouble(f"failing-{number:03}", "FAILED", "boom") for number in range(TROUBLES_TOLD)),
+    )
+    assert [each for each in await storage.tallies() if each.group == "g"] == [expected]
+    await storage.close()
+    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
+    await runtime.start()
+    try:
+        assert [each for each in runtime.tallies() if each.group == "g"] == [expected]
+    finally:
+        await runtime.stop()
+
+
+async def test_a_task_without_an_owner_yet_counts_as_unassigned(database: Database) -> None:
+    """It has no row of ownership; it is to run all the same, and does not."""
+    storage = SqlStorage(database.url)
+    await storage.open()
+    await storage.commit([GroupRow(group="g"), task("new")])
+    (found,) = await storage.tallies()
+    await storage.close()
+    assert (found.tasks, found.troubles) == ({"UNASSIGNED": 1}, (Trouble("new", "UNASSIGNED", None),))
