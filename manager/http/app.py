@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion11, web
@@ -16,6 +17,7 @@ from manager.http.groups import GroupHandlers
 from manager.http.health import HealthHandlers
 from manager.http.members import MemberHandlers
 from manager.http.metrics import MetricsHandlers
+from manager.http.openapi import OpenApiHandlers
 from manager.http.reading import is_announced_too_large
 from manager.http.server import EXPRESS
 from manager.http.tasks import TaskHandlers
@@ -52,7 +54,7 @@ def make_app(
 
 def endpoints_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
     """Everything that a manager can be asked."""
-    return [
+    described = [
         *MemberHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
@@ -62,11 +64,12 @@ def endpoints_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),
     ]
+    return [*described, *OpenApiHandlers(described).endpoints()]
 
 
 def _pattern(path: str) -> str:
-    """`path` for aiohttp; an empty group id is an illegal one and not another path."""
-    return path.replace("{group}", "{group:[^/]*}")
+    """`path` for aiohttp: a name is what stands there; an empty group id is an illegal one."""
+    return re.sub(r"{(\w+)}", lambda name: f"{{{name[1]}:[^/]{'*' if name[1] == 'group' else '+'}}}", path)
 
 
 async def _go_on(request: web.Request) -> None:

@@ -46,6 +46,19 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ErrorCode.NONE.value
 
 
+class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A refusal as it is sent; which of the fields after the first three there are depends on the code."""
+
+    error: str
+    message: str
+    retriable: bool
+    coordinator: dict[str, str] | msgspec.UnsetType | None = msgspec.UNSET
+    member_id: str | msgspec.UnsetType = msgspec.UNSET
+    generation_id: int | msgspec.UnsetType = msgspec.UNSET
+    problems: tuple[dict[str, str], ...] | msgspec.UnsetType = msgspec.UNSET
+    cause_id: str | msgspec.UnsetType = msgspec.UNSET
+
+
 def decode_opaque(value: msgspec.Raw) -> Any:
     """The JSON value inside a field that the manager passes on unread (metadata, assignment, offset)."""
     return msgspec.json.decode(value)
@@ -57,3 +70,8 @@ def encode_opaque(value: Any) -> msgspec.Raw:
 
 
 NULL = msgspec.Raw(b"null")
+
+
+def null() -> msgspec.Raw:
+    """The default of a field that is passed on unread; a value itself could not be shown in a schema."""
+    return NULL

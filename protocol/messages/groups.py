@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from protocol.messages.base import NULL, Request, Response, Text
+from protocol.messages.base import Request, Response, Text, null
 from protocol.names import Name
 
 REBALANCES_KEPT = 100
@@ -63,8 +63,8 @@ class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
     instance_id: str | None
     client_id: str
     host: str
-    metadata: msgspec.Raw = NULL
-    assignment: msgspec.Raw = NULL
+    metadata: msgspec.Raw = msgspec.field(default_factory=null)
+    assignment: msgspec.Raw = msgspec.field(default_factory=null)
     session_timeout_ms: int
     last_heartbeat_ms: int
     draining: bool = False

@@ -6,7 +6,6 @@ import msgspec
 
 from protocol.messages.base import (
     NO_GENERATION,
-    NULL,
     Generation,
     Label,
     Millis,
@@ -16,6 +15,7 @@ from protocol.messages.base import (
     Revision,
     Text,
     Whole,
+    null,
 )
 from protocol.messages.tasks import OfferedTask
 from protocol.names import Name
@@ -87,7 +87,7 @@ class SyncResponse(Response, frozen=True, kw_only=True):
 
     protocol_type: str | None
     protocol_name: str | None
-    assignment: msgspec.Raw = NULL
+    assignment: msgspec.Raw = msgspec.field(default_factory=null)
 
 
 class HeartbeatRequest(Request, frozen=True, kw_only=True):

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from protocol.messages.base import NO_GENERATION, NULL, Generation, Key, Request, Response, Text
+from protocol.messages.base import NO_GENERATION, Generation, Key, Request, Response, Text, null
 from protocol.names import Name
 
 
 class CommittedOffset(msgspec.Struct, frozen=True):
     """An offset as it is stored: any JSON value, and a short text beside it."""
 
-    offset: msgspec.Raw = NULL
+    offset: msgspec.Raw = msgspec.field(default_factory=null)
     metadata: str = ""
 
 

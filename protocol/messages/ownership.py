@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
-from protocol.messages.tasks import TaskReset
+from protocol.messages.tasks import Definition, TaskReset
 from protocol.names import Name
 from protocol.states import TaskState
 
@@ -29,7 +29,7 @@ class GrantedTask(msgspec.Struct, frozen=True):
     task: str
     token: int
     target: str
-    definition: msgspec.Raw
+    definition: Definition
     definition_version: int
     restart_count: int
     reset: TaskReset | None = None

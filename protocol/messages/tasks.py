@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -17,6 +17,9 @@ Offsets = Literal["earliest"] | Options
 """Where a task that was reset begins: at its source's earliest offsets, or with these options of it."""
 
 
+_OFFSETS = msgspec.json.schema(Offsets)
+
+
 class TaskReset(msgspec.Struct, frozen=True):
     """The last reset of a task; `number` counts them all, and each has a checkpoint of its own.
 
@@ -25,6 +28,12 @@ class TaskReset(msgspec.Struct, frozen=True):
 
     number: int
     offsets: Offsets = EARLIEST
+
+
+Definition = Annotated[
+    msgspec.Raw, msgspec.Meta(extra_json_schema={"$ref": "#/components/schemas/Definition"})
+]
+"""A `protocol.definition.Definition` that is passed on as it came."""
 
 
 class OfferedTask(msgspec.Struct, frozen=True):
@@ -45,14 +54,14 @@ class CreateTaskRequest(Request, frozen=True, kw_only=True):
     """A new task. The definition is checked as a whole by `protocol.definition`, so it arrives unread."""
 
     task: Name
-    definition: msgspec.Raw
+    definition: Definition
     target: Target = Target.RUNNING
 
 
 class PutTaskRequest(Request, frozen=True, kw_only=True):
     """Create or replace; without `target` an existing task keeps its own."""
 
-    definition: msgspec.Raw
+    definition: Definition
     target: Target | None = None
 
 
@@ -65,7 +74,9 @@ class ValidateTaskRequest(Request, frozen=True, kw_only=True):
 class ResetTaskRequest(Request, frozen=True, kw_only=True):
     """Start a stopped task anew; `offsets` is checked by `protocol.resets`, so it arrives unread."""
 
-    offsets: msgspec.Raw = msgspec.Raw(b'"earliest"')
+    offsets: Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=_OFFSETS)] = msgspec.field(
+        default_factory=lambda: msgspec.Raw(b'"earliest"')
+    )
 
 
 class ResetTaskResponse(Response, frozen=True, kw_only=True):
@@ -117,7 +128,7 @@ class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):
 class TaskView(TaskStatus, frozen=True, kw_only=True):
     """A task with its definition."""
 
-    definition: msgspec.Raw
+    definition: Definition
     definition_version: int
 
 

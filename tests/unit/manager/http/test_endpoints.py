@@ -55,6 +55,7 @@ operator    POST   /v1/groups/{group}/tasks/{task}/restart
 anybody     GET    /healthz
 anybody     GET    /readyz
 viewer      GET    /metrics
+anybody     GET    /openapi.json
 """
 """Who may ask for what; `+` is for workers, too."""
 

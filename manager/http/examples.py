@@ -1,0 +1,255 @@
+"""An example of each body, for the API's description; tests read every one as the manager would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from protocol.errors import ErrorCode, Failure
+from protocol.meanings import MEANINGS
+from protocol.messages import cluster, events, groups, history, membership, offsets, ownership, tasks
+from protocol.messages.base import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import msgspec
+
+ME: Final = "w1-6f1f7a2e-0d4c-4a37-9f0f-3a4b5c6d7e8f"
+OTHER: Final = "w2-0b9c8d7e-6f5a-4b3c-8d2e-1f0a9b8c7d6e"
+GROUP: Final = "flights"
+TASK: Final = "delays"
+NOW_MS: Final = 1_790_000_000_000
+DONE: Final = {"error": "NONE"}
+
+DEFINITION: Final = {
+    "source": {
+        "format": "json",
+        "schema": "carrier STRING, dep_delay DOUBLE",
+        "options": {"path": "/data/flights", "maxFilesPerTrigger": 1},
+    },
+    "sql": "SELECT carrier, dep_delay FROM source WHERE dep_delay > 0",
+    "sink": {"format": "sql", "options": {"url": "sqlite:///out.db", "table": "delays"}},
+    "trigger": {"processing_time": "1 second"},
+}
+METADATA: Final = {"owned": {TASK: 7}, "capacity": 1.0, "labels": {}, "url": None, "tasks_revision": 12}
+ASSIGNMENT: Final = {"tasks": [TASK]}
+MANAGER: Final = {"id": "127.0.0.1:8470", "url": "http://127.0.0.1:8470"}
+MEMBER: Final = {"member_id": ME, "instance_id": None}
+PRESENT: Final = {**MEMBER, "generation_id": 3}
+STATUS: Final = {
+    "task": TASK,
+    "state": "RUNNING",
+    "target": "RUNNING",
+    "owner": ME,
+    "token": 7,
+    "generation_id": 3,
+    "batch_id": 41,
+    "metrics": {"inputRowsPerSecond": 120.5},
+    "cause": None,
+    "since_ms": NOW_MS,
+    "restart_count": 0,
+    "assigned_to": ME,
+    "reset": None,
+}
+VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
+
+EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
+    Response: DONE,
+    membership.JoinRequest: {
+        **MEMBER,
+        "client_id": "w1",
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 60_000,
+        "protocol_type": "sparkherd",
+        "protocols": [{"name": "sticky", "metadata": METADATA}],
+        "reason": "started",
+    },
+    membership.JoinResponse: {
+        **DONE,
+        "generation_id": 3,
+        "protocol_type": "sparkherd",
+        "protocol_name": "sticky",
+        "leader_id": ME,
+        "member_id": ME,
+        "skip_assignment": False,
+        "members": [{**MEMBER, "metadata": METADATA}],
+        "tasks": [{"task": TASK, "weight": 1.0, "worker": None, "labels": {}, "load": None}],
+    },
+    membership.SyncRequest: {
+        **PRESENT,
+        "protocol_type": "sparkherd",
+        "protocol_name": "sticky",
+        "assignments": [{"member_id": ME, "assignment": ASSIGNMENT}],
+    },
+    membership.SyncResponse: {
+        **DONE,
+        "protocol_type": "sparkherd",
+        "protocol_name": "sticky",
+        "assignment": ASSIGNMENT,
+    },
+    membership.HeartbeatRequest: {**PRESENT, "wait_ms": 3000, "tasks_revision": 12},
+    membership.HeartbeatResponse: {**DONE, "tasks_revision": 12},
+    membership.LeaveRequest: {"members": [{**MEMBER, "reason": "stopped"}]},
+    membership.LeaveResponse: {**DONE, "members": [{**MEMBER, "error": "NONE"}]},
+    offsets.CommitOffsetsRequest: {**PRESENT, "offsets": {"topic-0": {"offset": 42, "metadata": ""}}},
+    offsets.OffsetErrorsResponse: {**DONE, "offsets": {"topic-0": "NONE"}},
+    offsets.FetchOffsetsRequest: {"keys": ["topic-0"]},
+    offsets.FetchOffsetsResponse: {**DONE, "offsets": {"topic-0": {"offset": 42, "metadata": ""}}},
+    offsets.DeleteOffsetsRequest: {"keys": ["topic-0"]},
+    ownership.ClaimRequest: {**PRESENT, "tasks": [TASK, "rides"], "wait_ms": 3000},
+    ownership.ClaimResponse: {
+        **DONE,
+        "granted": [
+            {
+                "task": TASK,
+                "token": 7,
+                "target": "RUNNING",
+                "definition": DEFINITION,
+                "definition_version": 2,
+                "restart_count": 0,
+                "reset": None,
+            }
+        ],
+        "pending": [{"task": "rides", "owner": OTHER}],
+        "refused": [],
+        "tasks_revision": 12,
+    },
+    ownership.ReleaseRequest: {**MEMBER, "tasks": {TASK: 7}},
+    ownership.ReportRequest: {
+        **MEMBER,
+        "tasks": [
+            {
+                "task": TASK,
+                "token": 7,
+                "state": "RUNNING",
+                "batch_id": 41,
+                "metrics": STATUS["metrics"],
+                "cause": None,
+            }
+        ],
+    },
+    ownership.TaskErrorsResponse: {**DONE, "tasks": {TASK: "NONE"}},
+    groups.CoordinatorResponse: {**DONE, "group": GROUP, "coordinator": MANAGER},
+    groups.GroupListResponse: {
+        **DONE,
+        "groups": [
+            {
+                "group": GROUP,
+                "state": "Stable",
+                "protocol_type": "sparkherd",
+                "generation_id": 3,
+                "members": 2,
+                "tasks": 12,
+            }
+        ],
+    },
+    groups.DescribeGroupResponse: {
+        **DONE,
+        "group": GROUP,
+        "state": "Stable",
+        "generation_id": 3,
+        "protocol_type": "sparkherd",
+        "protocol_name": "sticky",
+        "leader_id": ME,
+        "members": [
+            {
+                **MEMBER,
+                "client_id": "w1",
+                "host": "127.0.0.1",
+                "metadata": METADATA,
+                "assignment": ASSIGNMENT,
+                "session_timeout_ms": 10_000,
+                "last_heartbeat_ms": NOW_MS,
+                "draining": False,
+            }
+        ],
+        "tasks": 12,
+        "tasks_revision": 12,
+    },
+    groups.RebalanceRequest: {"reason": "after the upgrade"},
+    groups.RebalanceListResponse: {
+        **DONE,
+        "rebalances": [
+            {
+                "generation_id": 3,
+                "reason": "a member joined",
+                "started_at_ms": NOW_MS,
+                "duration_ms": 12,
+                "members": 2,
+                "moved": 6,
+            }
+        ],
+        "story": [{"at_ms": NOW_MS, "generation_id": 3, "event": "AwaitingSync -> Stable"}],
+    },
+    history.MovesResponse: {
+        **DONE,
+        "since_ms": None,
+        "moves": [{"at_ms": NOW_MS, "task": TASK, "left": OTHER, "joined": ME}],
+    },
+    history.TaskHistoryResponse: {
+        **DONE,
+        "task": TASK,
+        "since_ms": None,
+        "interval_ms": 10_000,
+        "points": [{"at_ms": NOW_MS, "rows": 1205.0, "batches": 10, "batch_ms": 310.0}],
+        "story": [
+            {
+                "at_ms": NOW_MS,
+                "generation_id": 3,
+                "state": "RUNNING",
+                "owner": ME,
+                "token": 7,
+                "cause": None,
+            }
+        ],
+    },
+    tasks.CreateTaskRequest: {"task": TASK, "definition": DEFINITION, "target": "RUNNING"},
+    tasks.PutTaskRequest: {"definition": DEFINITION, "target": "PAUSED"},
+    tasks.ValidateTaskRequest: {"definition": {**DEFINITION, "output_mod": "append"}},
+    tasks.ValidateTaskResponse: {
+        **DONE,
+        "problems": [{"path": "output_mod", "message": "unknown key; did you mean output_mode?"}],
+    },
+    tasks.ResetTaskRequest: {"offsets": "earliest"},
+    tasks.ResetTaskResponse: {
+        **DONE,
+        "task": TASK,
+        "token": 8,
+        "reset": {"number": 1, "offsets": "earliest"},
+        "meaning": "Everything that the source still has is read again.",
+    },
+    tasks.TaskStatusResponse: {**DONE, **STATUS},
+    tasks.TaskResponse: {**DONE, **VIEW},
+    tasks.TaskListResponse: {**DONE, "tasks": [VIEW], "tasks_revision": 12},
+    events.EventListResponse: {
+        **DONE,
+        "events": [
+            {
+                "id": 17,
+                "at_ms": NOW_MS,
+                "type": "task.failed",
+                "group": GROUP,
+                "task": TASK,
+                "member": ME,
+                "cause": "the path does not exist",
+            }
+        ],
+        "last_id": 17,
+    },
+    cluster.ManagerListResponse: {
+        **DONE,
+        "managers": [{**MANAGER, "alive": True, "slots": 64, "lease_left_ms": 2500, "started_at_ms": NOW_MS}],
+        "slots": [{"slot": 0, "epoch": 1, "manager": MANAGER["id"]}],
+    },
+}
+
+_FIELDS: Final[Mapping[ErrorCode, dict[str, Any]]] = {
+    ErrorCode.MEMBER_ID_REQUIRED: {"member_id": ME},
+    ErrorCode.NOT_COORDINATOR: {"coordinator": MANAGER},
+    ErrorCode.UNKNOWN_SERVER_ERROR: {"cause_id": "9f3c2a71"},
+}
+
+
+def example_of(code: ErrorCode, fields: Mapping[str, object]) -> dict[str, Any]:
+    """A refusal with that code; `fields` are what every error of the endpoint carries."""
+    return Failure(code, MEANINGS[code], {**fields, **_FIELDS.get(code, {})}).body()
