@@ -53,18 +53,22 @@ def make_app(
 
 
 def endpoints_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
-    """Everything that a manager can be asked."""
-    described = [
+    """Everything that a manager can be asked: the API, and the pages for people."""
+    api = api_of(runtime, directory)
+    return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory).endpoints()]
+
+
+def api_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
+    """What programs ask, but for its description."""
+    return [
         *MemberHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
         *GroupHandlers(runtime).endpoints(),
         *TaskHandlers(runtime).endpoints(),
-        *Console(runtime, directory).endpoints(),
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),
     ]
-    return [*described, *OpenApiHandlers(described).endpoints()]
 
 
 def _pattern(path: str) -> str:

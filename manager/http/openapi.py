@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from manager.http.endpoints import Plain
 
-PAGE: Final = "text/html"
 REF: Final = "#/components/schemas/{name}"
 DESCRIPTION: Final = (
     "Kafka's group protocol and the tasks of a group, over HTTP/JSON. Every answer has `error`: `NONE` or"
@@ -65,13 +64,13 @@ class OpenApiHandlers:
 
 
 def document(endpoints: Iterable[Endpoint], *, is_guarded: bool = False) -> _Document:
-    """The description of these endpoints; pages are for people and not in it.
+    """The description of these endpoints.
 
     Args:
-        endpoints: all of a manager.
+        endpoints: those of the API.
         is_guarded: whether this manager asks for tokens; else they may be left out.
     """
-    described = [each for each in endpoints if each.media[0] != PAGE]
+    described = tuple(endpoints)
     kinds = {kind: None for each in described for kind in (each.body, each.response) if kind is not None}
     _, schemas = msgspec.json.schema_components([*kinds, Definition, ErrorResponse], ref_template=REF)
     paths: _Document = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.cluster.directory import OneManager
-from manager.http.app import endpoints_of
+from manager.http.app import api_of, endpoints_of
+from manager.http.openapi import OpenApiHandlers
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
@@ -17,5 +18,15 @@ if TYPE_CHECKING:
 
 def all_endpoints() -> list[Endpoint]:
     """In the order of their routes."""
-    idle = Runtime(GroupSettings(), SqlStorage("sqlite+aiosqlite://"))
-    return endpoints_of(idle, OneManager(idle, Coordinator("m", "http://m")))
+    return endpoints_of(*_idle())
+
+
+def api_endpoints() -> list[Endpoint]:
+    """Those of the API."""
+    api = api_of(*_idle())
+    return [*api, *OpenApiHandlers(api).endpoints()]
+
+
+def _idle() -> tuple[Runtime, OneManager]:
+    runtime = Runtime(GroupSettings(), SqlStorage("sqlite+aiosqlite://"))
+    return runtime, OneManager(runtime, Coordinator("m", "http://m"))

@@ -9,7 +9,7 @@ from manager.core.coordinator import RULES
 from manager.http.endpoints import Endpoint
 from protocol.errors import ErrorCode, Failure, RefusedError
 from protocol.messages.base import Response
-from tests.fakes.endpoints import all_endpoints
+from tests.fakes.endpoints import all_endpoints, api_endpoints
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -65,14 +65,10 @@ def allowed(endpoint: Endpoint) -> str:
     return role + "+" * endpoint.workers_too
 
 
-def is_of_the_api(endpoint: Endpoint) -> bool:
-    return endpoint.media[0] not in {"text/html", "text/css"}
-
-
 def test_who_may_ask_for_what_is_as_it_was_decided() -> None:
     """A new operation, or a changed role, changes this table."""
     lines = {" ".join(line.split()) for line in ALLOWED.strip().splitlines()}
-    found = {f"{allowed(each)} {each.method} {each.path}" for each in filter(is_of_the_api, all_endpoints())}
+    found = {f"{allowed(each)} {each.method} {each.path}" for each in api_endpoints()}
     assert found == lines
 
 

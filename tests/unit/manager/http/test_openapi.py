@@ -14,7 +14,7 @@ from protocol.errors import ErrorCode
 from protocol.meanings import MEANINGS
 from protocol.messages.base import ErrorResponse
 from protocol.messages.tasks import ValidateTaskRequest
-from tests.fakes.endpoints import all_endpoints
+from tests.fakes.endpoints import api_endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
-    whole: dict[str, Any] = json.loads(msgspec.json.encode(document(all_endpoints())))
+    whole: dict[str, Any] = json.loads(msgspec.json.encode(document(api_endpoints())))
     return whole
 
 
@@ -45,7 +45,7 @@ def test_an_example_is_read_as_a_request_or_answer_and_says_nothing_else(kind: t
 
 def test_every_body_has_an_example() -> None:
     """What is asked and what is answered."""
-    kinds = {kind for each in all_endpoints() for kind in (each.body, each.response)} - {None}
+    kinds = {kind for each in api_endpoints() for kind in (each.body, each.response)} - {None}
     assert kinds == set(EXAMPLES)
 
 
@@ -60,7 +60,7 @@ def test_every_error_has_a_meaning_and_an_example(code: ErrorCode) -> None:
 def test_every_endpoint_but_pages_is_described(described: dict[str, Any]) -> None:
     """Under its own path and method."""
     found = {(method, path) for path, methods in described["paths"].items() for method in methods}
-    expected = {(each.method.lower(), each.path) for each in all_endpoints() if each.media[0] != "text/html"}
+    expected = {(each.method.lower(), each.path) for each in api_endpoints()}
     assert found == expected
     assert ("get", "/openapi.json") in found
 
@@ -108,7 +108,7 @@ def test_refusals_are_told_apart_by_their_status(described: dict[str, Any]) -> N
 def test_a_token_is_asked_for_only_where_the_manager_does(described: dict[str, Any]) -> None:
     """Where it does, of all but what anybody may ask."""
     assert described["paths"]["/v1/groups"]["get"]["security"] == [{}, {"token": ["viewer"]}]
-    guarded = document(all_endpoints(), is_guarded=True)["paths"]
+    guarded = document(api_endpoints(), is_guarded=True)["paths"]
     drain = guarded["/v1/groups/{group}/members/{member_id}/drain"]["post"]
     assert drain["security"] == [{"token": ["operator", "worker"]}]
     assert "Needs the role operator, or worker." in drain["description"]
@@ -117,6 +117,6 @@ def test_a_token_is_asked_for_only_where_the_manager_does(described: dict[str, A
 
 def test_operations_are_sorted_by_what_they_are_about() -> None:
     """One word each."""
-    assert {tag_of(each) for each in all_endpoints() if each.media[0] != "text/html"} == {
+    assert {tag_of(each) for each in api_endpoints()} == {
         *("members", "groups", "tasks", "coordinator", "managers", "events", "manager"),
     }
