@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 MEASURED := $(VENV)/.measured
+DOCUMENTED := $(VENV)/.documented
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -55,6 +56,12 @@ lint: $(INSTALLED) ## style, formatting and types
 	@$(BIN)/mypy
 	@MYPYPATH=benchmarks $(BIN)/mypy benchmarks
 
+.PHONY: docs
+docs: $(DOCUMENTED) ## the documentation as a site in site/; checks the files in deploy/, too
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@$(BIN)/hadolint deploy/docker/Dockerfile
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/docker/compose.yaml
+
 .PHONY: bench
 bench: $(MEASURED) java ## all benchmarks, some minutes (ARGS="--docs docs --json results.json" writes them down)
 	@$(BIN)/python benchmarks/run.py $(ARGS)
@@ -65,7 +72,7 @@ bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
 
 .PHONY: clean
 clean: ## remove what make and the tests have made, .venv included
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist *.egg-info \
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -81,6 +88,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(MEASURED): $(INSTALLED)
 	@echo 'installing what is measured against'
 	@$(BIN)/pip install --quiet --editable '.[bench]' --constraint constraints.txt
+	@touch $@
+
+$(DOCUMENTED): $(INSTALLED)
+	@echo 'installing what makes the site'
+	@$(BIN)/pip install --quiet --editable '.[docs]' --constraint constraints.txt
 	@touch $@
 
 # Spark's own launcher looks at JAVA_HOME first, then at the PATH; so does this.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import contextlib
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,14 +13,19 @@ from cli.exits import DONE, FAILED
 from cli.options import Sources, settings_options
 from cli.output import tell
 from manager.settings import DatabaseSettings, ManagerSettings
+from protocol.errors import StartupError
 from telemetry.logs import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from sqlalchemy import Connection
 
+    from manager.cluster.sole import ProcessLock
     from manager.storage.migrate import Schema
+
+T = TypeVar("T")
 
 
 @click.group("db")
@@ -35,9 +41,10 @@ def command() -> None:
 @settings_options(DatabaseSettings)
 def status(*, as_json: bool, **flags: Any) -> int:
     """Say which schema the database has; exit code 0 when it is this version's."""
-    from manager.storage.migrate import schema_of  # noqa: PLC0415 - `--help` needs no database
+    from manager.storage.migrate import schema_known, schema_of  # noqa: PLC0415 - `--help` needs no database
 
-    return _tell(asyncio.run(_with_database(flags, schema_of, makes_it=False)), as_json=as_json)
+    schema = asyncio.run(_with_database(flags, schema_of, missing=schema_known(None)))
+    return _tell(schema, as_json=as_json)
 
 
 @command.command("upgrade")
@@ -51,25 +58,55 @@ def upgrade(*, as_json: bool, **flags: Any) -> int:
         upgrade(connection)
         return schema_of(connection)
 
-    return _tell(asyncio.run(_with_database(flags, both, makes_it=True)), as_json=as_json)
+    return _tell(asyncio.run(_with_database(flags, both)), as_json=as_json)
+
+
+@command.command("restored")
+@json_option
+@settings_options(DatabaseSettings)
+def restored(*, as_json: bool, **flags: Any) -> int:
+    """Make a database that was put back from a copy safe to go on with.
+
+    Sinks and workers may have seen later tokens and generations than the copy knows: all are raised by a
+    million. Stop every manager before.
+    """
+    from manager.storage.restored import raise_numbers  # noqa: PLC0415 - `--help` needs no database
+
+    tasks = asyncio.run(_with_database(flags, raise_numbers, alone=True))
+    tell({"tasks": tasks}, f"tokens of {tasks} tasks raised; start the managers", as_json=as_json)
+    return DONE
 
 
 async def _with_database(
-    flags: dict[str, Any], work: Callable[[Connection], Schema], *, makes_it: bool
-) -> Schema:
-    """What `work` finds; a file that is not there is made only by who means to."""
+    flags: dict[str, Any], work: Callable[[Connection], T], *, missing: T | None = None, alone: bool = False
+) -> T:
+    """What `work` finds; or `missing`, if that is something, where there is no file to work on.
+
+    `alone` is for what no manager may be at work for.
+    """
     from manager.storage.engine import make_engine  # noqa: PLC0415 - the same
     from manager.storage.file import path_of  # noqa: PLC0415 - the same
-    from manager.storage.migrate import schema_known, with_schema  # noqa: PLC0415 - the same
+    from manager.storage.migrate import with_schema  # noqa: PLC0415 - the same
 
     sources = Sources("manager", flags, (ManagerSettings, LogSettings))
     engine = make_engine(sources.resolve(DatabaseSettings).database)
     path = path_of(engine)
-    if path is not None and not path.exists() and not makes_it:
-        return schema_known(None)
-    schema = await with_schema(engine, work)
+    if path is not None and not path.exists() and missing is not None:
+        return missing
+    with contextlib.ExitStack() as stack:
+        if path is not None and alone:
+            stack.callback(_lock(path).release)
+        found = await with_schema(engine, work)
     await engine.dispose()
-    return schema
+    return found
+
+
+def _lock(path: Path) -> ProcessLock:
+    from manager.cluster.sole import ProcessLock  # noqa: PLC0415 - the same
+
+    if not path.exists():
+        raise StartupError(f"--database: there is no {path}")
+    return ProcessLock(path)
 
 
 def _tell(schema: Schema, *, as_json: bool) -> int:

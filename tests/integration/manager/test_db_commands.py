@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.main import run
+from manager.cluster.sole import ProcessLock
 from manager.storage.migrate import VERSION_TABLE
 
 if TYPE_CHECKING:
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     import pytest
 
     from tests.integration.manager.backends import Database
+
+GROUP = "(\"group\", generation, state, tasks_revision) VALUES ('g', 4, 'Empty', 0)"
+OWNERSHIP = (
+    '("group", task, token, state, generation_id, since_ms, reset) '
+    "VALUES ('g', 't', 7, 'UNASSIGNED', 4, 0, 'null')"
+)
 
 
 def test_upgrade_makes_the_schema_and_status_tells_it(
@@ -50,6 +57,56 @@ def test_a_database_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[
 
 def test_looking_makes_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A name with a slip in it does not become an empty database."""
+    assert run(["db", "restored", "--database", f"sqlite+aiosqlite:///{tmp_path}/slip.db"]) == 2
+    assert f"there is no {tmp_path}/slip.db" in capsys.readouterr().err
     assert run(["db", "status", "--database", f"sqlite+aiosqlite:///{tmp_path}/slip.db"]) == 1
     assert "schema none yet" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_restored_raises_what_others_may_have_seen_more_of(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every token and every generation, by the same million."""
+    run(["db", "upgrade", "--database", database.url])
+    database.run(f"INSERT INTO groups {GROUP}")
+    database.run(f"INSERT INTO ownership {OWNERSHIP}")
+    capsys.readouterr()
+    assert run(["db", "restored", "--database", database.url]) == 0
+    assert "tokens of 1 tasks raised" in capsys.readouterr().out
+    assert database.value("SELECT generation FROM groups") == 1_000_004
+    assert database.value("SELECT token FROM ownership") == 1_000_007
+
+
+def test_nothing_is_raised_under_a_manager_at_work(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would go on giving out numbers of its own."""
+    run(["db", "upgrade", "--database", database.url])
+    database.run(f"INSERT INTO groups {GROUP}")
+    columns = "(manager_id, incarnation, url, started_at_ms, expires_at_ms)"
+    database.run(f"INSERT INTO managers {columns} VALUES ('m', 'm-1', 'http://m', 0, {10**15})")
+    assert run(["db", "restored", "--database", database.url]) == 2
+    assert "a manager at http://m uses it" in capsys.readouterr().err
+    assert database.value("SELECT generation FROM groups") == 4
+
+
+def test_the_only_manager_of_a_file_is_noticed_by_its_lock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no lease that could be looked at."""
+    url = f"sqlite+aiosqlite:///{tmp_path}/m.db"
+    run(["db", "upgrade", "--database", url])
+    lock = ProcessLock(tmp_path / "m.db")
+    assert run(["db", "restored", "--database", url]) == 2
+    assert "another manager uses" in capsys.readouterr().err
+    lock.release()
+    assert run(["db", "restored", "--database", url]) == 0
+
+
+def test_an_older_schema_is_upgraded_first(database: Database, capsys: pytest.CaptureFixture[str]) -> None:
+    """Restored says so, and changes nothing."""
+    run(["db", "upgrade", "--database", database.url])
+    database.run(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+    assert run(["db", "restored", "--database", database.url]) == 2
+    assert "`sparkherd db upgrade` first" in capsys.readouterr().err
