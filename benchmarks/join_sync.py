@@ -1,0 +1,86 @@
+"""Join and sync of many members, first request to last answer, against as many requests to a bare server.
+
+Both are asked by the same load (`rebalance_load.py`), in turn. How busy that is itself, as a share of the time
+that the bare server takes, says whether it is what a round waits for.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import uvloop
+from http_dialect import HttpDialect
+from measuring import Curve, Line, growth, summary
+from rebalance_load import Rounds
+from servers import Server, bare, manager, many_connections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MEMBERS = (10, 100, 1_000)
+GROUPS = 1_000
+MEMBERS_OF_MANY = 5
+RUNS = 9
+WARM_UP = 2
+GOAL = 2.0
+LOAD_GOAL = 0.8
+
+
+def measure() -> Iterator[Line | Curve]:
+    """One group at three sizes, then a thousand small ones at once."""
+    many_connections()
+    medians = {members: uvloop.run(_compare(1, members)) for members in MEMBERS}
+    for members, (ours, theirs, busy) in medians.items():
+        yield from _lines(f"join + sync of {members:,} members", ours, theirs, busy)
+    seconds = {members: statistics.median(ours) for members, (ours, _, _) in medians.items()}
+    yield growth("join + sync: growth of time with members", 1.1, MEMBERS, list(seconds.values()))
+    yield Curve(
+        "join + sync of one group",
+        "members",
+        "seconds",
+        {
+            "sparkherd": list(seconds.items()),
+            "bare server": [
+                (members, statistics.median(theirs)) for members, (_, theirs, _) in medians.items()
+            ],
+        },
+    )
+    many = uvloop.run(_compare(GROUPS, MEMBERS_OF_MANY))
+    yield from _lines(f"join + sync of {GROUPS:,} groups of {MEMBERS_OF_MANY} at once", *many)
+
+
+def quick() -> Iterator[Line | Curve]:
+    """One group of middling size."""
+    many_connections()
+    yield from _lines("join + sync of 100 members", *uvloop.run(_compare(1, 100)))
+
+
+async def _compare(groups: int, members: int) -> tuple[list[float], list[float], float]:
+    """Seconds of our rounds and of the bare server's, and the share that the load had in the latter."""
+    with ExitStack() as stack:
+        ours = await _rounds(stack.enter_context(manager()), groups, members)
+        theirs = await _rounds(stack.enter_context(bare()), groups, members)
+        pairs = [(await ours.one(), await theirs.one(), theirs.spent) for _ in range(WARM_UP + RUNS)]
+    taken, compared, spent = zip(*pairs[WARM_UP:], strict=True)
+    return list(taken), list(compared), statistics.median(spent)
+
+
+async def _rounds(server: Server, groups: int, members: int) -> Rounds:
+    rounds = Rounds()
+    await rounds.connect(server.address, HttpDialect(server.url), groups, members)
+    return rounds
+
+
+def _lines(what: str, ours: list[float], theirs: list[float], busy: float) -> Iterator[Line]:
+    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+    note = f"{statistics.median(ours) * 1000:.3g} ms, bare {statistics.median(theirs) * 1000:.3g} ms"
+    yield Line(f"{what} against a bare server", GOAL, *summary(ratios), "times", note)
+    yield Line(f"{what}: the load's share of the bare server's time", LOAD_GOAL, busy, 0, "share")
+
+
+if __name__ == "__main__":
+    for line in globals()[sys.argv[1] if sys.argv[1:] else "measure"]():
+        print(line)

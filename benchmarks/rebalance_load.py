@@ -1,0 +1,161 @@
+"""Members that rejoin all at once: a load of joins and syncs that does next to nothing itself.
+
+Each member has a connection of its own. In a round everybody sends a join with metadata that it did not have
+before, so whoever comes first starts a rebalance, and the round is over when the last sync is answered. What
+goes over the wire is a `Dialect`'s business: this load drives our manager and Kafka's brokers alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PATIENCE_S = 120.0
+SESSION_MS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What a member has to know of the answer to its join."""
+
+    member: str
+    generation: int
+    leader: str
+
+
+class Dialect(Protocol):
+    """How to say it, and how to read what is answered; a refusal raises."""
+
+    def join(self, group: str, member: str, round_: int) -> bytes:
+        """A join with metadata of this round; `member` is empty at first."""
+        ...
+
+    def joined(self, answer: bytes) -> Joined:
+        """What came of it."""
+        ...
+
+    def sync(self, group: str, joined: Joined, everyone: Sequence[str]) -> bytes:
+        """A sync; `everyone` is to be given something by the leader, and is empty for the others."""
+        ...
+
+    def synced(self, answer: bytes) -> None:
+        """What came of it."""
+        ...
+
+    def length(self, received: bytes) -> int | None:
+        """How many bytes the answer has that `received` begins with; None if too few are there to tell."""
+        ...
+
+
+@dataclass(slots=True)
+class Group:
+    """The members of one group, as far as the load knows them."""
+
+    name: str
+    members: list[str] = field(default_factory=list)
+
+
+class Member(asyncio.Protocol):
+    """One member on its connection; `done` hears of its last answer of a round."""
+
+    def __init__(self, dialect: Dialect, group: Group, rounds: Rounds) -> None:
+        self._dialect = dialect
+        self._group = group
+        self._rounds = rounds
+        self._place = len(group.members)
+        group.members.append("")
+        self._received = b""
+        self._syncing = False
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep it."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """A round that was not over is never to be."""
+        self._rounds.failed(exc or ConnectionError("the server has closed a connection"))
+
+    def join(self, round_: int) -> None:
+        """Begin a round."""
+        self._syncing = False
+        self._write(self._dialect.join(self._group.name, self._group.members[self._place], round_))
+
+    def data_received(self, data: bytes) -> None:
+        """Go on once the answer is complete."""
+        self._received += data
+        length = self._dialect.length(self._received)
+        if length is None or len(self._received) < length:
+            return
+        answer, self._received = self._received[:length], self._received[length:]
+        try:
+            self._answered(answer)
+        except RuntimeError as error:
+            self._rounds.failed(error)
+
+    def _answered(self, answer: bytes) -> None:
+        if self._syncing:
+            self._dialect.synced(answer)
+            self._rounds.one_done()
+            return
+        joined = self._dialect.joined(answer)
+        self._group.members[self._place] = joined.member
+        everyone = self._group.members if joined.member == joined.leader else ()
+        self._syncing = True
+        self._write(self._dialect.sync(self._group.name, joined, everyone))
+
+    def _write(self, request: bytes) -> None:
+        if self._transport:
+            self._transport.write(request)
+
+
+class Rounds:
+    """One round after the other of all members of all groups.
+
+    `spent` is the share of the last round's time in which this process was at work: well below 1, it was not
+    what the round waited for.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self._members: list[Member] = []
+        self._round = self._missing = 0
+        self._over: asyncio.Future[float] | None = None
+
+    async def connect(self, address: tuple[str, int], dialect: Dialect, groups: int, members: int) -> None:
+        """A connection for each member of each group."""
+        loop = asyncio.get_running_loop()
+        for group in [Group(f"g{number}") for number in range(groups)]:
+            for _ in range(members):
+                _, member = await loop.create_connection(partial(Member, dialect, group, self), *address)
+                self._members.append(member)
+
+    async def one(self) -> float:
+        """Seconds from the first request to the last answer."""
+        self._over = asyncio.get_running_loop().create_future()
+        self._missing = len(self._members)
+        self._round += 1
+        start, worked = time.perf_counter(), time.process_time()
+        for member in self._members:
+            member.join(self._round)
+        async with asyncio.timeout(PATIENCE_S):
+            seconds = await self._over - start
+        self.spent = (time.process_time() - worked) / seconds
+        return seconds
+
+    def one_done(self) -> None:
+        """A member has its assignment."""
+        self._missing -= 1
+        if not self._missing and self._over and not self._over.done():
+            self._over.set_result(time.perf_counter())
+
+    def failed(self, error: Exception) -> None:
+        """The round cannot end."""
+        if self._over and not self._over.done():
+            self._over.set_exception(error)
