@@ -1,7 +1,7 @@
 """Heartbeats a second of one manager process against a bare server that parses and answers the same bodies.
 
-Plain ones are answered at once. A held one (`wait_ms`) is held for a millisecond here, by the bare server with
-a sleep: over 50 connections it is the work of holding and letting go that takes the time.
+Plain ones are answered at once. A held one (`wait_ms`) is held for a millisecond here, by the bare server
+with a sleep: over 50 connections it is the work of holding and letting go that takes the time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from protocol.messages.membership import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from servers import Server
 
@@ -57,7 +57,7 @@ def measure() -> Iterator[Line]:
     with bare() as other, manager() as ours:
         members = settled(ours, CONNECTIONS)
         for name, (connections, wait_ms) in CASES.items():
-            bodies = [_heartbeat(member, wait_ms) for member in members[:connections]]
+            bodies = beats(members[:connections], wait_ms)
             rates = [(rate(other, bodies), rate(ours, bodies)) for _ in range(ROUNDS)]
             ratios = [theirs / mine for theirs, mine in rates]
             note = f"{max(mine for _, mine in rates):,.0f} a second"
@@ -86,7 +86,11 @@ def _call(client: Client, verb: str, body: Request, into: type[R]) -> R:
     return client.call("POST", path_of("groups", GROUP, verb), body, into=into)
 
 
-def _heartbeat(member: JoinResponse, wait_ms: int) -> bytes:
-    return msgspec.json.encode(
-        HeartbeatRequest(member_id=member.member_id, generation_id=member.generation_id, wait_ms=wait_ms)
-    )
+def beats(members: Sequence[JoinResponse], wait_ms: int = 0) -> list[bytes]:
+    """The body of a heartbeat of each."""
+    return [
+        msgspec.json.encode(
+            HeartbeatRequest(member_id=member.member_id, generation_id=member.generation_id, wait_ms=wait_ms)
+        )
+        for member in members
+    ]

@@ -72,6 +72,11 @@ class HttpDialect:
         """Only whether it was refused."""
         _read(answer, SYNC_ANSWER)
 
+    def heartbeat(self, group: str, joined: Joined, wait_ms: int) -> bytes:
+        """Held for so long."""
+        fields = {"member_id": joined.member, "instance_id": None, "generation_id": joined.generation}
+        return self._post(group, "heartbeat", fields | {"wait_ms": wait_ms})
+
     def length(self, received: bytes) -> int | None:
         """The head and the body that it announces."""
         end = received.find(END_OF_HEAD)

@@ -1,7 +1,7 @@
 """Join and sync of many members, first request to last answer, against as many requests to a bare server.
 
-Both are asked by the same load (`rebalance_load.py`), in turn. How busy that is itself, as a share of the time
-that the bare server takes, says whether it is what a round waits for.
+Both are asked by the same load (`rebalance_load.py`), in turn. How busy that is itself, as a share of the
+time that the bare server takes, says whether it is what a round waits for.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PATIENCE_S = 120.0
 SESSION_MS = 300_000
@@ -71,7 +71,8 @@ class Member(asyncio.Protocol):
         self._place = len(group.members)
         group.members.append("")
         self._received = b""
-        self._syncing = False
+        self._joined: Joined | None = None
+        self._next: Callable[[bytes], None] = self._idle
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -84,7 +85,7 @@ class Member(asyncio.Protocol):
 
     def join(self, round_: int) -> None:
         """Begin a round."""
-        self._syncing = False
+        self._next = self._is_joined
         self._write(self._dialect.join(self._group.name, self._group.members[self._place], round_))
 
     def data_received(self, data: bytes) -> None:
@@ -95,20 +96,29 @@ class Member(asyncio.Protocol):
             return
         answer, self._received = self._received[:length], self._received[length:]
         try:
-            self._answered(answer)
+            self._next(answer)
         except RuntimeError as error:
             self._rounds.failed(error)
 
-    def _answered(self, answer: bytes) -> None:
-        if self._syncing:
-            self._dialect.synced(answer)
-            self._rounds.one_done()
-            return
-        joined = self._dialect.joined(answer)
+    def say(self, what: Callable[[str, Joined], bytes]) -> None:
+        """Something that no round waits for."""
+        if self._joined:
+            self._write(what(self._group.name, self._joined))
+
+    def _is_joined(self, answer: bytes) -> None:
+        self._joined = joined = self._dialect.joined(answer)
         self._group.members[self._place] = joined.member
         everyone = self._group.members if joined.member == joined.leader else ()
-        self._syncing = True
+        self._next = self._is_synced
         self._write(self._dialect.sync(self._group.name, joined, everyone))
+
+    def _is_synced(self, answer: bytes) -> None:
+        self._dialect.synced(answer)
+        self._next = self._idle
+        self._rounds.one_done()
+
+    def _idle(self, _: bytes) -> None:
+        """An answer that nobody waits for."""
 
     def _write(self, request: bytes) -> None:
         if self._transport:
@@ -128,10 +138,12 @@ class Rounds:
         self._round = self._missing = 0
         self._over: asyncio.Future[float] | None = None
 
-    async def connect(self, address: tuple[str, int], dialect: Dialect, groups: int, members: int) -> None:
-        """A connection for each member of each group."""
+    async def connect(
+        self, address: tuple[str, int], dialect: Dialect, groups: int, members: int, first: int = 0
+    ) -> None:
+        """A connection for each member of each group; groups are numbered from `first`."""
         loop = asyncio.get_running_loop()
-        for group in [Group(f"g{number}") for number in range(groups)]:
+        for group in [Group(f"g{number}") for number in range(first, first + groups)]:
             for _ in range(members):
                 _, member = await loop.create_connection(partial(Member, dialect, group, self), *address)
                 self._members.append(member)
@@ -148,6 +160,11 @@ class Rounds:
             seconds = await self._over - start
         self.spent = (time.process_time() - worked) / seconds
         return seconds
+
+    def say(self, what: Callable[[str, Joined], bytes]) -> None:
+        """Have every member send something that no round waits for, from its group's name and its id."""
+        for member in self._members:
+            member.say(what)
 
     def one_done(self) -> None:
         """A member has its assignment."""

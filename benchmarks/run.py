@@ -15,7 +15,7 @@ from report import Report
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-QUICK = ("startup", "heartbeats", "join_sync", "settling", "events", "sticky")
+QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
 SLOW = ("takeover", "rows")
 
 

@@ -3,107 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any
 
-import aiohttp
+from herd import Herd, create_tasks
 from measuring import Line
 
-HERE = Path(__file__).parent
 WORKERS = 10
 TASKS = 900
-CONNECTIONS = 20
-PATIENCE_S = 60.0
-DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
-
-
-class Herd:
-    """A manager process, worker processes, and what the workers say: (event, task, worker, when)."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._folder = stack.enter_context(tempfile.TemporaryDirectory())
-        self.said: Queue[tuple[str, str, str, float]] = Queue()
-        self.workers: dict[str, subprocess.Popen[str]] = {}
-        database = f"sqlite+aiosqlite:///{self._folder}/bench.db"
-        manager = self._run("-m", "cli", "manager", "--listen", "127.0.0.1:0", "--database", database)
-        assert manager.stdout is not None
-        self.url = manager.stdout.readline().split()[-1]
-
-    def _run(self, *args: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        self._stack.callback(process.kill)
-        return process
-
-    def hire(self, name: str) -> None:
-        """One more worker."""
-        self.workers[name] = worker = self._run(str(HERE / "idle_worker.py"), self.url, name)
-        Thread(target=self._listen, args=(name, worker), daemon=True).start()
-
-    def _listen(self, name: str, worker: subprocess.Popen[str]) -> None:
-        assert worker.stdout is not None
-        for line in worker.stdout:
-            event, task, when = line.split()
-            self.said.put((event, task, name, float(when)))
-
-    def wait_for_starts(self, count: int) -> float:
-        """When the last of so many starts was."""
-        last, seen = 0.0, 0
-        while seen < count:
-            event, _, _, when = self.said.get(timeout=PATIENCE_S)
-            if event == "started":
-                last, seen = max(last, when), seen + 1
-        return last
-
-    def wait_for_joins(self, count: int) -> float:
-        """When the last of so many workers began to join."""
-        times = [self.said.get(timeout=PATIENCE_S) for _ in range(count)]
-        return max(when for _, _, _, when in times)
-
-    def shares(self) -> dict[str, int]:
-        """How many tasks each worker owns."""
-        tasks = asyncio.run(self._get("/v1/groups/bench/tasks"))["tasks"]
-        owners = [task["owner"] for task in tasks]
-        return {owner: owners.count(owner) for owner in set(owners)}
-
-    async def _get(self, path: str) -> Any:
-        async with aiohttp.ClientSession() as session, session.get(self.url + path) as response:
-            return await response.json()
-
-    def wait_for_members(self, count: int) -> None:
-        """Until the group is Stable with so many."""
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            groups = asyncio.run(self._get("/v1/groups"))["groups"]
-            if groups and (groups[0]["members"], groups[0]["state"]) == (count, "Stable"):
-                return
-            time.sleep(0.1)
-        raise TimeoutError(f"no {count} members")
-
-
-async def create_tasks(url: str) -> None:
-    """POST each task on its own, over a few connections, as an admin's script does."""
-    waiting = [json.dumps({"task": f"t{n:03}", "definition": DEFINITION}) for n in range(TASKS)]
-    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
-    async with aiohttp.ClientSession(connector=connector) as session:
-
-        async def post() -> None:
-            while waiting:
-                async with session.post(f"{url}/v1/groups/bench/tasks", data=waiting.pop()) as response:
-                    response.raise_for_status()
-
-        await asyncio.gather(*(post() for _ in range(CONNECTIONS)))
 
 
 def measure() -> list[Line]:
@@ -114,12 +22,12 @@ def measure() -> list[Line]:
             herd.hire(f"w{number}")
         herd.wait_for_joins(WORKERS)
         herd.wait_for_members(WORKERS)
-        return [*_created(herd), _joined(herd), _left(herd), _killed(herd)]
+        return [*_created(herd), _joined(herd), _left(herd)]
 
 
 def _created(herd: Herd) -> list[Line]:
     posted = time.monotonic()
-    asyncio.run(create_tasks(herd.url))
+    asyncio.run(create_tasks(herd.url, TASKS))
     answered = time.monotonic()
     last = herd.wait_for_starts(TASKS)
     assert set(herd.shares().values()) == {TASKS // WORKERS}
@@ -138,19 +46,10 @@ def _joined(herd: Herd) -> Line:
 
 
 def _left(herd: Herd) -> Line:
-    told = time.monotonic()
-    herd.workers["newcomer"].send_signal(signal.SIGTERM)
+    told = herd.signal("newcomer", signal.SIGTERM)
     last = herd.wait_for_starts(TASKS // (WORKERS + 1))
     herd.workers["newcomer"].wait()
     return Line("one leaves in order: to all claims granted", 0.2, last - told, 0, "s")
-
-
-def _killed(herd: Herd) -> Line:
-    herd.wait_for_members(WORKERS)
-    killed = time.monotonic()
-    herd.workers["w3"].kill()
-    last = herd.wait_for_starts(TASKS // WORKERS)
-    return Line("one is killed: to all its tasks claimed elsewhere", 2.0, last - killed, 0, "s")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,133 @@
+"""What members cost a manager: memory when idle, processor time of heartbeats, transactions to rebalance."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from typing import TYPE_CHECKING
+
+import psutil
+import uvloop
+from heartbeats import CONNECTIONS, SECONDS, beats, rate, settled
+from http_dialect import HttpDialect
+from measuring import Curve, Line, growth, summary
+from rebalance_load import Rounds
+from servers import bare, manager, many_connections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from servers import Server
+
+MEGABYTE = 1_000_000
+IDLE = (1_000, 3_000, 10_000)
+GROUP_SIZE = 100
+AT_ONCE = 1_000
+"""So many join at a time; what a storm of joins takes, the allocator keeps."""
+HOLD_MS = 100_000
+SETTLE_S = 1.0
+"""For what was sent to have arrived; the members are idle then."""
+MEMORY_GOAL = 250.0
+CPU_GOAL = 1 / 0.7
+TRANSACTIONS_GOAL = 2.0
+"""The generation with its members, and the assignment: each is told only when it is durable."""
+ROUNDS = 5
+COMMITS = "sparkherd_storage_commit_seconds_count"
+
+
+def measure() -> Iterator[Line | Curve]:
+    """Memory at three sizes, then what is spent by the request and the rebalance."""
+    many_connections()
+    yield from uvloop.run(_memory())
+    yield from quick()
+
+
+def quick() -> Iterator[Line | Curve]:
+    """Without the ten thousand."""
+    yield from _processor()
+    yield uvloop.run(_transactions())
+
+
+async def _memory() -> list[Line | Curve]:
+    """Resident bytes with members that each hold a connection and a heartbeat on it, as a worker does."""
+    with manager() as server:
+        before, taken = _resident(server), list[int]()
+        kept: list[Rounds] = []
+        for members in IDLE:
+            while len(kept) * AT_ONCE < members:
+                kept.append(await _idle(server, len(kept)))
+            await asyncio.sleep(SETTLE_S)
+            taken.append(_resident(server))
+    each = [(after - before) / members for members, after in zip(IDLE, taken, strict=True)]
+    what = f"a manager with {IDLE[-1]:,} idle members, each with its connection"
+    note = f"{each[-1] / 1000:.3g} kB a member; {before / MEGABYTE:.0f} MB with none"
+    return [
+        Line(what, MEMORY_GOAL, taken[-1] / MEGABYTE, 0, "MB", note),
+        growth("growth of its memory with idle members", 1.1, IDLE, [after - before for after in taken]),
+        Curve(
+            "memory of idle members",
+            "members",
+            "bytes more than with none",
+            {"sparkherd": [(members, after - before) for members, after in zip(IDLE, taken, strict=True)]},
+        ),
+    ]
+
+
+async def _idle(server: Server, number: int) -> Rounds:
+    """A thousand more."""
+    dialect = HttpDialect(server.url)
+    rounds = Rounds()
+    groups = AT_ONCE // GROUP_SIZE
+    await rounds.connect(server.address, dialect, groups, GROUP_SIZE, first=number * groups)
+    await rounds.one()
+    rounds.say(lambda group, joined: dialect.heartbeat(group, joined, HOLD_MS))
+    return rounds
+
+
+def _processor() -> Iterator[Line]:
+    """Of heartbeats over many connections, both servers in turn."""
+    with bare() as other, manager() as ours:
+        bodies = beats(settled(ours, CONNECTIONS))
+        pairs = [(_spent(ours, bodies), _spent(other, bodies)) for _ in range(ROUNDS)]
+    mine, theirs = zip(*pairs, strict=True)
+    note = f"{summary(mine)[0]:.3g} ms, bare {summary(theirs)[0]:.3g} ms; stated for Kafka's broker: 13.7 ms"
+    ratios = [m / t for m, t in pairs]
+    yield Line("processor time of 1,000 heartbeats", CPU_GOAL, *summary(ratios), "times", note)
+
+
+def _spent(server: Server, bodies: list[bytes]) -> float:
+    """Milliseconds of processor time for a thousand."""
+    process = psutil.Process(server.process.pid)
+    before = process.cpu_times()
+    answered = rate(server, bodies) * SECONDS
+    after = process.cpu_times()
+    spent: float = after.user + after.system - before.user - before.system
+    return spent * 1e6 / answered
+
+
+async def _transactions() -> Line:
+    """Of one group whose members rejoin."""
+    counts = []
+    with manager() as server:
+        rounds = Rounds()
+        await rounds.connect(server.address, HttpDialect(server.url), 1, GROUP_SIZE)
+        await rounds.one()
+        for _ in range(ROUNDS):
+            before = _commits(server)
+            await rounds.one()
+            counts.append(_commits(server) - before)
+    what = f"database transactions of a rebalance of {GROUP_SIZE} members"
+    return Line(what, TRANSACTIONS_GOAL, *summary(counts), "commits")
+
+
+def _commits(server: Server) -> float:
+    with urllib.request.urlopen(f"{server.url}/metrics") as answer:
+        told: str = answer.read().decode()
+    counts = [float(line.split()[-1]) for line in told.splitlines() if line.startswith(COMMITS)]
+    (count,) = counts
+    return count
+
+
+def _resident(server: Server) -> int:
+    resident: int = psutil.Process(server.process.pid).memory_info().rss
+    return resident
