@@ -36,7 +36,6 @@ class ClusterHandlers:
                 workers_too=True,
                 asks=CoordinatorQuery,
                 response=CoordinatorResponse,
-                errors=(ErrorCode.INVALID_GROUP_ID,),
             ),
             Endpoint(
                 "GET",

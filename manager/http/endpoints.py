@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 from aiohttp import web
 
-from manager.http.parameters import read_parameters
+from manager.http.parameters import GROUP, parameters_of, read_parameters
 from manager.http.reading import body_of, check_names, host_of
 from manager.http.replying import JSON, reply
 from protocol.errors import ErrorCode, Failure, RefusedError
@@ -155,6 +155,8 @@ def _errors_of_shape(endpoint: Endpoint) -> set[ErrorCode]:
             ErrorCode.NOT_COORDINATOR,
             ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         }
+    if endpoint.asks is not None and any(each.name == GROUP for each in parameters_of(endpoint.asks)):
+        codes.add(ErrorCode.INVALID_GROUP_ID)
     if endpoint.asks is not None or "{task}" in endpoint.path:
         codes.add(ErrorCode.INVALID_REQUEST)
     if endpoint.body is not None:

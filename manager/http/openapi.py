@@ -12,6 +12,7 @@ from aiohttp import web
 
 from manager.http.endpoints import CREATED, Endpoint
 from manager.http.examples import EXAMPLES, example_of
+from manager.http.links import LINKS
 from manager.http.parameters import parameters_of
 from manager.http.replying import JSON
 from protocol.definition import Definition
@@ -96,7 +97,7 @@ def _operation(endpoint: Endpoint) -> _Document:
         "summary": endpoint.summary,
         "description": who_may(endpoint),
         "tags": [tag_of(endpoint)],
-        "responses": _successes(endpoint) | _refusals(endpoint),
+        "responses": _linked(endpoint, _successes(endpoint) | _refusals(endpoint)),
     }
     if parameters := [*_path_parameters(endpoint), *_other_parameters(endpoint)]:
         described["parameters"] = parameters
@@ -154,6 +155,13 @@ def _not_null(schema: _Document) -> _Document:
     kinds = [kind for kind in schema.get("anyOf", [schema]) if kind != {"type": "null"}]
     rest = {name: value for name, value in schema.items() if name != "anyOf" and value is not None}
     return rest | kinds[0] if len(kinds) == 1 else schema
+
+
+def _linked(endpoint: Endpoint, responses: _Document) -> _Document:
+    for status, response in responses.items():
+        if links := LINKS.get((endpoint.operation, int(status))):
+            response["links"] = links
+    return responses
 
 
 def _successes(endpoint: Endpoint) -> _Document:

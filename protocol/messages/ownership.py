@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -71,7 +71,9 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     token: Token
-    state: TaskState
+    state: Annotated[
+        TaskState, msgspec.Meta(extra_json_schema={"not": {"const": TaskState.UNASSIGNED.value}})
+    ]
     batch_id: BatchId | None = None
     metrics: dict[str, Any] | None = None
     cause: str | None = None
