@@ -8,6 +8,8 @@ import click
 
 from cli import completion
 from cli.client import Client
+from worker.client.tls import client_tls
+from worker.client.token import find_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,15 +20,47 @@ DEFAULT_MANAGER: Final = "http://127.0.0.1:8470"
 
 
 def _client(
-    ctx: click.Context,  # noqa: ARG001 - click's signature
+    ctx: click.Context,
     param: click.Parameter,  # noqa: ARG001 - click's signature
     value: tuple[str, ...],
 ) -> Client:
-    """A client of the managers that `value` lists."""
-    return Client([url.strip() for urls in value for url in urls.split(",")])
+    """A client of the managers that `value` lists, with the credentials that were read before."""
+    given = {name: ctx.meta.get(name) for name in _CREDENTIALS}
+    tls = client_tls(given["tls_ca"], given["tls_cert"], given["tls_key"])
+    urls = [url.strip() for urls in value for url in urls.split(",")]
+    return Client(urls, bearer=find_token(given["token_file"]), tls=tls)
 
 
-manager_option = click.option(
+def _keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """For `_client`, which is called after it."""
+    ctx.meta[str(param.name)] = value
+
+
+_CREDENTIALS: Final = {
+    "token_file": "File with the token to show; SPARKHERD_TOKEN holds one itself.",
+    "tls_ca": "File with the authority of the managers' certificates (PEM).",
+    "tls_cert": "File with a certificate to show to managers (PEM).",
+    "tls_key": "File with the key of --tls-cert (PEM).",
+}
+
+
+def manager_option(command: Decorated) -> Decorated:
+    """`--manager`, and what to show to it."""
+    for name, text in reversed(_CREDENTIALS.items()):
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            name,
+            callback=_keep,
+            expose_value=False,
+            is_eager=True,
+            envvar=f"SPARKHERD_{name.upper()}",
+            metavar="FILE",
+            help=text,
+        )(command)
+    return _manager_option(command)
+
+
+_manager_option = click.option(
     "--manager",
     "client",
     callback=_client,

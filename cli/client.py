@@ -12,8 +12,10 @@ import msgspec
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.settings import SettingsError
+from worker.client.token import Bearer
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator, Sequence
 
 TIMEOUT_S: Final = 30.0
@@ -42,13 +44,23 @@ class Client:
     Raises `RefusedError` for an answer that carries an error code and `UnreachableError` when nobody answers.
     """
 
-    def __init__(self, urls: Sequence[str], *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        bearer: Bearer | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`bearer` has the token to show; `tls` says what to make of https:// URLs."""
         self.urls = [_checked(url) for url in urls]
         self._timeout_s = timeout_s
+        self._bearer = bearer or Bearer()
+        self._tls = tls
 
     def within(self, timeout_s: float) -> Client:
         """The same client with less patience: `timeout_s` seconds for all managers together."""
-        return Client(self.urls, timeout_s=timeout_s / len(self.urls))
+        return Client(self.urls, timeout_s=timeout_s / len(self.urls), bearer=self._bearer, tls=self._tls)
 
     def get(self, path: str, into: type[R]) -> R:
         """Read `path`."""
@@ -82,37 +94,47 @@ class Client:
 
     def _follow(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         """Ask `url`; when another manager has the group, ask that one, once."""
-        status, document = _exchange(url, method, path, body, self._timeout_s)
+        status, document = self._exchange(url, method, path, body)
         if status == ErrorCode.NOT_COORDINATOR.status and (owner := _error_body(document).coordinator):
-            return _exchange(owner["url"], method, path, body, self._timeout_s)
+            return self._exchange(owner["url"], method, path, body)
         return status, document
+
+    def _exchange(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        headers = {"Content-Type": "application/json"}
+        with self.asking(url, method, path, body=body, headers=headers, timeout_s=self._timeout_s) as answer:
+            return answer.status, answer.read()
+
+    @contextmanager
+    def asking(
+        self,
+        url: str,
+        method: str,
+        path: str,
+        *,
+        body: bytes = b"",
+        headers: dict[str, str],
+        timeout_s: float,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """One request on a connection of its own; inside, its answer can be read."""
+        parts = urlsplit(url)
+        place = parts.hostname or "", parts.port
+        if parts.scheme == "https":
+            tls = http.client.HTTPSConnection(*place, timeout=timeout_s, context=self._tls)
+            connection: http.client.HTTPConnection = tls
+        else:
+            connection = http.client.HTTPConnection(*place, timeout=timeout_s)
+        try:
+            all_headers = {**headers, **self._bearer.headers}
+            connection.request(method, parts.path.rstrip("/") + path, body, all_headers)
+            with connection.getresponse() as answer:
+                yield answer
+        finally:
+            connection.close()
 
 
 def path_of(*parts: str) -> str:
     """The path of a resource, as `/v1/groups/flights`; each part is quoted."""
     return "/v1/" + "/".join(quote(part, safe="") for part in parts)
-
-
-def _exchange(url: str, method: str, path: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
-    headers = {"Content-Type": "application/json"}
-    with asking(url, method, path, body=body, headers=headers, timeout_s=timeout_s) as answer:
-        return answer.status, answer.read()
-
-
-@contextmanager
-def asking(
-    url: str, method: str, path: str, *, body: bytes = b"", headers: dict[str, str], timeout_s: float
-) -> Iterator[http.client.HTTPResponse]:
-    """One request on a connection of its own; inside, its answer can be read."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
-    try:
-        connection.request(method, parts.path.rstrip("/") + path, body, headers)
-        with connection.getresponse() as answer:
-            yield answer
-    finally:
-        connection.close()
 
 
 def _checked(url: str) -> str:

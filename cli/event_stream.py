@@ -6,7 +6,7 @@ import http.client
 import time
 from typing import TYPE_CHECKING, Final
 
-from cli.client import UNANSWERED, UnreachableError, asking, refusal
+from cli.client import UNANSWERED, UnreachableError, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -71,7 +71,7 @@ class EventStream:
         headers = {"Accept": "text/event-stream"}
         if self._after is not None:
             headers["Last-Event-ID"] = str(self._after)
-        with asking(url, "GET", self._path, headers=headers, timeout_s=SILENCE_S) as answer:
+        with self._client.asking(url, "GET", self._path, headers=headers, timeout_s=SILENCE_S) as answer:
             if answer.status == http.client.SERVICE_UNAVAILABLE:
                 raise http.client.HTTPException("it is starting or stopping")
             if answer.status >= http.client.BAD_REQUEST:

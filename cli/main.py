@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "managers": ("cli.managers", "See the managers of a cluster."),
     "events": ("cli.events", "See what happened, and what happens."),
     "db": ("cli.db", "Look at, and bring up to date, the schema of a manager's database."),
+    "tokens": ("cli.tokens", "Make, list and revoke the tokens of workers and people."),
     "completion": ("cli.completion", "Print what makes a shell complete commands and names."),
     "demo": ("cli.demo.command", "Watch a herd lose a worker and no row, on 336,776 real flights."),
 }

@@ -69,10 +69,11 @@ class Sources:
 def warn_of_stray_variables() -> None:
     """Say which `SPARKHERD_` variables set nothing in any role; a misspelt one is else found late."""
     from manager.settings import ManagerSettings  # noqa: PLC0415 - a worker has no other use for it
-    from worker.settings import WorkerSettings  # noqa: PLC0415 - nor a manager for this
+    from worker.client.token import VARIABLE  # noqa: PLC0415 - nor a manager for this
+    from worker.settings import WorkerSettings  # noqa: PLC0415 - the same
 
     roles: tuple[type[msgspec.Struct], ...] = (ManagerSettings, WorkerSettings, LogSettings)
-    known = {CONFIG_VARIABLE}.union(*(variables_of(role) for role in roles))
+    known = {CONFIG_VARIABLE, VARIABLE}.union(*(variables_of(role) for role in roles))
     for name in stray_variables(os.environ, known):
         click.echo(f"sparkherd: warning: {name} is not a setting and has no effect", err=True)
 

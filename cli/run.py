@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 OF_MEMBERS: Final = (
     "group",
     "manager",
+    "token_file",
+    "tls_ca",
+    "tls_cert",
+    "tls_key",
     "client_id",
     "instance_id",
     "assignor",

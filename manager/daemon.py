@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import time
 import uuid
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,6 +14,9 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from manager.access.access import Access
+from manager.access.exposure import Exposure
+from manager.access.keeper import TokenKeeper
 from manager.cluster.joining import Place, find_place
 from manager.cluster.view import Identity
 from manager.http.app import make_app
@@ -20,6 +24,7 @@ from manager.http.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage
+from manager.tls import certificate_of, trust_in_managers
 from protocol.errors import StartupError
 from protocol.messages.groups import Coordinator
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manager.settings import ManagerSettings
+    from manager.tls import Certificate
 
 log = structlog.get_logger(__name__)
 
@@ -52,17 +58,37 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
     async with contextlib.AsyncExitStack() as stack:
         listener = _listen(settings.listen)
         stack.callback(listener.close)
-        url = f"http://{settings.listen.rsplit(':', 1)[0]}:{listener.getsockname()[1]}"
+        address, port = listener.getsockname()[:2]
+        certificate, trust = certificate_of(settings), trust_in_managers(settings)
+        exposure = Exposure(settings.listen, address, allowed=settings.allow_insecure)
+        exposure.require_tls(has_tls=certificate is not None)
+        url = f"{'http' if certificate is None else 'https'}://{settings.listen.rsplit(':', 1)[0]}:{port}"
         me = identify(settings, url)
-        place = await _start(settings, me)
-        app = make_app(place.runtime, Coordinator(me.id, me.url), settings.max_request_bytes, place.directory)
+        access = Access(
+            _now_ms,
+            open_without_tokens=exposure.is_harmless,
+            members_show_certificates=settings.tls_client_ca is not None,
+        )
+        place = await _start(settings, me, access, exposure)
+        app = make_app(
+            place.runtime,
+            Coordinator(me.id, me.url),
+            settings.max_request_bytes,
+            place.directory,
+            access=access,
+            tls=trust,
+        )
         runner = Runner(app)
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(place.leave)
         outbox = Outbox(place.runtime.feed, place.events, settings, duty=place.tenancy)
         await stack.enter_async_context(outbox)
+        await stack.enter_async_context(TokenKeeper(place.tokens, access))
         await runner.setup()
-        await web.SockSite(runner, listener).start()
+        context = None if certificate is None else certificate.context
+        await web.SockSite(runner, listener, ssl_context=context).start()
+        if certificate is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate)
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
         ends: set[asyncio.Future[Any]] = {stop, place.steward.deposed}
@@ -73,11 +99,13 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
     return 0
 
 
-async def _start(settings: ManagerSettings, me: Identity) -> Place:
-    """A manager that has taken up what there is for it."""
+async def _start(settings: ManagerSettings, me: Identity, access: Access, exposure: Exposure) -> Place:
+    """A manager that has taken up what there is for it, if it may be reached by those who reach it."""
     storage = SqlStorage(settings.database)
     try:
         place = await find_place(settings, storage, me)
+        await TokenKeeper(place.tokens, access).read()
+        exposure.require_tokens(has_tokens=access.has_tokens)
         await place.steward.start()
     except StorageError as error:
         await storage.close()
@@ -96,9 +124,24 @@ def identify(settings: ManagerSettings, url: str) -> Identity:
         url: where it listens; one that listens everywhere goes by the machine's name.
     """
     parts = urlsplit(url)
-    reachable = f"http://{socket.gethostname()}:{parts.port}" if parts.hostname in EVERYWHERE else url
+    reachable = (
+        f"{parts.scheme}://{socket.gethostname()}:{parts.port}" if parts.hostname in EVERYWHERE else url
+    )
     advertised = (settings.advertise or reachable).rstrip("/")
     return Identity(settings.manager_id or urlsplit(advertised).netloc, uuid.uuid4().hex, advertised)
+
+
+def _reload(certificate: Certificate) -> None:
+    """SIGHUP: the files may have a new certificate; one that is of no use leaves the old one in place."""
+    try:
+        certificate.reload()
+        log.info("certificate read again")
+    except StartupError as error:
+        log.warning("certificate cannot be read again; the old one stays", why=str(error))
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _listen(address: str) -> socket.socket:

@@ -79,6 +79,26 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
     max_request_bytes: Annotated[int, Meta(ge=1, description="Largest request body accepted, in bytes.")] = (
         8_388_608
     )
+    tls_cert: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="File with the manager's certificate and those between it and its authority (PEM)."),
+    ] = None
+    tls_key: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="File with the key of --tls-cert (PEM); both are read again on SIGHUP."),
+    ] = None
+    tls_client_ca: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="File with the authority whose certificate every worker has to show (PEM)."),
+    ] = None
+    tls_ca: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="File with the authority of the other managers' certificates (PEM)."),
+    ] = None
+    allow_insecure: Annotated[
+        bool,
+        Meta(description="Listen beyond this machine without TLS or tokens: everybody there can do all."),
+    ] = False
     event_retention_ms: Annotated[int, Meta(ge=1, description="How long an event is kept, in ms.")] = (
         7 * 24 * 3600 * 1000
     )

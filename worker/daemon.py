@@ -23,6 +23,8 @@ from telemetry.scope import open_scope
 from worker.client.discovery import Discovery
 from worker.client.group import GroupClient
 from worker.client.timeouts import Timeouts
+from worker.client.tls import client_tls
+from worker.client.token import take_token
 from worker.client.transport import Transport
 from worker.clock import SystemClock
 from worker.crew import Crew
@@ -111,7 +113,9 @@ async def run(
     """
     open_scope(group=settings.group)
     assignors = load_assignors(settings.assignor)
-    async with Crew() as crew, Transport() as transport:
+    bearer = take_token(settings.token_file)
+    tls = client_tls(settings.tls_ca, settings.tls_cert, settings.tls_key)
+    async with Crew() as crew, Transport(bearer, tls) as transport:
         worker = Worker(
             settings,
             assignors=assignors,

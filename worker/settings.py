@@ -32,6 +32,36 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Address, ...],
         Meta(min_length=1, description="URL of a manager, http://HOST:PORT; any one of a cluster will do."),
     ] = ("http://127.0.0.1:8470",)
+    token_file: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="File with the token to show to managers; SPARKHERD_TOKEN holds one itself.",
+            ),
+        ]
+        | None
+    ) = None
+    tls_ca: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="File with the authority of the managers' certificates (PEM);"
+                " the machine's own without it.",
+            ),
+        ]
+        | None
+    ) = None
+    tls_cert: (
+        Annotated[
+            str, Meta(min_length=1, description="File with the worker's certificate for managers (PEM).")
+        ]
+        | None
+    ) = None
+    tls_key: (
+        Annotated[str, Meta(min_length=1, description="File with the key of --tls-cert (PEM).")] | None
+    ) = None
     client_id: Annotated[
         str,
         Meta(min_length=1, max_length=MAX_NAME_LENGTH, description="What member ids begin with."),

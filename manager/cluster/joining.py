@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from manager.settings import ManagerSettings
     from manager.storage.base import EventLog
     from manager.storage.sql import SqlStorage
+    from manager.storage.tokens import TokenTable
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +34,7 @@ class Place:
     tenancy: SlotTenancy
     directory: Directory
     events: EventLog
+    tokens: TokenTable
     lock: ProcessLock | None
 
     async def leave(self) -> None:
@@ -67,4 +69,4 @@ async def find_place(settings: ManagerSettings, storage: SqlStorage, me: Identit
     else:
         steward = Sole(leases, storage.leases, tenancy, runtime)
     directory = ClusterDirectory(leases, tenancy, storage, runtime)
-    return Place(runtime, steward, tenancy, directory, storage.events, lock)
+    return Place(runtime, steward, tenancy, directory, storage.events, storage.tokens, lock)

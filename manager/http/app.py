@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion11, web
 
+from manager.access.access import open_to_all
 from manager.cluster.directory import OneManager
 from manager.console.site import Console
 from manager.http.cluster import ClusterHandlers
@@ -14,7 +15,9 @@ from manager.http.events import EventHandlers
 from manager.http.express import Express
 from manager.http.forwarding import Forwarding
 from manager.http.groups import GroupHandlers
+from manager.http.guard import Guard
 from manager.http.health import HealthHandlers
+from manager.http.login import Login
 from manager.http.members import MemberHandlers
 from manager.http.metrics import MetricsHandlers
 from manager.http.openapi import OpenApiHandlers
@@ -23,6 +26,9 @@ from manager.http.server import EXPRESS
 from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
+    import ssl
+
+    from manager.access.access import Access
     from manager.cluster.directory import Directory
     from manager.http.endpoints import Endpoint
     from manager.runtime.runtime import Runtime
@@ -30,7 +36,13 @@ if TYPE_CHECKING:
 
 
 def make_app(
-    runtime: Runtime, this_manager: Coordinator, max_request_bytes: int, directory: Directory | None = None
+    runtime: Runtime,
+    this_manager: Coordinator,
+    max_request_bytes: int,
+    directory: Directory | None = None,
+    *,
+    access: Access | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> web.Application:
     """Put the handlers together; `manager.http.server` serves them.
 
@@ -39,16 +51,22 @@ def make_app(
         this_manager: what is told to whoever looks for a group's coordinator, and who forwards requests.
         directory: who has which group; without it, this manager has them all.
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
+        access: who may ask for what; without it, everybody for everything.
+        tls: how other managers' certificates are checked.
     """
+    access = access or open_to_all()
     app = web.Application(client_max_size=max_request_bytes)
-    app[EXPRESS] = Express(runtime, max_request_bytes)
+    app[EXPRESS] = Express(runtime, max_request_bytes, access)
     directory = directory or OneManager(runtime, this_manager)
-    forwarding = Forwarding(directory, this_manager)
+    forwarding = Forwarding(directory, this_manager, tls)
+    guard = Guard(access)
     app.cleanup_ctx.append(forwarding.session)
     for endpoint in endpoints_of(runtime, directory):
         handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
-        route = web.RouteDef(endpoint.method, _pattern(endpoint.path), handler, {"expect_handler": _go_on})
+        guarded = guard.wrap(endpoint, handler)
+        route = web.RouteDef(endpoint.method, _pattern(endpoint.path), guarded, {"expect_handler": _go_on})
         app.add_routes([route])
+    app.add_routes(Login(access).routes())
     return app
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.http.endpoints import Endpoint
+from manager.http.guard import caller_of
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.cluster import ManagerListResponse
 from protocol.messages.groups import CoordinatorQuery, CoordinatorResponse, GroupListQuery, GroupListResponse
@@ -44,6 +45,7 @@ class ClusterHandlers:
                 "All managers, their slots and leases",
                 self.managers,
                 role=Role.VIEWER,
+                any_group=True,
                 response=ManagerListResponse,
             ),
             Endpoint(
@@ -53,6 +55,7 @@ class ClusterHandlers:
                 "All groups of the cluster",
                 self.list_groups,
                 role=Role.VIEWER,
+                any_group=True,
                 asks=GroupListQuery,
                 response=GroupListResponse,
             ),
@@ -73,8 +76,9 @@ class ClusterHandlers:
 
     async def list_groups(self, call: Call[None, GroupListQuery]) -> Outcome:
         """Every group, or those whose state and protocol type are as asked; case does not matter."""
-        groups = tuple(group for group in await self._directory.groups() if _matches(group, call.asked))
-        return GroupListResponse(groups=groups)
+        caller = caller_of(call.request)
+        matching = (group for group in await self._directory.groups() if _matches(group, call.asked))
+        return GroupListResponse(groups=tuple(group for group in matching if caller.covers(group.group)))
 
 
 def _matches(group: GroupSummary, asked: GroupListQuery) -> bool:

@@ -71,6 +71,8 @@ class Endpoint:
         handler: gives an outcome, which is sent with the first of `success`, or a response of its own.
         role: who may ask (a higher role may, too); None for anybody, even without a token.
         workers_too: whether a worker may ask although `role` is not WORKER.
+        any_group: whether a token for some groups will do although no group is named: the answer tells of
+            none, or only of those.
         body: the type of the body; `body_optional` if `{}` is understood when there is none.
         asks: the type of what it takes from the query string and headers (`manager.http.parameters`).
         response: the type of the answer; None when it is not JSON.
@@ -87,6 +89,7 @@ class Endpoint:
     handler: CallHandler
     role: Role | None = field(kw_only=True)
     workers_too: bool = field(default=False, kw_only=True)
+    any_group: bool = field(default=False, kw_only=True)
     body: type[msgspec.Struct] | None = field(default=None, kw_only=True)
     body_optional: bool = field(default=False, kw_only=True)
     asks: type[msgspec.Struct] | None = field(default=None, kw_only=True)
@@ -122,12 +125,12 @@ class Endpoint:
         try:
             outcome = await self.handler(await self._read(request))
         except RefusedError as error:
-            error.failure = self._told(error.failure)
+            error.failure = self.told(error.failure)
             raise
         if isinstance(outcome, web.StreamResponse):
             return outcome
         if isinstance(outcome, Failure):
-            outcome = self._told(outcome)
+            outcome = self.told(outcome)
         return reply(outcome, self.success[0])
 
     async def _read(self, request: web.Request) -> Call[Any, Any]:
@@ -138,7 +141,8 @@ class Endpoint:
         )
         return Call(request, body, asked)
 
-    def _told(self, failure: Failure) -> Failure:
+    def told(self, failure: Failure) -> Failure:
+        """The failure with what each error of this operation carries."""
         if not self.error_fields:
             return failure
         return msgspec.structs.replace(failure, fields={**self.error_fields, **failure.fields})

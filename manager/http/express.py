@@ -24,6 +24,7 @@ from protocol.errors import Failure
 from protocol.messages.membership import HeartbeatRequest
 
 if TYPE_CHECKING:
+    from manager.access.access import Access
     from manager.core.turn import Outcome
     from manager.runtime.runtime import Runtime
 
@@ -53,8 +54,9 @@ class Carrier(Protocol):
 class Express:
     """What the lanes of one server share."""
 
-    def __init__(self, runtime: Runtime, max_request_bytes: int) -> None:
+    def __init__(self, runtime: Runtime, max_request_bytes: int, access: Access) -> None:
         self.runtime = runtime
+        self.access = access
         self.max_body = min(MAX_BODY, max_request_bytes)
         self.heads = Heads()
 
@@ -69,9 +71,11 @@ class Lane:
     def __init__(self, shared: Express, carrier: Carrier) -> None:
         self._runtime = shared.runtime
         self._heads = shared.heads
+        self._access = shared.access
         self._max_body = shared.max_body
         self._carrier = carrier
         self._host: str | None = None
+        self._certified: bool | None = None
         self._missing: int | None = 0
         self._held: _Beat | None = None
         self._backlog = b""
@@ -91,6 +95,8 @@ class Lane:
             return False
         self._missing = _left(end + len(_END_OF_HEAD) + head.length, len(data))
         if self._missing != 0 or head.group is None or not self._carrier.is_idle():
+            return False
+        if not self._access.admits_member(head.authorization, head.group, is_certified=self._is_certified()):
             return False
         body = data[end + len(_END_OF_HEAD) :]
         request = self._read(body)
@@ -130,6 +136,13 @@ class Lane:
             self._held = beat
             self._runtime.parked += 1
         return True
+
+    def _is_certified(self) -> bool:
+        """Whether the connection's TLS has verified a certificate; that is looked up once."""
+        if self._certified is None:
+            transport = self._carrier.transport
+            self._certified = transport is not None and bool(transport.get_extra_info("peercert"))
+        return self._certified
 
     def _address(self) -> str:
         if self._host is None and self._carrier.transport is not None:

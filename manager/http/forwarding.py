@@ -17,6 +17,7 @@ from protocol.errors import ErrorCode, Failure
 from protocol.names import is_legal_name
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator
 
     from manager.cluster.directory import Directory
@@ -26,9 +27,27 @@ if TYPE_CHECKING:
 FORWARDED_BY = "Sparkherd-Forwarded-By"
 """Carries the id of the manager that asks for somebody: what is forwarded once is not forwarded again."""
 TIMEOUT_S = 20.0
-OUR_OWN = frozenset({"host", "connection", "content-length", "transfer-encoding", "expect", "keep-alive"})
-"""Headers that concern the connection they came on."""
-PASSED_BACK = ("Content-Type", "Location", "Retry-After", "Content-Security-Policy", "Cache-Control")
+OUR_OWN = frozenset(
+    {
+        "host",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "expect",
+        "keep-alive",
+        "origin",
+        "sec-fetch-site",
+    }
+)
+"""Headers that concern the connection they came on, or the host that they were sent to."""
+PASSED_BACK = (
+    "Content-Type",
+    "Location",
+    "Retry-After",
+    "WWW-Authenticate",
+    "Content-Security-Policy",
+    "Cache-Control",
+)
 
 
 class Forwarding:
@@ -36,14 +55,21 @@ class Forwarding:
 
     _client: aiohttp.ClientSession
 
-    def __init__(self, directory: Directory, this_manager: Coordinator) -> None:
+    def __init__(
+        self, directory: Directory, this_manager: Coordinator, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """`tls` is how other managers' certificates are checked."""
         self._directory = directory
         self._this_manager = this_manager
+        self._tls = tls
 
     async def session(self, _: web.Application) -> AsyncIterator[None]:
         """Connections to the other managers, as long as the application runs."""
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S, sock_connect=2.0)
-        async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as self._client:
+        connector = aiohttp.TCPConnector(ssl=self._tls or True)
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=timeout, auto_decompress=False
+        ) as self._client:
             yield
 
     def wrap(self, handler: Handler) -> Handler:

@@ -8,8 +8,19 @@ from typing import NamedTuple
 from protocol.names import is_legal_name
 
 HEARTBEAT = re.compile(rb"POST /v1/groups/([A-Za-z0-9._-]+)/heartbeat HTTP/1\.1")
-PLAIN = frozenset({b"host", b"content-type", b"content-length", b"user-agent", b"accept", b"accept-encoding"})
-"""Headers that say nothing of how a heartbeat is to be answered."""
+AUTHORIZATION = b"authorization"
+PLAIN = frozenset(
+    {
+        b"host",
+        b"content-type",
+        b"content-length",
+        b"user-agent",
+        b"accept",
+        b"accept-encoding",
+        AUTHORIZATION,
+    }
+)
+"""Headers that say nothing of how a heartbeat is to be answered, but for whether it is allowed."""
 BODILESS = (b"GET ", b"DELETE ")
 MAX_KNOWN = 4096
 MAX_LENGTH = 1024
@@ -20,10 +31,11 @@ _DECIMAL = re.compile(rb"[0-9]{1,9}")
 
 
 class Head(NamedTuple):
-    """`length` is that of the body; `group` is named by plain heartbeats only."""
+    """`length` is that of the body; `group` is named by plain heartbeats only, as who asks is."""
 
     length: int
     group: str | None = None
+    authorization: bytes | None = None
 
 
 class Heads:
@@ -55,7 +67,10 @@ def parse(head: bytes) -> Head | None:
     length = _length(line, [value for name, value in values if name == b"content-length"])
     if length is None or any(name in {b"transfer-encoding", b"expect", b"upgrade"} for name, _ in values):
         return None
-    return Head(length, _group(line) if all(name in PLAIN for name, _ in values) else None)
+    tokens = [value for name, value in values if name == AUTHORIZATION]
+    if len(tokens) > 1 or not all(name in PLAIN for name, _ in values):
+        return Head(length)
+    return Head(length, _group(line), *tokens)
 
 
 def _length(line: bytes, lengths: list[bytes]) -> int | None:

@@ -42,7 +42,9 @@ def refusal(failure: Failure) -> web.Response:
 
 
 def headers_of(failure: Failure) -> dict[str, str]:
-    """Whoever may retry at once is told when."""
+    """Whoever may retry at once is told when; whoever has no token, what kind of it is needed."""
+    if failure.code is ErrorCode.UNAUTHENTICATED:
+        return {"WWW-Authenticate": 'Bearer realm="sparkherd"'}
     waits = failure.code.status == ErrorCode.COORDINATOR_NOT_AVAILABLE.status
     return {"Retry-After": str(RETRY_AFTER_S)} if waits else {}
 

@@ -114,6 +114,7 @@ class TaskHandlers:
                 "Every problem of a definition; creates nothing",
                 self.validate,
                 role=Role.VIEWER,
+                any_group=True,
                 body=ValidateTaskRequest,
                 response=ValidateTaskResponse,
             ),

@@ -23,6 +23,7 @@ from manager.storage.numbering import append
 from manager.storage.schema import LOAD_ORDER, TABLES
 from manager.storage.summaries import summaries
 from manager.storage.tallies import tallies
+from manager.storage.tokens import TokenTable
 from protocol.messages.events import Event
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class SqlStorage:
         self.events = SqlEventLog(self._engine)
         self._file: DatabaseFile | None = None
         self.leases = LeaseTable(self._engine)
+        self.tokens = TokenTable(self._engine)
 
     async def open(self) -> None:
         """Connect and migrate."""

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import aiohttp
 import msgspec
 
+from protocol.errors import ErrorCode, Failure
 from worker.client.answers import read_answer, unreachable
+from worker.client.token import Bearer
 
 if TYPE_CHECKING:
+    import ssl
     from types import TracebackType
-
-    from protocol.errors import Failure
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
@@ -24,15 +25,24 @@ _HEADERS = {"Content-Type": "application/json"}
 
 
 class Transport:
-    """A pool of connections; used as an asynchronous context manager."""
+    """A pool of connections; used as an asynchronous context manager.
+
+    Args:
+        bearer: the token that every request carries.
+        tls: what to make of https:// URLs; as the machine's defaults have it without one.
+    """
 
     _session: aiohttp.ClientSession
+
+    def __init__(self, bearer: Bearer | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self._bearer = bearer or Bearer()
+        self._tls = tls
 
     async def __aenter__(self) -> Self:
         """Open the pool; no connection is made yet."""
         # Held requests of one worker are few, but none may ever wait for a free connection.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls or True),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
         )
         return self
@@ -56,10 +66,19 @@ class Transport:
     async def _ask(
         self, method: str, url: str, data: bytes | None, expected: type[Body], timeout_s: float
     ) -> Body | Failure:
+        answer = await self._ask_once(method, url, data, expected, timeout_s)
+        if isinstance(answer, Failure) and answer.code is ErrorCode.UNAUTHENTICATED and self._bearer.renew():
+            return await self._ask_once(method, url, data, expected, timeout_s)
+        return answer
+
+    async def _ask_once(
+        self, method: str, url: str, data: bytes | None, expected: type[Body], timeout_s: float
+    ) -> Body | Failure:
+        headers = {**_HEADERS, **self._bearer.headers}
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                self._session.request(method, url, data=data, headers=_HEADERS) as response,
+                self._session.request(method, url, data=data, headers=headers) as response,
             ):
                 return read_answer(_origin(url), response.status, await response.read(), expected)
         except TimeoutError:

@@ -13,6 +13,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from manager.access.access import open_to_all
 from manager.http.app import make_app
 from manager.http.express import MAX_BACKLOG, Carrier, Express, Lane
 from manager.http.server import EXPRESS, Runner
@@ -98,7 +99,7 @@ async def fronts(tmp_path: Path) -> AsyncIterator[Fronts]:
     for is_express in (True, False):
         app = make_app(runtime, Coordinator(id="m", url="http://m"), MAX_BYTES)
         if not is_express:
-            app[EXPRESS] = _NoExpress(runtime, MAX_BYTES)
+            app[EXPRESS] = _NoExpress(runtime, MAX_BYTES, open_to_all())
         runners.append(Runner(app))
         await runners[-1].setup()
         await web.TCPSite(runners[-1], "127.0.0.1", 0).start()
@@ -320,4 +321,4 @@ async def test_a_manager_that_stops_answers_who_is_held(fronts: Fronts) -> None:
 def test_a_small_limit_for_bodies_is_the_lanes_too() -> None:
     """`--max-request-bytes` holds for heartbeats as well."""
     runtime: Any = None
-    assert Express(runtime, 10).max_body == 10
+    assert Express(runtime, 10, open_to_all()).max_body == 10

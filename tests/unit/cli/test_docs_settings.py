@@ -22,7 +22,8 @@ PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text()
 def test_every_setting_is_documented(struct: type[msgspec.Struct]) -> None:
     """Each flag has its line, with its description and default."""
     for setting in settings_of(struct):
-        row = next((line for line in PAGE.splitlines() if line.startswith(f"| `{setting.flag}` |")), "")
-        assert setting.description.rstrip(".") in row, setting.flag
+        rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{setting.flag}` |")]
+        row = next((line for line in rows if setting.description.rstrip(".") in line), None)
+        assert row is not None, setting.flag
         if setting.default and setting.shape == "value" and not setting.required:
             assert f"`{setting.default}`" in row

@@ -13,7 +13,8 @@ from cli.main import sparkherd
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHARED = ["wait", "timeout_s", "group", "client", "as_json"]
+CREDENTIALS = ["token_file", "tls_ca", "tls_cert", "tls_key"]
+SHARED = ["wait", "timeout_s", "group", "client", *CREDENTIALS, "as_json"]
 """The options that commands share, in the order in which each lists them; its own come first."""
 NOUNS = ("groups", "tasks", "workers")
 
@@ -54,4 +55,4 @@ def test_options_come_in_one_order(path: str) -> None:
     options = [each.name for each in COMMANDS[path].params if isinstance(each, click.Option)]
     shared = [name for name in options if name in SHARED]
     assert shared == [name for name in SHARED if name in shared] == options[len(options) - len(shared) :]
-    assert {"client", "as_json"} <= set(options)
+    assert {"client", *CREDENTIALS, "as_json"} <= set(options)

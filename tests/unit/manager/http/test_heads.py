@@ -14,7 +14,8 @@ LENGTH = b"Content-Length: 12"
     [
         ([BEAT, b"Host: m", LENGTH], Head(12, "g")),
         ([BEAT, b"host:m", b"content-length:12", b"ACCEPT: */*"], Head(12, "g")),
-        ([BEAT, LENGTH, b"Authorization: Bearer x"], Head(12)),
+        ([BEAT, LENGTH, b"Authorization: Bearer x"], Head(12, "g", b"Bearer x")),
+        ([BEAT, LENGTH, b"Authorization: Bearer x", b"authorization: Bearer y"], Head(12)),
         ([BEAT, LENGTH, b"Connection: close"], Head(12)),
         ([BEAT, LENGTH, b"Content-Encoding: gzip"], Head(12)),
         ([b"POST /v1/groups/../heartbeat HTTP/1.1", LENGTH], Head(12)),

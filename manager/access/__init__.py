@@ -1,0 +1,1 @@
+"""Who may ask a manager for what: tokens, their roles and groups."""

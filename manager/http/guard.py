@@ -1,0 +1,91 @@
+"""Who may ask: stands before every handler, and before requests are forwarded to another manager."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlsplit
+
+from aiohttp import web
+
+from manager.access.access import ANYBODY, Caller, bearer_of
+from manager.http.replying import refusal
+from protocol.errors import ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from manager.access.access import Access
+    from manager.http.endpoints import Endpoint
+    from manager.http.replying import Handler
+
+CALLER: Final = web.RequestKey("caller", Caller)
+COOKIE: Final = "sparkherd_session"
+"""Holds the token of a browser that has logged in; scripts cannot read it, other sites cannot send it."""
+LOGIN: Final = "/login"
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_PAGE = "text/html"
+
+
+class Guard:
+    """Asks the tokens that are known; see `manager.access`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def wrap(self, endpoint: Endpoint, handler: Handler) -> Handler:
+        """The same, for those who may."""
+        if endpoint.role is None:
+            return handler
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            verdict = self._judge(request, endpoint)
+            if isinstance(verdict, Failure):
+                return _turn_away(request, endpoint, verdict)
+            request[CALLER] = verdict
+            return await handler(request)
+
+        return handle
+
+    def _judge(self, request: web.Request, endpoint: Endpoint) -> Caller | Failure:
+        if request.method not in SAFE and comes_from_elsewhere(request):
+            return Failure(
+                ErrorCode.GROUP_AUTHORIZATION_FAILED, "a page of another site may not ask for this"
+            )
+        group = request.match_info.get("group", request.query.get("group"))
+        return self._access.admit(
+            token_of(request),
+            endpoint.roles,
+            group,
+            any_group=endpoint.any_group,
+            is_certified=_is_certified(request),
+        )
+
+
+def caller_of(request: web.Request) -> Caller:
+    """Who asks; for handlers that show only what the caller may know of."""
+    caller: Caller = request.get(CALLER, ANYBODY)
+    return caller
+
+
+def token_of(request: web.Request) -> str | None:
+    """The token that a program sends as a header, or a browser that has logged in as a cookie."""
+    return bearer_of(request.headers.get("Authorization")) or request.cookies.get(COOKIE)
+
+
+def comes_from_elsewhere(request: web.Request) -> bool:
+    """Whether a browser says that a page of another site is behind it; programs say nothing of the kind."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site not in {"same-origin", "none"}
+    origin = request.headers.get("Origin")
+    return origin is not None and urlsplit(origin).netloc != request.host
+
+
+def _is_certified(request: web.Request) -> bool:
+    return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
+
+
+def _turn_away(request: web.Request, endpoint: Endpoint, failure: Failure) -> web.Response:
+    """A person who looks at a page is asked to log in."""
+    if failure.code is ErrorCode.UNAUTHENTICATED and endpoint.media[0] == _PAGE:
+        place = f"{LOGIN}?next={quote(request.raw_path, safe='')}"
+        return web.Response(status=303, headers={"Location": place, "Cache-Control": "no-store"})
+    return refusal(endpoint.told(failure))

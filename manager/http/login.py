@@ -1,0 +1,103 @@
+"""Logging a browser in: it shows a token once, and carries it in a cookie that no script can read."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from manager.http.guard import COOKIE, LOGIN, comes_from_elsewhere
+from manager.http.replying import refusal
+from protocol.errors import ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from manager.access.access import Access
+
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Log in - sparkherd</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="/assets/console.css"></head>
+<body><main>
+<h1>sparkherd</h1>
+{fault}<form method="post" action="/login">
+<p><label for="token">Token, as <code>sparkherd tokens create</code> printed it</label></p>
+<p><input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>
+<input type="hidden" name="next" value="{place}">
+<p><button type="submit">Log in</button></p>
+</form>
+</main></body>
+</html>
+"""
+
+
+class Login:
+    """GET and POST /login, POST /logout; the cookie goes when the browser is closed."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def routes(self) -> list[web.RouteDef]:
+        """They are pages for people, so the API's description has none of them."""
+        return [
+            web.get(LOGIN, self.show),
+            web.post(LOGIN, self.log_in),
+            web.post("/logout", self.log_out),
+        ]
+
+    async def show(self, request: web.Request) -> web.Response:
+        """The form."""
+        return _page(request.query.get("next", "/"))
+
+    async def log_in(self, request: web.Request) -> web.Response:
+        """Back to the page that was asked for, if the token is known."""
+        if comes_from_elsewhere(request):
+            return _from_elsewhere()
+        form = await request.post()
+        token, place = str(form.get("token", "")).strip(), str(form.get("next", "/"))
+        caller = self._access.caller(token)
+        if isinstance(caller, Failure):
+            return _page(place, caller.message)
+        response = _go_to(place)
+        response.set_cookie(COOKIE, token, path="/", httponly=True, samesite="Strict", secure=request.secure)
+        return response
+
+    async def log_out(self, request: web.Request) -> web.Response:
+        """Without the cookie."""
+        if comes_from_elsewhere(request):
+            return _from_elsewhere()
+        response = _go_to(LOGIN)
+        response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict", secure=request.secure)
+        return response
+
+
+def _page(place: str, fault: str | None = None) -> web.Response:
+    shown = "" if fault is None else f'<p role="alert">{escape(fault)}</p>\n'
+    text = _PAGE.format(fault=shown, place=escape(_own(place)))
+    status = 200 if fault is None else ErrorCode.UNAUTHENTICATED.status
+    return web.Response(text=text, status=status, content_type="text/html", headers=HEADERS)
+
+
+def _go_to(place: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": _own(place), "Cache-Control": "no-store"})
+
+
+def _own(place: str) -> str:
+    """A path of this site: nobody is led elsewhere by a link that begins here."""
+    is_own = place.startswith("/") and not place.startswith(("//", "/\\")) and place.isprintable()
+    return place if is_own else "/"
+
+
+def _from_elsewhere() -> web.Response:
+    return refusal(
+        Failure(ErrorCode.GROUP_AUTHORIZATION_FAILED, "a page of another site may not ask for this")
+    )

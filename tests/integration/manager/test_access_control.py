@@ -1,0 +1,257 @@
+"""Tokens over real sockets: who is let in, everywhere, and who is not any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+
+from manager.http.app import endpoints_of
+from protocol.errors import StartupError
+from protocol.roles import Role
+from tests.integration.manager.secured import Tokens, Web, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from manager.http.endpoints import Endpoint
+    from tests.integration.manager.backends import Database
+
+SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+BEAT = {"member_id": "m", "instance_id": None, "generation_id": 1, "tasks_revision": None}
+
+
+@pytest.fixture(autouse=True)
+def _news_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits a second for the tokens to be read again."""
+    monkeypatch.setattr("manager.access.keeper.REFRESH_S", 0.05)
+
+
+@pytest.fixture
+def tokens(database: Database) -> Tokens:
+    """Those of the database."""
+    return Tokens(database.url)
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as opened:
+        yield opened
+
+
+@SQLITE
+async def test_every_endpoint_asks_for_its_role(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """With each role and without a token, each operation there is; only health is open to all."""
+    texts = {role: await tokens.make(role) for role in Role}
+    nothing: Any = _Anything()
+    async with serving(database.url) as url:
+        web = Web(session, url)
+        for endpoint in endpoints_of(nothing, nothing):
+            path = endpoint.path.format(group="g", task="t", member_id="m", name="console.css")
+            path += "?group=g" if endpoint.operation == "findCoordinator" else ""
+            status, body = await web.ask(endpoint.method, path)
+            if endpoint.role is None:
+                assert status not in {401, 403}, endpoint
+                continue
+            if endpoint.media[0] == "text/html":
+                assert status == 303, endpoint
+            else:
+                assert (status, body["error"]) == (401, "UNAUTHENTICATED"), endpoint
+            for role, text in texts.items():
+                status, _ = await web.ask(endpoint.method, path, text)
+                may = role is Role.ADMIN or role in endpoint.roles or _is_above(role, endpoint)
+                assert (status == 403) is not may, (endpoint, role)
+                assert status != 401, (endpoint, role)
+
+
+def _is_above(role: Role, endpoint: Endpoint) -> bool:
+    """Whether an operator asks for what viewers may."""
+    return role is Role.OPERATOR and Role.VIEWER in endpoint.roles
+
+
+class _Anything:
+    """What handlers are made of, where none is called."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+
+@SQLITE
+async def test_without_a_token_the_answer_says_what_is_needed(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """WWW-Authenticate with 401, for members as the operation's errors are; health stays open."""
+    await tokens.make(Role.ADMIN)
+    async with serving(database.url) as url:
+        async with session.get(url + "/v1/groups") as answer:
+            assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, 'Bearer realm="sparkherd"')
+        status, body = await Web(session, url).ask("POST", "/v1/groups/g/join", body={})
+        assert (status, body["generation_id"], body["retriable"]) == (401, -1, False)
+        assert (await Web(session, url).ask("GET", "/healthz"))[0] == 200
+        assert (await Web(session, url).ask("GET", "/readyz"))[0] == 200
+
+
+async def test_a_revoked_token_is_not_let_in_any_more(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """In the ordinary way and in the heartbeat's own lane, while the manager runs on; a new one counts."""
+    revoked, worker = await tokens.make(Role.VIEWER), await tokens.make(Role.WORKER)
+    async with serving(database.url) as url:
+        web = Web(session, url)
+        assert (await web.ask("GET", "/v1/groups", revoked))[0] == 200
+        assert (await web.ask("POST", "/v1/groups/g/heartbeat", worker, BEAT))[0] == 404
+        await tokens.revoke(revoked)
+        await tokens.revoke(worker)
+        while (await web.ask("GET", "/v1/groups", revoked))[0] != 401:
+            pass
+        while (await web.ask("POST", "/v1/groups/g/heartbeat", worker, BEAT))[0] != 401:
+            pass
+        made = await tokens.make(Role.VIEWER)
+        while (await web.ask("GET", "/v1/groups", made))[0] != 200:
+            pass
+
+
+@SQLITE
+async def test_the_first_token_closes_a_manager_that_was_open(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """Until then everything is as it was on the own machine; revoking it opens nothing."""
+    async with serving(database.url) as url:
+        web = Web(session, url)
+        assert (await web.ask("GET", "/v1/groups"))[0] == 200
+        assert (await web.ask("POST", "/v1/groups/g/heartbeat", body=BEAT))[0] == 404
+        text = await tokens.make(Role.ADMIN)
+        while (await web.ask("GET", "/v1/groups"))[0] != 401:
+            pass
+        assert (await web.ask("POST", "/v1/groups/g/heartbeat", body=BEAT))[0] == 401
+        await tokens.revoke(text)
+        while (await web.ask("GET", "/v1/groups", text))[0] != 401:
+            pass
+        assert (await web.ask("GET", "/v1/groups"))[0] == 401
+
+
+@SQLITE
+async def test_tokens_of_some_groups(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """They see and touch those only, in lists too; heartbeats of other groups are refused in the lane."""
+    admin, some = await tokens.make(Role.ADMIN), await tokens.make(Role.OPERATOR, "fl*")
+    worker = await tokens.make(Role.WORKER, "flights")
+    async with serving(database.url) as url:
+        web = Web(session, url)
+        task = {"task": "t", "definition": {"source": {"format": "rate"}, "sink": {"format": "noop"}}}
+        for group in ("flights", "other"):
+            assert (await web.ask("POST", f"/v1/groups/{group}/tasks", admin, task))[0] == 201
+        status, listed = await web.ask("GET", "/v1/groups", some)
+        assert (status, [each["group"] for each in listed["groups"]]) == (200, ["flights"])
+        assert (await web.ask("GET", "/v1/groups/flights/tasks", some))[0] == 200
+        for path in ("/v1/groups/other/tasks", "/v1/events", "/v1/events?group=other", "/metrics"):
+            status, body = await web.ask("GET", path, some)
+            assert (status, body["error"]) == (403, "GROUP_AUTHORIZATION_FAILED"), path
+        assert (await web.ask("GET", "/v1/events?group=flights", some))[0] == 200
+        assert (await web.ask("POST", "/v1/groups/flights/heartbeat", worker, BEAT))[0] == 404
+        assert (await web.ask("POST", "/v1/groups/other/heartbeat", worker, BEAT))[0] == 403
+
+
+async def test_being_forwarded_is_no_way_round(session: aiohttp.ClientSession, database: Database) -> None:
+    """Neither by saying that another manager asks, nor by asking one that has not the group."""
+    tokens = Tokens(database.url)
+    viewer, admin = await tokens.make(Role.VIEWER), await tokens.make(Role.ADMIN)
+    if database.backend == "sqlite":
+        async with serving(database.url) as url:
+            status, _ = await Web(session, url).ask("GET", "/v1/groups/g/tasks", Sparkherd_Forwarded_By="b")
+            assert status == 401
+        return
+    async with serving(database.url) as a, serving(database.url) as b:
+        managers = Web(session, a), Web(session, b)
+        for web in managers:
+            while (await web.ask("GET", "/readyz"))[0] != 200:
+                pass
+        for number in range(8):  # some are with the one, some with the other
+            path = f"/v1/groups/g{number}"
+            task = {"task": "t", "definition": {"source": {"format": "rate"}, "sink": {"format": "noop"}}}
+            for web in managers:
+                assert (await web.ask("POST", f"{path}/tasks", None, task))[0] == 401
+                assert (await web.ask("POST", f"{path}/tasks", viewer, task))[0] == 403
+                while (await web.ask("PUT", f"{path}/tasks/t", admin, task))[0] not in {200, 201}:
+                    pass
+                assert (await web.ask("GET", f"{path}/tasks/t/status", viewer))[0] == 200
+
+
+async def test_a_manager_is_not_put_before_others_without_tls(tmp_path: Path) -> None:
+    """Refused before it has touched anything, its database included."""
+    with pytest.raises(StartupError, match=r"^--listen 0.0.0.0:0: other machines could read"):
+        async with serving(f"sqlite+aiosqlite:///{tmp_path}/none.db", listen="0.0.0.0:0"):
+            pass
+    assert not (tmp_path / "none.db").exists()
+
+
+@SQLITE
+async def test_browsers_log_in_once(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """A page leads to the form, the form to the page; the cookie is for this site and no script."""
+    text = await tokens.make(Role.OPERATOR)
+    async with serving(database.url) as url:
+        async with session.get(url + "/?a=1", allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (303, "/login?next=%2F%3Fa%3D1")
+        async with session.get(url + "/login?next=%2F%3Fa%3D1") as answer:
+            assert 'value="/?a=1"' in await answer.text()
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+            assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        form = {"token": text, "next": "/?a=1"}
+        async with session.post(url + "/login", data=form, allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (303, "/?a=1")
+            cookie = answer.headers["Set-Cookie"]
+            assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        carried = {"Cookie": cookie.partition(";")[0]}
+        async with session.get(url + "/", headers=carried) as answer:
+            assert answer.status == 200
+        path = "/v1/groups/g/rebalance"
+        async with session.post(url + path, json={}, headers={**carried, "Origin": url}) as answer:
+            assert answer.status == 404
+        async with session.post(url + "/login", data={**form, "token": "x"}) as answer:
+            assert (answer.status, "not known" in await answer.text()) == (401, True)
+        async with session.post(url + "/logout", headers=carried, allow_redirects=False) as answer:
+            assert 'sparkherd_session=""' in answer.headers["Set-Cookie"]
+
+
+@SQLITE
+@pytest.mark.parametrize(
+    "place", ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/a\r\nb: c"]
+)
+async def test_logging_in_leads_nowhere_else(
+    *, place: str, database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """Whoever made the link."""
+    text = await tokens.make(Role.VIEWER)
+    async with (
+        serving(database.url) as url,
+        session.post(url + "/login", data={"token": text, "next": place}, allow_redirects=False) as answer,
+    ):
+        assert answer.headers["Location"] == "/"
+
+
+@SQLITE
+async def test_pages_of_other_sites_cannot_act(database: Database, session: aiohttp.ClientSession) -> None:
+    """Not even where no token is needed: a browser on the same machine reaches the manager, too."""
+    async with serving(database.url) as url:
+        path = "/v1/groups/g/rebalance"
+        elsewhere = (
+            {"Origin": "http://evil.example"},
+            {"Origin": "null"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site", "Origin": url},
+        )
+        for headers in elsewhere:
+            async with session.post(url + path, json={}, headers=headers) as answer:
+                assert answer.status == 403, headers
+            async with session.post(url + "/login", data={"token": "x"}, headers=headers) as answer:
+                assert answer.status == 403, headers
+        for headers in ({"Origin": url}, {"Sec-Fetch-Site": "same-origin"}, {}):
+            async with session.post(url + path, json={}, headers=headers) as answer:
+                assert answer.status == 404, headers
