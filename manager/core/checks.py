@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode, RefusedError
+from protocol.etags import etag_of
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Member
+    from manager.core.rows import TaskRow
+    from protocol.etags import Conditions
 
 
 def not_dead(group: Group) -> None:
@@ -28,6 +31,17 @@ def known(group: Group) -> None:
     not_dead(group)
     if group.is_unknown:
         raise unknown(group)
+
+
+def meets(conditions: Conditions, row: TaskRow | None) -> None:
+    """The task is as whoever wants to change it has seen it; `row` is None if there is none."""
+    present = etag_of(row.definition, row.target.value) if row is not None else None
+    if conditions.is_other(present):
+        what = "there is no such task" if present is None else "the task has been changed since"
+        raise RefusedError(ErrorCode.PRECONDITION_FAILED, f"If-Match: {what}", etag=present)
+    if conditions.is_same(present):
+        message = "If-None-Match: there is such a task already"
+        raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=present)
 
 
 def unknown(group: Group) -> RefusedError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from protocol.etags import ALWAYS, Conditions
 from protocol.messages.base import Request, Response
 from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
 from protocol.states import Target
@@ -65,6 +66,7 @@ class PutTask(Request, frozen=True, kw_only=True):
     task: str
     definition: NewDefinition
     target: Target | None = None
+    conditions: Conditions = ALWAYS
 
 
 class PutTaskResponse(Response, frozen=True, kw_only=True):
@@ -78,6 +80,7 @@ class DeleteTask(Request, frozen=True, kw_only=True):
     """Forget a task; its token goes on counting."""
 
     task: str
+    conditions: Conditions = ALWAYS
 
 
 class SetTarget(Request, frozen=True, kw_only=True):

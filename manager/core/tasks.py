@@ -52,6 +52,7 @@ def put(turn: Turn, request: PutTask, parked: Parked) -> None:
     group = turn.group
     checks.not_dead(group)
     row = group.herd.definitions.get(request.task)
+    checks.meets(request.conditions, row)
     if row is None:
         added = _add(turn, request.task, request.definition, request.target or Target.RUNNING)
         turn.answer(parked, PutTaskResponse(created=True, view=task_response(group, added)))
@@ -185,6 +186,7 @@ def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
     """Forget a task; its owner finds out at once, its token goes on counting."""
     group = turn.group
     row = find(group, request.task)
+    checks.meets(request.conditions, row)
     turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
     _wake(turn, row.task)
     start_over(turn, row)

@@ -24,6 +24,7 @@ Body_co = TypeVar("Body_co", covariant=True)
 Asked_co = TypeVar("Asked_co", covariant=True)
 
 OK, CREATED, ACCEPTED = HTTPStatus.OK.value, HTTPStatus.CREATED.value, HTTPStatus.ACCEPTED.value
+NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Endpoint:
         response: the type of the answer; None when it is not JSON.
         media: what the answer may come as, the usual form first.
         success: the statuses of success.
+        sends: headers that every success has beside the usual ones.
         errors: the codes that the rules behind it may answer; `possible_errors` has all.
         error_fields: what each error of it carries beside the code, unless the error knows better.
     """
@@ -96,6 +98,7 @@ class Endpoint:
     response: type[msgspec.Struct] | None = field(default=Response, kw_only=True)
     media: tuple[str, ...] = field(default=(JSON,), kw_only=True)
     success: tuple[int, ...] = field(default=(OK,), kw_only=True)
+    sends: tuple[str, ...] = field(default=(), kw_only=True)
     errors: tuple[ErrorCode, ...] = field(default=(), kw_only=True)
     error_fields: Mapping[str, object] = field(default_factory=dict, kw_only=True)
 

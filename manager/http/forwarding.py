@@ -42,6 +42,7 @@ OUR_OWN = frozenset(
 """Headers that concern the connection they came on, or the host that they were sent to."""
 PASSED_BACK = (
     "Content-Type",
+    "ETag",
     "Location",
     "Retry-After",
     "WWW-Authenticate",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from aiohttp import web
 
-from manager.http.endpoints import CREATED, Endpoint
+from manager.http.endpoints import CREATED, NOT_MODIFIED, Endpoint
 from manager.http.examples import EXAMPLES, example_of
 from manager.http.links import LINKS
 from manager.http.parameters import parameters_of
@@ -37,6 +37,10 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "group": msgspec.json.schema(Name),
     "task": msgspec.json.schema(Name),
     "member_id": {"type": "string", "minLength": 1, "description": "as its first join answered"},
+}
+HEADERS: Final[dict[str, Any]] = {
+    "ETag": {"description": "Of its definition and target, not of its status.", "schema": {"type": "string"}},
+    "Location": {"description": "Where it is.", "schema": {"type": "string"}},
 }
 _Document = dict[str, Any]
 
@@ -172,10 +176,11 @@ def _success(endpoint: Endpoint, status: int) -> _Document:
     content = {kind: {"schema": {"type": "string"}} for kind in endpoint.media}
     if JSON in endpoint.media:
         content[JSON] = _content(endpoint.response) if endpoint.response else {"schema": {"type": "object"}}
-    described: _Document = {"description": HTTPStatus(status).phrase, "content": content}
-    if status == CREATED:
-        place = {"description": "Where it is.", "schema": {"type": "string"}}
-        described["headers"] = {"Location": place}
+    described: _Document = {"description": HTTPStatus(status).phrase}
+    if status != NOT_MODIFIED:
+        described["content"] = content
+    if sent := [*endpoint.sends, *(["Location"] if status == CREATED else [])]:
+        described["headers"] = {name: HEADERS[name] for name in sent}
     return described
 
 

@@ -18,9 +18,8 @@ from protocol.messages.base import MAX_INT
 from protocol.names import is_legal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from aiohttp import web
+    from multidict import MultiMapping
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -62,16 +61,18 @@ def _bounds(kind: inspect.Type) -> tuple[int, int] | None:
 
 
 def read_parameters(request: web.Request, kind: type[T]) -> T:
-    """What the fields of `kind` name, as a `kind`: of each the first value, and of nothing else any.
+    """What the fields of `kind` name, as a `kind`, and nothing else.
+
+    A parameter counts as it is said first; a header that comes more than once is one list (RFC 9110 §5.3).
 
     Raises:
         RefusedError: INVALID_REQUEST that names the parameter, INVALID_GROUP_ID for a `group` that is none.
     """
     values: dict[str, str | int] = {}
     for each in parameters_of(kind):
-        given: Mapping[str, str] = request.headers if each.is_header else request.query
-        if each.name in given:
-            values[each.name] = _read(each, given[each.name])
+        given: MultiMapping[str] = request.headers if each.is_header else request.query
+        if found := given.getall(each.name, []):
+            values[each.name] = _read(each, ", ".join(found) if each.is_header else found[0])
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
 
 from manager.core.commands import (
     CreateTask,
@@ -18,9 +20,10 @@ from manager.core.commands import (
     SetTarget,
 )
 from manager.http.definitions import problems_of, read_definition
-from manager.http.endpoints import ACCEPTED, CREATED, OK, Endpoint
+from manager.http.endpoints import ACCEPTED, CREATED, NOT_MODIFIED, OK, Endpoint
 from manager.http.replying import reply
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, Failure
+from protocol.etags import Conditions, etag_of
 from protocol.messages.history import TaskHistoryResponse
 from protocol.messages.tasks import (
     CreateTaskRequest,
@@ -38,9 +41,7 @@ from protocol.roles import Role
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
+    from collections.abc import Callable, Mapping
 
     from manager.core.turn import Outcome
     from manager.http.endpoints import Call, CallHandler, Plain
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 
 TASKS = "/v1/groups/{group}/tasks"
 TASK = f"{TASKS}/{{task}}"
+UNSTORED: Final = {"Cache-Control": "no-store"}
+"""A tag is of what can be changed; a browser that kept an answer by it would show an old status."""
+NO_HEADERS: Final[dict[str, str]] = {}
 NO_GROUP = (ErrorCode.GROUP_ID_NOT_FOUND,)
 NO_TASK = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TASK)
 
@@ -82,10 +86,13 @@ class TaskHandlers:
                 TASK,
                 "getTask",
                 "A task with its definition and status",
-                self._about(lambda name: GetTask(task=name)),
+                self.show,
                 role=Role.VIEWER,
+                asks=Conditions,
                 response=TaskResponse,
-                errors=NO_TASK,
+                success=(OK, NOT_MODIFIED),
+                sends=("ETag",),
+                errors=(*NO_TASK, ErrorCode.PRECONDITION_FAILED),
             ),
             Endpoint(
                 "GET",
@@ -132,6 +139,7 @@ class TaskHandlers:
                 body=CreateTaskRequest,
                 response=TaskResponse,
                 success=(CREATED,),
+                sends=("ETag",),
                 errors=(ErrorCode.TASK_EXISTS,),
             ),
             Endpoint(
@@ -142,17 +150,21 @@ class TaskHandlers:
                 self.put,
                 role=Role.ADMIN,
                 body=PutTaskRequest,
+                asks=Conditions,
                 response=TaskResponse,
                 success=(OK, CREATED),
+                sends=("ETag",),
+                errors=(ErrorCode.PRECONDITION_FAILED,),
             ),
             Endpoint(
                 "DELETE",
                 TASK,
                 "deleteTask",
                 "Forget a task; its token goes on counting",
-                self._about(lambda name: DeleteTask(task=name)),
+                self.delete,
                 role=Role.ADMIN,
-                errors=NO_TASK,
+                asks=Conditions,
+                errors=(*NO_TASK, ErrorCode.PRECONDITION_FAILED),
             ),
             Endpoint(
                 "POST",
@@ -217,18 +229,37 @@ class TaskHandlers:
         definition = await read_definition(body.definition)
         command = CreateTask(task=body.task, definition=definition, target=body.target)
         outcome = await self._runtime.ask(call.group, command)
-        return reply(outcome, CREATED, _location(call.group, body.task))
+        return _with_etag(outcome, CREATED, _location(call.group, body.task))
 
-    async def put(self, call: Call[PutTaskRequest, None]) -> Outcome | web.Response:
+    async def show(self, call: Call[None, Conditions]) -> Outcome | web.Response:
+        """One task; nothing of it for whoever has it as it is."""
+        outcome = await self._runtime.ask(call.group, GetTask(task=call.task))
+        if not isinstance(outcome, TaskResponse):
+            return outcome
+        etag = etag_of(outcome.definition, outcome.target)
+        if call.asked.is_other(etag):
+            message = "If-Match: the task has been changed since"
+            return Failure(ErrorCode.PRECONDITION_FAILED, message, {"etag": etag})
+        if call.asked.is_same(etag):
+            return web.Response(status=NOT_MODIFIED, headers={"ETag": etag, **UNSTORED})
+        return _with_etag(outcome, OK)
+
+    async def delete(self, call: Call[None, Conditions]) -> Outcome:
+        """Forget a task."""
+        return await self._runtime.ask(call.group, DeleteTask(task=call.task, conditions=call.asked))
+
+    async def put(self, call: Call[PutTaskRequest, Conditions]) -> Outcome | web.Response:
         """Create or replace: 201 or 200."""
         definition = await read_definition(call.body.definition)
-        command = PutTask(task=call.task, definition=definition, target=call.body.target)
+        command = PutTask(
+            task=call.task, definition=definition, target=call.body.target, conditions=call.asked
+        )
         outcome = await self._runtime.ask(call.group, command)
         if not isinstance(outcome, PutTaskResponse):
             return outcome
         if not outcome.created:
-            return outcome.view
-        return reply(outcome.view, CREATED, _location(call.group, call.task))
+            return _with_etag(outcome.view, OK)
+        return _with_etag(outcome.view, CREATED, _location(call.group, call.task))
 
     async def reset(self, call: Call[ResetTaskRequest, None]) -> Outcome:
         """Start a stopped task anew; without a body, from the earliest offsets."""
@@ -244,6 +275,13 @@ class TaskHandlers:
 
 def _target(task: str, target: Target) -> SetTarget:
     return SetTarget(task=task, target=target)
+
+
+def _with_etag(outcome: Outcome, status: int, headers: Mapping[str, str] = NO_HEADERS) -> web.Response:
+    if not isinstance(outcome, TaskResponse):
+        return reply(outcome, status, headers)
+    etag = etag_of(outcome.definition, outcome.target)
+    return reply(outcome, status, {"ETag": etag, **UNSTORED, **headers})
 
 
 def _location(group: str, task: str) -> dict[str, str]:

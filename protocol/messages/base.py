@@ -56,6 +56,7 @@ class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     member_id: str | msgspec.UnsetType = msgspec.UNSET
     generation_id: int | msgspec.UnsetType = msgspec.UNSET
     problems: tuple[dict[str, str], ...] | msgspec.UnsetType = msgspec.UNSET
+    etag: str | msgspec.UnsetType | None = msgspec.UNSET
     cause_id: str | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -305,3 +305,30 @@ async def test_what_is_remembered_of_a_task_is_served(call: Client) -> None:
     assert await call("GET", "/v1/groups/g/moves") == (200, {"error": "NONE", "since_ms": None, "moves": []})
     assert (await call("GET", "/v1/groups/g/tasks/u/history"))[1]["error"] == "UNKNOWN_TASK"
     assert (await call("GET", "/v1/groups/h/moves"))[1]["error"] == "GROUP_ID_NOT_FOUND"
+
+
+async def test_a_task_is_changed_only_as_it_was_seen(call: Client) -> None:
+    """ETag, If-Match and If-None-Match; a second writer is told the tag that there is now."""
+    task = f"{call.base}/v1/groups/g/tasks/t"
+    new = {"If-None-Match": "*"}
+    async with call.session.put(task, json={"definition": DEFINITION}, headers=new) as created:
+        etag = created.headers["ETag"]
+        assert (created.status, created.headers["Cache-Control"]) == (201, "no-store")
+    async with call.session.put(task, json={"definition": DEFINITION}, headers=new) as again:
+        assert (again.status, (await again.json())["error"]) == (412, "PRECONDITION_FAILED")
+    async with call.session.get(task, headers={"If-None-Match": f'"x", {etag}'}) as same:
+        assert (same.status, same.headers["ETag"], await same.read()) == (304, etag, b"")
+    changed = {"definition": DEFINITION | {"weight": 2}}
+    async with call.session.put(task, json=changed, headers={"If-Match": etag}) as put:
+        assert (put.status, put.headers["ETag"] != etag) == (200, True)
+        now = put.headers["ETag"]
+    async with call.session.delete(task, headers={"If-Match": etag}) as late:
+        assert (late.status, (await late.json())["etag"]) == (412, now)
+    async with call.session.get(task, headers={"If-Match": etag}) as late:
+        assert (late.status, (await late.json())["etag"]) == (412, now)
+    async with call.session.get(task, headers={"If-None-Match": etag}) as shown:
+        assert (shown.status, shown.headers["ETag"]) == (200, now)
+    async with call.session.delete(task, headers={"If-Match": "x"}) as wrong:
+        assert (wrong.status, (await wrong.json())["error"]) == (400, "INVALID_REQUEST")
+    async with call.session.delete(task, headers={"If-Match": now}) as gone:
+        assert gone.status == 200

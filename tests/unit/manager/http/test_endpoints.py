@@ -102,6 +102,7 @@ def test_possible_errors_follow_from_the_shape_and_the_rules() -> None:
         "INVALID_GROUP_ID",
         "GROUP_ID_NOT_FOUND",
         "UNKNOWN_TASK",
+        "PRECONDITION_FAILED",
         "NOT_COORDINATOR",
         "COORDINATOR_NOT_AVAILABLE",
         "COORDINATOR_LOAD_IN_PROGRESS",

@@ -1,0 +1,60 @@
+"""Entity tags of tasks: what is said with one is meant for the task as it was seen (RFC 9110 §8.8, §13)."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Annotated, Final
+
+import msgspec
+
+ANY: Final = "*"
+"""Whatever there is, as long as there is something."""
+
+_TAG = r'(?:W/)?"[\x21\x23-\x7e]*"'
+_READ: Final = re.compile(_TAG)
+
+Tags = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^(?:\*|{_TAG}(?:[ \t]*,[ \t]*{_TAG})*)(?![\s\S])",
+        description='`*`, or entity tags: `"5f3a…", "77b0…"`',
+    ),
+]
+"""The value of `If-Match` or `If-None-Match`."""
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """Under which a request about a task is carried out; without any, always.
+
+    `If-Match`: only if the task is there, and one of the tags is its own. `If-None-Match`: only if none is.
+    """
+
+    if_match: Tags | None = msgspec.field(default=None, name="If-Match")
+    if_none_match: Tags | None = msgspec.field(default=None, name="If-None-Match")
+
+    def is_other(self, present: str | None) -> bool:
+        """Whether `If-Match` is there and not met by the tag of what there is; None when there is nothing.
+
+        A weak tag never is one's own: it says nothing of small differences.
+        """
+        if self.if_match is None:
+            return False
+        return present is None or (self.if_match != ANY and present not in _READ.findall(self.if_match))
+
+    def is_same(self, present: str | None) -> bool:
+        """Whether `If-None-Match` is there and names what there is."""
+        if self.if_none_match is None or present is None:
+            return False
+        tags = [tag.removeprefix("W/") for tag in _READ.findall(self.if_none_match)]
+        return self.if_none_match == ANY or present in tags
+
+
+ALWAYS: Final = Conditions()
+
+
+def etag_of(definition: bytes | msgspec.Raw, target: str) -> str:
+    """The tag of a task: of what can be changed of it, and not of how it is doing."""
+    digest = blake2b(bytes(definition), digest_size=12)
+    digest.update(target.encode())
+    return f'"{digest.hexdigest()}"'
