@@ -1,4 +1,8 @@
-"""Keeps sessions short enough for a herd of strangers: who waits for one of them waits for its session."""
+"""Bends bodies by what JSON Schema has no words for.
+
+Sessions are kept short: who waits for another member waits for its session. And whole numbers are written
+as such: to JSON Schema `12.0` is an integer, to the manager it is none (docs/rest-api.md).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,19 @@ LONGEST_MS = 20
 @schemathesis.hook
 def map_body(context: schemathesis.HookContext, body: Any) -> Any:
     """Most sessions that are asked for would be refused, and joining never get further."""
+    body = whole(body)
     if context.operation is None or not context.operation.path.endswith("/join"):
         return body
     session = body.get("session_timeout_ms") if isinstance(body, dict) else None
     if isinstance(session, int) and not isinstance(session, bool):
         body["session_timeout_ms"] = 1 + session % LONGEST_MS
     return body
+
+
+def whole(value: Any) -> Any:
+    """`value` with whole numbers instead of floats that are whole."""
+    if isinstance(value, dict):
+        return {name: whole(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
