@@ -76,9 +76,9 @@ async def _memory() -> list[Line | Curve]:
 async def _idle(server: Server, number: int) -> Rounds:
     """A thousand more."""
     dialect = HttpDialect(server.url)
-    rounds = Rounds()
+    rounds = Rounds(dialect)
     groups = AT_ONCE // GROUP_SIZE
-    await rounds.connect(server.address, dialect, groups, GROUP_SIZE, first=number * groups)
+    await rounds.connect(server.address, groups, GROUP_SIZE, first=number * groups)
     await rounds.one()
     rounds.say(lambda group, joined: dialect.heartbeat(group, joined, HOLD_MS))
     return rounds
@@ -109,8 +109,8 @@ async def _transactions() -> Line:
     """Of one group whose members rejoin."""
     counts = []
     with manager() as server:
-        rounds = Rounds()
-        await rounds.connect(server.address, HttpDialect(server.url), 1, GROUP_SIZE)
+        rounds = Rounds(HttpDialect(server.url))
+        await rounds.connect(server.address, 1, GROUP_SIZE)
         await rounds.one()
         for _ in range(ROUNDS):
             before = _commits(server)

@@ -23,15 +23,15 @@ class JoinAnswer(msgspec.Struct):
     leader_id: str = ""
 
 
-class SyncAnswer(msgspec.Struct):
+class Answer(msgspec.Struct):
     """Likewise."""
 
     error: str
 
 
-A = TypeVar("A", JoinAnswer, SyncAnswer)
+A = TypeVar("A", JoinAnswer, Answer)
 JOIN_ANSWER = msgspec.json.Decoder(JoinAnswer)
-SYNC_ANSWER = msgspec.json.Decoder(SyncAnswer)
+ANSWER = msgspec.json.Decoder(Answer)
 
 
 class HttpDialect:
@@ -70,12 +70,16 @@ class HttpDialect:
 
     def synced(self, answer: bytes) -> None:
         """Only whether it was refused."""
-        _read(answer, SYNC_ANSWER)
+        _read(answer, ANSWER)
 
-    def heartbeat(self, group: str, joined: Joined, wait_ms: int) -> bytes:
-        """Held for so long."""
+    def heartbeat(self, group: str, joined: Joined, wait_ms: int = 0) -> bytes:
+        """Plain, or held for so long."""
         fields = {"member_id": joined.member, "instance_id": None, "generation_id": joined.generation}
         return self._post(group, "heartbeat", fields | {"wait_ms": wait_ms})
+
+    def beaten(self, answer: bytes) -> None:
+        """Only whether it was refused."""
+        _read(answer, ANSWER)
 
     def length(self, received: bytes) -> int | None:
         """The head and the body that it announces."""

@@ -69,8 +69,8 @@ async def _compare(groups: int, members: int) -> tuple[list[float], list[float],
 
 
 async def _rounds(server: Server, groups: int, members: int) -> Rounds:
-    rounds = Rounds()
-    await rounds.connect(server.address, HttpDialect(server.url), groups, members)
+    rounds = Rounds(HttpDialect(server.url))
+    await rounds.connect(server.address, groups, members)
     return rounds
 
 

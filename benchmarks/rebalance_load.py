@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 120.0
 SESSION_MS = 300_000
+REST_S = 0.1
+"""For the last answers to come in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What a member has to know of the answer to its join."""
+    """What a member has to know of the answer to its join; `again` if that has only given it an id."""
 
     member: str
     generation: int
     leader: str
+    again: bool = False
 
 
 class Dialect(Protocol):
@@ -45,6 +48,14 @@ class Dialect(Protocol):
         ...
 
     def synced(self, answer: bytes) -> None:
+        """What came of it."""
+        ...
+
+    def heartbeat(self, group: str, joined: Joined) -> bytes:
+        """A plain one."""
+        ...
+
+    def beaten(self, answer: bytes) -> None:
         """What came of it."""
         ...
 
@@ -71,7 +82,9 @@ class Member(asyncio.Protocol):
         self._place = len(group.members)
         group.members.append("")
         self._received = b""
+        self.answers = 0
         self._joined: Joined | None = None
+        self._round = 0
         self._next: Callable[[bytes], None] = self._idle
         self._transport: asyncio.Transport | None = None
 
@@ -85,6 +98,7 @@ class Member(asyncio.Protocol):
 
     def join(self, round_: int) -> None:
         """Begin a round."""
+        self._round = round_
         self._next = self._is_joined
         self._write(self._dialect.join(self._group.name, self._group.members[self._place], round_))
 
@@ -105,9 +119,28 @@ class Member(asyncio.Protocol):
         if self._joined:
             self._write(what(self._group.name, self._joined))
 
+    def repeat(self, what: Callable[[str, Joined], bytes]) -> None:
+        """The same from now on, each as soon as the one before is answered; `answers` counts."""
+        if self._joined:
+            request = what(self._group.name, self._joined)
+            self._next = partial(self._is_repeated, request)
+            self._write(request)
+
+    def rest(self) -> None:
+        """No more of it."""
+        self._next = self._idle
+
+    def _is_repeated(self, request: bytes, answer: bytes) -> None:
+        self._dialect.beaten(answer)
+        self.answers += 1
+        self._write(request)
+
     def _is_joined(self, answer: bytes) -> None:
         self._joined = joined = self._dialect.joined(answer)
         self._group.members[self._place] = joined.member
+        if joined.again:
+            self.join(self._round)
+            return
         everyone = self._group.members if joined.member == joined.leader else ()
         self._next = self._is_synced
         self._write(self._dialect.sync(self._group.name, joined, everyone))
@@ -132,20 +165,21 @@ class Rounds:
     what the round waited for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         self.spent = 0.0
+        self._dialect = dialect
         self._members: list[Member] = []
         self._round = self._missing = 0
         self._over: asyncio.Future[float] | None = None
 
-    async def connect(
-        self, address: tuple[str, int], dialect: Dialect, groups: int, members: int, first: int = 0
-    ) -> None:
+    async def connect(self, address: tuple[str, int], groups: int, members: int, first: int = 0) -> None:
         """A connection for each member of each group; groups are numbered from `first`."""
         loop = asyncio.get_running_loop()
         for group in [Group(f"g{number}") for number in range(first, first + groups)]:
             for _ in range(members):
-                _, member = await loop.create_connection(partial(Member, dialect, group, self), *address)
+                _, member = await loop.create_connection(
+                    partial(Member, self._dialect, group, self), *address
+                )
                 self._members.append(member)
 
     async def one(self) -> float:
@@ -165,6 +199,19 @@ class Rounds:
         """Have every member send something that no round waits for, from its group's name and its id."""
         for member in self._members:
             member.say(what)
+
+    async def rate(self, seconds: float) -> float:
+        """Heartbeats a second of all members together, each sending one after another."""
+        for member in self._members:
+            member.repeat(self._dialect.heartbeat)
+        before, start = sum(member.answers for member in self._members), time.perf_counter()
+        await asyncio.sleep(seconds)
+        answers = sum(member.answers for member in self._members) - before
+        rate = answers / (time.perf_counter() - start)
+        for member in self._members:
+            member.rest()
+        await asyncio.sleep(REST_S)
+        return rate
 
     def one_done(self) -> None:
         """A member has its assignment."""

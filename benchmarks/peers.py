@@ -1,0 +1,88 @@
+"""Heartbeats and rebalances against other coordinators, each over its own protocol, by the same load.
+
+Tansu and librdkafka's mock cluster keep everything in memory; the manager commits to a disk before it answers
+a join or a sync. Both let every rebalance take a fixed time, whoever has rejoined: Tansu two thirds of a
+session, the mock cluster a session less a second. That is most of what is measured of Tansu; the mock's is
+not measured at all, as it refuses the sync of every follower that comes after its leader's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import uvloop
+from brokers import mock_cluster, tansu
+from http_dialect import HttpDialect
+from kafka_dialect import KafkaDialect
+from measuring import Line, summary
+from rebalance_load import Rounds
+from servers import manager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rebalance_load import Dialect
+
+CONNECTIONS = 50
+MEMBERS = (10, 100)
+ROUNDS = 5
+REBALANCES = 3
+SECONDS = 1.0
+SESSION_MS = 6_000
+"""The least that Kafka's brokers take by default; Tansu's rebalances take as long as sessions let them."""
+KAFKA = "stated, not measured here, for Apache Kafka's broker on two such cores:"
+KAFKA_MS = {10: 11, 100: 30}
+
+
+def measure() -> Iterator[Line]:
+    """Heartbeats against both, rebalances against the one that can be measured."""
+    yield from uvloop.run(_heartbeats())
+    for members in MEMBERS:
+        yield uvloop.run(_rebalances(members))
+
+
+async def _heartbeats() -> list[Line]:
+    """A group for each connection, so that nobody waits for anybody."""
+    with ExitStack() as stack:
+        server = stack.enter_context(manager())
+        ours, *theirs = await asyncio.gather(
+            _settled(HttpDialect(server.url), server.address, CONNECTIONS, 1),
+            _settled(KafkaDialect(SESSION_MS), stack.enter_context(tansu()), CONNECTIONS, 1),
+            _settled(KafkaDialect(), stack.enter_context(mock_cluster()), CONNECTIONS, 1),
+        )
+        rates = [[await each.rate(SECONDS) for each in (ours, *theirs)] for _ in range(ROUNDS)]
+    mine = [rate[0] for rate in rates]
+    return [
+        _heartbeat(name, mine, [rate[at] for rate in rates])
+        for at, name in enumerate(("Tansu", "librdkafka's mock cluster"), 1)
+    ]
+
+
+def _heartbeat(name: str, ours: list[float], theirs: list[float]) -> Line:
+    ratios = [other / mine for mine, other in zip(ours, theirs, strict=True)]
+    note = f"{statistics.median(ours):,.0f} against {statistics.median(theirs):,.0f} a second; {KAFKA} 90,000"
+    return Line(f"time of a heartbeat against {name}", None, *summary(ratios), "times", note)
+
+
+async def _rebalances(members: int) -> Line:
+    with ExitStack() as stack:
+        server, broker = stack.enter_context(manager()), stack.enter_context(tansu())
+        ours, theirs = await asyncio.gather(
+            _settled(HttpDialect(server.url), server.address, 1, members),
+            _settled(KafkaDialect(SESSION_MS), broker, 1, members),
+        )
+        pairs = [(await ours.one(), await theirs.one()) for _ in range(REBALANCES)]
+    ratios = [mine / other for mine, other in pairs]
+    taken = [f"{1000 * statistics.median(seconds):.3g} ms" for seconds in zip(*pairs, strict=True)]
+    note = f"{' against '.join(taken)}; {KAFKA} {KAFKA_MS[members]} ms"
+    return Line(f"join + sync of {members} members against Tansu", 1.0, *summary(ratios), "times", note)
+
+
+async def _settled(dialect: Dialect, address: tuple[str, int], groups: int, members: int) -> Rounds:
+    rounds = Rounds(dialect)
+    await rounds.connect(address, groups, members)
+    await rounds.one()
+    return rounds
