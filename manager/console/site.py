@@ -12,8 +12,12 @@ from manager.console import texts, words
 from manager.console.assets import KINDS, Assets
 from manager.console.page import Asked, Page
 from manager.console.pages import links
+from manager.console.pages.adding import adding
+from manager.console.pages.events import events
 from manager.console.pages.group import group
 from manager.console.pages.overview import overview
+from manager.console.pages.task import task
+from manager.console.pages.workers import workers
 from manager.console.sources import Sources
 from manager.http.endpoints import Endpoint
 from manager.http.replying import headers_of
@@ -42,6 +46,10 @@ HEADERS: Final = {
 
 PAGES: Final[tuple[tuple[str, str, str, MakePage], ...]] = (
     ("/", "showOverview", "Everything at a glance, what is wrong first", overview),
+    ("/workers", "showWorkers", "The workers of all groups", workers),
+    ("/events", "showEvents", "What happened, the newest first", events),
+    ("/add-task", "showTaskForm", "A form for a new task", adding),
+    ("/groups/{group}/tasks/{task}", "showTask", "A task: how it is doing, and where it ran", task),
     ("/groups/{group}", "showGroup", "A group: who owns what, and how that came about", group),
 )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from manager.runtime.clock import read_clocks
 from protocol.errors import Failure, RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from manager.cluster.directory import Directory
     from manager.core.tallies import Tally
     from manager.runtime.runtime import Runtime
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from protocol.messages.events import Event
 
 Answer = TypeVar("Answer")
+
+FOUND_AT_MOST: Final = 100
+READ_AT_ONCE: Final = 500
+READS_AT_MOST: Final = 8
 
 
 class Sources:
@@ -64,3 +70,23 @@ class Sources:
     ) -> tuple[Event, ...]:
         """The newest events, the newest first."""
         return await self._runtime.feed.latest(before, limit, group)
+
+    async def events_like(
+        self, takes: Callable[[Event], bool], *, before: int | None = None, group: str | None = None
+    ) -> tuple[tuple[Event, ...], int | None]:
+        """The newest events that `takes` likes, among the latest `READ_AT_ONCE * READS_AT_MOST`.
+
+        Returns:
+            `FOUND_AT_MOST` of them at most, and before which id to go on; None if there are no more.
+        """
+        found: list[Event] = []
+        for _ in range(READS_AT_MOST):
+            page = await self.latest_events(before, READ_AT_ONCE, group)
+            for event in filter(takes, page):
+                found.append(event)
+                if len(found) == FOUND_AT_MOST:
+                    return tuple(found), event.id
+            if len(page) < READ_AT_ONCE:
+                return tuple(found), None
+            before = page[-1].id
+        return tuple(found), before

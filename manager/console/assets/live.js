@@ -17,7 +17,8 @@ let lastEvent = 0;
 let failures = 0;
 let gathering = null;
 let retrying = null;
-let fetching = null;
+let isFetching = false;
+let isStale = false;
 
 export function follow() {
   lastEvent = Number(document.body.dataset.lastEvent) || 0;
@@ -30,19 +31,29 @@ export function follow() {
 // Fetch the page again and change what differs. What is typed, chosen, open or focused stays as it is.
 export async function refresh() {
   if (document.body.dataset.still !== undefined) return;
-  if (fetching) return;
-  fetching = new AbortController();
+  if (isFetching) {
+    isStale = true;
+    return;
+  }
+  isFetching = true;
+  await change();
+  isFetching = false;
+  if (isStale) {
+    isStale = false;
+    refresh();
+  }
+}
+
+async function change() {
   try {
-    const answer = await fetch(location.href, { signal: fetching.signal, credentials: "same-origin" });
-    if (answer.redirected) return location.assign(answer.url);
+    const answer = await fetch(location.href, { credentials: "same-origin" });
+    if (answer.redirected || answer.status === 401) return location.reload(); // the log-in is over
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = fresh.getElementById("main");
     if (main) morph(document.getElementById("main"), main);
     document.title = fresh.title;
   } catch {
     // The stream tells that the connection is lost, and tries again.
-  } finally {
-    fetching = null;
   }
 }
 

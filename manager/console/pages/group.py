@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 HISTORY_SHOWN: Final = 100
 MOVES_SHOWN: Final = 50
+TASKS_SHOWN: Final = 50
 FEW: Final = 60
 """So many tasks have their names on the map; of more there is only room for their colours."""
 WINDOWS: Final = {"15min": 900_000, "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000}
@@ -138,11 +139,9 @@ def group_view(known: Known, asked: Asked, now_ms: int) -> GroupView:
     owners: dict[str | None, MemberLine] = {member.id: member for member in members}
     window = window_of(asked.query.get("window", ""), known.rebalances.rebalances, now_ms)
     wanted, state = asked.query.get("q", "").strip(), asked.query.get("state", "")
-    lines = [
-        _task_line(described.group, task, owners.get(task.owner))
-        for task in tasks
-        if _is_wanted(task, wanted, state)
-    ]
+    looked_for = [task for task in tasks if _is_wanted(task, wanted, state)]
+    looked_for.sort(key=lambda task: (rank(task.state), task.task))
+    lines = [_task_line(described.group, task, owners.get(task.owner)) for task in looked_for]
     return GroupView(
         now_ms=now_ms,
         group=described,
@@ -154,7 +153,11 @@ def group_view(known: Known, asked: Asked, now_ms: int) -> GroupView:
         members=members,
         cells=tuple(_cell(described.group, task, owners.get(task.owner)) for task in tasks),
         is_named=len(tasks) <= FEW,
-        tasks=part_of(sorted(lines, key=lambda line: (rank(line.state), line.task)), asked.query.get("page")),
+        tasks=part_of(
+            sorted(lines, key=lambda line: (rank(line.state), line.task)),
+            asked.query.get("page"),
+            TASKS_SHOWN,
+        ),
         wanted=wanted,
         wanted_state=state,
         timeline=timeline(_story(known, members, WINDOWS[window], now_ms)),

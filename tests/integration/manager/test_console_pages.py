@@ -33,10 +33,11 @@ class Site:
 
     async def headers(self, path: str) -> dict[str, str]:
         async with self._session.get(self._base + path) as answer:
+            await answer.read()
             return dict(answer.headers)
 
-    async def create(self, group: str, task: str) -> None:
-        body: dict[str, Any] = {"task": task, "definition": DEFINITION}
+    async def create(self, group: str, task: str, definition: Any = DEFINITION) -> None:
+        body: dict[str, Any] = {"task": task, "definition": definition}
         async with self._session.post(f"{self._base}/v1/groups/{group}/tasks", json=body) as answer:
             assert answer.status == 201
 
@@ -54,7 +55,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     await runner.cleanup()
 
 
-PATHS = ["/", "/groups/g"]
+PATHS = ["/", "/groups/g", "/groups/g/tasks/t", "/workers", "/events", "/add-task", "/add-task?group=g"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -85,10 +86,13 @@ async def test_files_are_kept_by_browsers_as_long_as_they_are_the_same(site: Sit
     ("path", "status", "words"),
     [
         ("/groups/none", 404, "GROUP_ID_NOT_FOUND"),
+        ("/groups/none/tasks/t", 404, "GROUP_ID_NOT_FOUND"),
+        ("/groups/g/tasks/none", 404, "UNKNOWN_TASK"),
     ],
 )
 async def test_what_is_not_there_is_said_on_a_page(site: Site, path: str, status: int, words: str) -> None:
     """A person gets a page with the way back, not a document of JSON."""
+    await site.create("g", "t")
     answer, html = await site.get(path)
     assert answer == status
     assert words in html
@@ -106,3 +110,30 @@ async def test_the_first_visit_says_how_to_begin(site: Site) -> None:
     """A manager without groups is no error."""
     _, html = await site.get("/")
     assert "There is no group yet" in html
+
+
+async def test_events_are_looked_for_and_paged(site: Site) -> None:
+    """By group, task and type; a page of a hundred leads to the older ones, the last one nowhere."""
+    for number in range(101):
+        await site.create("many", f"t{number:03}")
+    await site.create("one", "other")
+    _, html = await site.get("/events?group=many")
+    assert html.count('<tr id="event-') == 100
+    assert "one" not in html.partition("<tbody>")[2].partition("</tbody>")[0]
+    older = html.partition('<a href="/events?')[2].partition('"')[0].replace("&amp;", "&")
+    _, html = await site.get(f"/events?{older}")
+    assert html.count('<tr id="event-') == 1
+    assert "Older" not in html
+    _, html = await site.get("/events?task=T05&type=task.created")
+    assert html.count('<tr id="event-') == 10
+    _, html = await site.get("/events?before=no&type=none")
+    assert "Nothing" in html
+
+
+async def test_a_definition_shows_no_secret(site: Site) -> None:
+    """Only what it refers to."""
+    sink = {"format": "jdbc", "options": {"url": "postgresql://u:hunter2@h/d", "password": "${env:PW}"}}
+    await site.create("g", "t", definition=DEFINITION | {"sink": sink})
+    _, html = await site.get("/groups/g/tasks/t")
+    assert "hunter2" not in html
+    assert "${env:PW}" in html

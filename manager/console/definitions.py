@@ -1,0 +1,42 @@
+"""Definitions as they are shown: references to secrets stay, what looks like a secret itself does not."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import msgspec
+
+from telemetry.secrets import HIDDEN, scrub, scrub_fields
+
+_REFERENCE: Final = re.compile(r"\$\{(?:env|file):[^{}]*\}")
+
+
+def shown(definition: msgspec.Raw) -> str:
+    """The document as indented JSON, in the order of its keys."""
+    return json.dumps(_masked(msgspec.json.decode(definition)), indent=2, ensure_ascii=False)
+
+
+def _masked(value: Any, name: str = "") -> Any:
+    match value:
+        case dict():
+            return {key: _masked(each, key) for key, each in value.items()}
+        case list():
+            return [_masked(each, name) for each in value]
+        case str():
+            return _masked_text(value, name)
+        case _:
+            return value
+
+
+def _masked_text(text: str, name: str) -> str:
+    """A text whose only secrets are references is harmless: they are names, and not what is behind them."""
+    rest = _REFERENCE.sub("", text)
+    if rest != text and (not rest or _scrubbed(rest, name) == rest):
+        return text
+    return _scrubbed(text, name)
+
+
+def _scrubbed(text: str, name: str) -> str:
+    return HIDDEN if scrub_fields({name: text})[name] == HIDDEN else scrub(text)

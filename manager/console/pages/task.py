@@ -1,0 +1,173 @@
+"""A task: how it is doing, what it did over the last hour, where it ran."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from manager.console.charts.series import Column, Subject, series
+from manager.console.definitions import shown
+from manager.console.page import Asked, Page
+from manager.console.pages.links import group_path, task_api
+from manager.console.pages.members import MemberLine, member_lines
+from manager.console.pages.stories import Entry, story_of
+from manager.console.texts import duration, figure
+from manager.core.commands import DescribeGroup, GetTask, GetTaskHistory, ListTasks
+from protocol.messages.groups import DescribeGroupResponse
+from protocol.messages.history import TaskHistoryResponse
+from protocol.messages.tasks import TaskListResponse, TaskResponse
+from protocol.states import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from markupsafe import Markup
+
+    from manager.console.sources import Sources
+    from protocol.messages.events import Event
+    from protocol.messages.history import FiguresPoint
+
+TABLE_MS: Final = 300_000
+"""How much time a line of the table of figures stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure of the last batch."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Five minutes of the last hour in figures."""
+
+    at_ms: int
+    rows: str
+    rate: str
+    batches: int
+    slowest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """What the page shows."""
+
+    now_ms: int
+    group: str
+    group_path: str
+    api: str
+    task: TaskResponse
+    owner: MemberLine | None
+    headline: str | None
+    trace: str | None
+    facts: tuple[Fact, ...]
+    charts: tuple[Markup, ...]
+    lines: tuple[Line, ...]
+    since_ms: int | None
+    definition: str
+    story: tuple[Entry, ...]
+    may_pause: bool
+    may_resume: bool
+    may_stop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that the API says of a task; `events` are the newest of it, the newest first."""
+
+    task: TaskResponse
+    history: TaskHistoryResponse
+    group: DescribeGroupResponse
+    tasks: TaskListResponse
+    events: tuple[Event, ...]
+
+
+async def task(sources: Sources, asked: Asked) -> Page:
+    """The page at `/groups/{group}/tasks/{task}`."""
+    group, name = asked.group, asked.task
+    found, history, described, tasks, (events, _) = await asyncio.gather(
+        sources.ask(group, GetTask(task=name), TaskResponse),
+        sources.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
+        sources.ask(group, DescribeGroup(), DescribeGroupResponse),
+        sources.ask(group, ListTasks(), TaskListResponse),
+        sources.events_like(lambda event: event.task == name, group=group),
+    )
+    newest = await sources.latest_events(limit=1)
+    view = task_page(Known(found, history, described, tasks, events), sources.now_ms())
+    return Page("task.html", name, "overview", view, newest[0].id if newest else 0)
+
+
+def task_page(known: Known, now_ms: int) -> TaskPage:
+    """What the page shows of what the API says."""
+    task, history, name = known.task, known.history, known.group.group
+    members = {line.id: line for line in member_lines(known.group, known.tasks.tasks, now_ms)}
+    headline, _, trace = (task.cause or "").partition("\n")
+    return TaskPage(
+        now_ms=now_ms,
+        group=name,
+        group_path=group_path(name),
+        api=task_api(name, task.task),
+        task=task,
+        owner=members.get(task.owner or ""),
+        headline=headline or None,
+        trace=trace or None,
+        facts=tuple(facts_of(task.metrics or {})),
+        charts=tuple(_charts(history, now_ms)),
+        lines=tuple(_lines(history)),
+        since_ms=history.since_ms,
+        definition=shown(task.definition),
+        story=story_of(history.story, known.events, {line.id: line.name for line in members.values()}),
+        may_pause=task.target == Target.RUNNING.value,
+        may_resume=task.target != Target.RUNNING.value,
+        may_stop=task.target != Target.STOPPED.value,
+    )
+
+
+def facts_of(metrics: Mapping[str, Any]) -> Iterator[Fact]:
+    """What the last report says, of the figures that are known; anything may be among them."""
+    for name, words, form in (
+        ("rows", "Rows in the last batch", figure),
+        ("batch_ms", "It took", duration),
+        ("rows_per_second", "Rows/s in it", figure),
+        ("total_rows", "Rows since it was started", figure),
+        ("sink_rows", "Rows in the sink", figure),
+        ("load", "Load", figure),
+    ):
+        value = metrics.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            yield Fact(words, form(value))
+    lag = metrics.get("lag")
+    if isinstance(lag, dict):
+        told = [f"{figure(left)} {unit}" for unit, left in lag.items() if isinstance(left, int | float)]
+        if told:
+            yield Fact("Left to read", ", ".join(told))
+
+
+def _charts(history: TaskHistoryResponse, now_ms: int) -> Iterator[Markup]:
+    interval_s = history.interval_ms / 1000
+    rates = [Column(point.at_ms, point.rows / interval_s) for point in history.points]
+    times = [Column(point.at_ms, point.batch_ms) for point in history.points if point.batch_ms is not None]
+    rows = Subject("rows", "Rows per second", "rows/s", history.interval_ms)
+    batches = Subject("batches", "Batch time, the longest of 10 s", "ms", history.interval_ms)
+    yield series(rows, rates, now_ms, history.since_ms)
+    yield series(batches, times, now_ms, history.since_ms)
+
+
+def _lines(history: TaskHistoryResponse) -> Iterator[Line]:
+    """The newest first."""
+    spans: dict[int, list[FiguresPoint]] = {}
+    for point in history.points:
+        spans.setdefault(point.at_ms // TABLE_MS, []).append(point)
+    for span, points in sorted(spans.items(), reverse=True):
+        rows = sum(point.rows for point in points)
+        times = [point.batch_ms for point in points if point.batch_ms is not None]
+        yield Line(
+            at_ms=span * TABLE_MS,
+            rows=figure(rows),
+            rate=figure(rows / (TABLE_MS / 1000)),
+            batches=sum(point.batches for point in points),
+            slowest=duration(max(times)) if times else None,
+        )

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from manager.console.definitions import shown
+from manager.console.page import Asked
+from manager.console.pages.adding import adding_page
+from manager.console.pages.events import wanted_of
+from manager.console.pages.members import member_lines
+from manager.console.pages.task import Known, TaskPage, facts_of, task_page
+from manager.console.pages.workers import WorkerLine, workers_page
+from manager.core.tallies import Tally
+from protocol.definition import Definition
+from protocol.definition_check import check_definition
+from protocol.messages.base import encode_opaque
+from protocol.messages.events import Event
+from protocol.messages.history import FiguresPoint, LifeLine, TaskHistoryResponse
+from protocol.messages.tasks import TaskListResponse, TaskResponse
+from tests.unit.manager.console.answers import NOW, group, member, task
+
+ANNA = "anna-1"
+
+
+def life(ago_ms: int, state: str, owner: str | None = None, cause: str | None = None) -> LifeLine:
+    return LifeLine(at_ms=NOW - ago_ms, generation_id=3, state=state, owner=owner, token=7, cause=cause)
+
+
+def point(ago_ms: int, rows: float, batch_ms: float | None = 20.0) -> FiguresPoint:
+    return FiguresPoint(at_ms=NOW - ago_ms, rows=rows, batches=2, batch_ms=batch_ms)
+
+
+def view(
+    *events: Event, points: tuple[FiguresPoint, ...] = (), story: tuple[LifeLine, ...] = (), **fields: Any
+) -> TaskPage:
+    found = TaskResponse(**msgspec.structs.asdict(task("t", **fields)))
+    history = TaskHistoryResponse(task="t", since_ms=None, interval_ms=10_000, points=points, story=story)
+    listed = TaskListResponse(tasks=(task("t", **fields),), tasks_revision=1)
+    return task_page(Known(found, history, group(member(ANNA)), listed, events), NOW)
+
+
+def test_the_story_is_what_is_remembered_and_what_was_logged() -> None:
+    """The newest first, names in place of ids, a failure told once though both know it."""
+    failed = Event(id=9, at_ms=NOW - 300, type="task.failed", task="t", member=ANNA, cause="boom\n at X")
+    created = Event(
+        id=1, at_ms=NOW - 9000, type="task.created", task="t", target="RUNNING", definition_version=1
+    )
+    told = (
+        life(8000, "UNASSIGNED"),
+        life(500, "STARTING", ANNA),
+        life(310, "FAILED", ANNA, "boom\n at X"),
+        life(310, "UNASSIGNED", None, "boom\n at X"),
+    )
+    entries = view(failed, created, story=told).story
+    assert [(entry.state or entry.what, entry.where, entry.headline) for entry in entries] == [
+        ("UNASSIGNED", None, None),
+        ("FAILED", "anna", "boom"),
+        ("STARTING", "anna", None),
+        ("UNASSIGNED", None, None),
+        ("task.created: target RUNNING, version 1", None, None),
+    ]
+    assert entries[1].trace == " at X"
+
+
+def test_a_failure_from_before_the_takeover_is_in_the_story_too() -> None:
+    """The manager that knew it by heart is gone; the log still has it."""
+    failed = Event(id=9, at_ms=NOW - 90_000, type="task.failed", task="t", member="gone-1", cause="boom")
+    (entry,) = view(failed).story
+    assert (entry.state, entry.where, entry.headline) == ("FAILED", "gone-1", "boom")
+
+
+def test_figures_are_summed_up_in_five_minutes_a_line() -> None:
+    """The table says what the charts show."""
+    page = view(points=(point(400_000, 100), point(390_000, 200, None), point(1000, 600)))
+    assert [(line.rows, line.rate, line.batches, line.slowest) for line in page.lines] == [
+        ("600", "2", 2, "20 ms"),
+        ("300", "1", 4, "20 ms"),
+    ]
+
+
+def test_a_cause_is_a_headline_and_a_trace() -> None:
+    """The trace can be opened; without a cause there is neither."""
+    page = view(state="FAILED", cause="boom\nline 1\nline 2")
+    assert (page.headline, page.trace) == ("boom", "line 1\nline 2")
+    assert (view().headline, view().trace) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("target", "may"), [("RUNNING", "pause stop"), ("PAUSED", "resume stop"), ("STOPPED", "resume")]
+)
+def test_what_can_be_asked_follows_from_the_target(target: str, may: str) -> None:
+    """No button that asks for what is so already."""
+    page = view(target=target)
+    asked = {"pause": page.may_pause, "resume": page.may_resume, "stop": page.may_stop}
+    assert " ".join(name for name, is_so in asked.items() if is_so) == may
+
+
+def test_metrics_may_be_anything() -> None:
+    """Figures that are known are shown, whatever else a worker tells."""
+    metrics = {"rows": 12, "batch_ms": "long", "load": True, "lag": {"files": 3, "x": None}, "other": [1]}
+    assert [(fact.name, fact.value) for fact in facts_of(metrics)] == [
+        ("Rows in the last batch", "12"),
+        ("Left to read", "3 files"),
+    ]
+    assert list(facts_of({"lag": "far", "rows": -1})) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "is_shown", "is_hidden"),
+    [
+        ({"password": "${env:PW}"}, "${env:PW}", "***"),
+        ({"password": "hunter2"}, "***", "hunter2"),
+        ({"password": "hunter2${env:PW}"}, "***", "hunter2"),
+        ({"url": "postgresql://u:hunter2@h/d"}, "://u:***@h/d", "hunter2"),
+        ({"url": "postgresql://u:${env:PW}@h/d"}, "://u:${env:PW}@h/d", "***"),
+        ({"url": "postgresql://u:hunter2${env:PW}@h/d"}, "://u:***@h/d", "hunter2"),
+        ({"auth": ["x", {"token": "hunter2"}]}, "***", "hunter2"),
+        ({"path": "in", "n": 3, "is": True}, '"n": 3', "***"),
+    ],
+)
+def test_references_are_shown_and_secrets_are_not(options: Any, is_shown: str, is_hidden: str) -> None:
+    """A reference is a name; a password that somebody wrote down all the same is hidden."""
+    text = shown(encode_opaque({"sink": {"options": options}}))
+    assert is_shown in text
+    assert is_hidden not in text
+
+
+def test_what_the_form_begins_with_is_fine() -> None:
+    """Every definition that it offers can be created as it is."""
+    page = adding_page(Asked("", "", {"group": "g"}))
+    assert page.group == "g"
+    for beginning in page.beginnings:
+        assert isinstance(check_definition(beginning.document.encode()), Definition), beginning.name
+
+
+def test_workers_with_trouble_come_first() -> None:
+    """Silent ones, then those with failed tasks; by a part of name, group or host they can be looked for."""
+    quiet = member("zoe-1", last_heartbeat_ms=NOW - 9000)
+    tasks = [task("t", "FAILED", owner="berta-1")]
+    lines = member_lines(group(member(ANNA), member("berta-1"), quiet), tasks, NOW)
+    listed = [WorkerLine("flights", "/groups/flights", line) for line in lines]
+    other = Tally(group="far", state="Stable", generation_id=1, workers=3, draining=0, tasks={}, troubles=())
+    page = workers_page(listed, [other], Asked("", "", {}), NOW)
+    assert [line.member.name for line in page.workers.items] == ["zoe", "berta", "anna"]
+    assert [(each.group, each.workers) for each in page.elsewhere] == [("far", 3)]
+    found = workers_page(listed, (), Asked("", "", {"q": "ANN"}), NOW)
+    assert [line.member.name for line in found.workers.items] == ["anna"]
+
+
+def test_an_address_that_asks_for_nonsense_asks_for_nothing() -> None:
+    """`before` is the id of an event or not there."""
+    for before in ("", "x", "-1", "1" * 30, "\N{ARABIC-INDIC DIGIT ONE}"):
+        assert wanted_of(Asked("", "", {"before": before})).before is None
+    assert wanted_of(Asked("", "", {"before": "12", "group": " g "})).before == 12
