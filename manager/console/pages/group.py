@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -118,12 +117,10 @@ async def group(sources: Sources, asked: Asked) -> Page:
     """The page at `/groups/{group}`."""
     name = asked.group
     known = Known(
-        *await asyncio.gather(
-            sources.ask(name, DescribeGroup(), DescribeGroupResponse),
-            sources.ask(name, ListTasks(), TaskListResponse),
-            sources.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
-            sources.ask(name, ListMoves(), MovesResponse),
-        )
+        await sources.ask(name, DescribeGroup(), DescribeGroupResponse),
+        await sources.ask(name, ListTasks(), TaskListResponse),
+        await sources.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
+        await sources.ask(name, ListMoves(), MovesResponse),
     )
     events = await sources.latest_events(limit=1)
     view = group_view(known, asked, sources.now_ms())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,15 +87,15 @@ class Known:
 async def task(sources: Sources, asked: Asked) -> Page:
     """The page at `/groups/{group}/tasks/{task}`."""
     group, name = asked.group, asked.task
-    found, history, described, tasks, (events, _) = await asyncio.gather(
-        sources.ask(group, GetTask(task=name), TaskResponse),
-        sources.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
-        sources.ask(group, DescribeGroup(), DescribeGroupResponse),
-        sources.ask(group, ListTasks(), TaskListResponse),
-        sources.events_like(lambda event: event.task == name, group=group),
+    known = Known(
+        await sources.ask(group, GetTask(task=name), TaskResponse),
+        await sources.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
+        await sources.ask(group, DescribeGroup(), DescribeGroupResponse),
+        await sources.ask(group, ListTasks(), TaskListResponse),
+        (await sources.events_like(lambda event: event.task == name, group=group))[0],
     )
     newest = await sources.latest_events(limit=1)
-    view = task_page(Known(found, history, described, tasks, events), sources.now_ms())
+    view = task_page(known, sources.now_ms())
     return Page("task.html", name, "overview", view, newest[0].id if newest else 0)
 
 

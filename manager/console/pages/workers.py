@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -67,10 +66,8 @@ async def workers(sources: Sources, asked: Asked) -> Page:
 async def _lines(sources: Sources, group: str, now_ms: int) -> Sequence[WorkerLine]:
     """Those of one group; none if it has gone meanwhile."""
     try:
-        described, tasks = await asyncio.gather(
-            sources.ask(group, DescribeGroup(), DescribeGroupResponse),
-            sources.ask(group, ListTasks(), TaskListResponse),
-        )
+        described = await sources.ask(group, DescribeGroup(), DescribeGroupResponse)
+        tasks = await sources.ask(group, ListTasks(), TaskListResponse)
     except RefusedError:
         return ()
     return [
