@@ -6,19 +6,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from manager.access.access import ANYBODY, Caller
 from manager.console.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from protocol.messages.events import Event
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The names in a page's path, empty where it has none, and its query."""
+    """The names in a page's path, empty where it has none, its query, and who asks."""
 
     group: str
     task: str
     query: Mapping[str, str]
+    caller: Caller = ANYBODY
+
+    def may_see(self, event: Event) -> bool:
+        """Whether the event is of a group that the caller may know of; of none, it tells of them all."""
+        return not self.caller.is_limited if event.group is None else self.caller.covers(event.group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from manager.console.pages.task import task
 from manager.console.pages.workers import workers
 from manager.console.sources import Sources
 from manager.http.endpoints import Endpoint
+from manager.http.guard import caller_of
 from manager.http.replying import headers_of
 from manager.runtime.pending import UNAVAILABLE
 from manager.storage.base import StorageError
@@ -82,32 +83,42 @@ class Console:
 
     def _page(self, make: MakePage) -> CallHandler:
         async def show(call: Plain) -> web.Response:
+            asked = _asked(call.request)
             try:
-                page = await make(self._sources, _asked(call.request))
+                page = await make(self._sources, asked)
             except RefusedError as error:
-                return self._trouble(error.failure)
+                return self._trouble(error.failure, asked)
             except StorageError:
-                return self._trouble(UNAVAILABLE)
-            return self._rendered(page)
+                return self._trouble(UNAVAILABLE, asked)
+            return self._rendered(page, asked)
 
         return show
 
-    def _trouble(self, failure: Failure) -> web.Response:
+    def _trouble(self, failure: Failure, asked: Asked) -> web.Response:
         status = HTTPStatus(failure.code.status)
-        response = self._rendered(Page("trouble.html", status.phrase, "", failure))
+        response = self._rendered(Page("trouble.html", status.phrase, "", failure), asked)
         response.set_status(status)
         response.headers.update(headers_of(failure))
         return response
 
-    def _rendered(self, page: Page) -> web.Response:
+    def _rendered(self, page: Page, asked: Asked) -> web.Response:
         template = self._templates.get_template(page.template)
-        html = template.render(page=page, view=page.view, now_ms=self._sources.now_ms())
+        html = template.render(
+            page=page, view=page.view, stream=stream_for(asked), now_ms=self._sources.now_ms()
+        )
         return web.Response(text=html, content_type="text/html", headers=HEADERS)
+
+
+def stream_for(asked: Asked) -> str:
+    """The stream of events that a page follows; none for who may not see all and looks at no one group."""
+    if asked.group:
+        return links.with_query("/v1/events", group=asked.group)
+    return "" if asked.caller.is_limited else "/v1/events"
 
 
 def _asked(request: web.Request) -> Asked:
     named = request.match_info
-    return Asked(named.get("group", ""), named.get("task", ""), request.query)
+    return Asked(named.get("group", ""), named.get("task", ""), request.query, caller_of(request))
 
 
 def _environment(assets: Assets) -> Environment:

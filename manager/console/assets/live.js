@@ -10,6 +10,7 @@ const WORDS = {
   broken: "Connection lost, trying again",
   paused: "Paused while hidden",
   off: "Not live",
+  polled: "Updated every few seconds",
 };
 
 let source = null;
@@ -22,10 +23,17 @@ let isStale = false;
 
 export function follow() {
   lastEvent = Number(document.body.dataset.lastEvent) || 0;
+  if (!document.body.dataset.stream) return pollOnly();
   open();
   setInterval(() => source && !document.hidden && refresh(), EVERY_MS);
   document.addEventListener("visibilitychange", () => (document.hidden ? pause() : resume()));
   addEventListener("pagehide", pause);
+}
+
+// Who may see some groups only has no stream of them all.
+function pollOnly() {
+  say("polled");
+  setInterval(() => !document.hidden && refresh(), EVERY_MS);
 }
 
 // Fetch the page again and change what differs. What is typed, chosen, open or focused stays as it is.
@@ -71,8 +79,9 @@ function resume() {
 
 function open() {
   close();
-  const query = lastEvent ? `?after=${lastEvent}` : "";
-  source = new EventSource(`/v1/events${query}`);
+  const address = new URL(document.body.dataset.stream, location.href);
+  if (lastEvent) address.searchParams.set("after", lastEvent);
+  source = new EventSource(address);
   source.onopen = () => {
     if (failures) refresh();
     failures = 0;

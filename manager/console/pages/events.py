@@ -45,7 +45,9 @@ async def events(sources: Sources, asked: Asked) -> Page:
     """The page at `/events`."""
     wanted = wanted_of(asked)
     found, goes_on_at = await sources.events_like(
-        wanted.takes, before=wanted.before, group=wanted.group or None
+        lambda event: wanted.takes(event) and asked.may_see(event),
+        before=wanted.before,
+        group=wanted.group or None,
     )
     newest = await sources.latest_events(limit=1)
     view = events_page(wanted, found, goes_on_at, sources.now_ms())

@@ -97,8 +97,10 @@ class Overview:
 
 async def overview(sources: Sources, asked: Asked) -> Page:
     """The page at `/`."""
-    tallies, managers = await sources.tallies(), await sources.managers()
-    events = await sources.latest_events(limit=EVENTS_SHOWN)
+    tallies = [tally for tally in await sources.tallies() if asked.caller.covers(tally.group)]
+    managers = await sources.managers()
+    newest, _ = await sources.events_like(asked.may_see)
+    events = newest[:EVENTS_SHOWN]
     view = overview_of(
         tallies, managers, events, asked, now_ms=sources.now_ms(), can_store=sources.is_storage_healthy
     )

@@ -54,7 +54,8 @@ class WorkersPage:
 
 async def workers(sources: Sources, asked: Asked) -> Page:
     """The page at `/workers`."""
-    tallies = [tally for tally in await sources.tallies() if tally.workers]
+    known = [tally for tally in await sources.tallies() if asked.caller.covers(tally.group)]
+    tallies = [tally for tally in known if tally.workers]
     here = [tally for tally in tallies if sources.is_here(tally.group)]
     now_ms = sources.now_ms()
     lines = [line for each in here for line in await _lines(sources, each.group, now_ms)]
