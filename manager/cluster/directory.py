@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from manager.cluster.leases import SlotState
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary, SlotSummary
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
     from manager.cluster.leases import Leases
     from manager.cluster.tenancy import SlotTenancy
     from manager.cluster.view import View
     from manager.core.tallies import Tally
     from manager.runtime.runtime import Runtime
     from manager.storage.sql import SqlStorage
+    from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import Coordinator, GroupSummary
+
+
+class _OfAGroup(Protocol):
+    @property
+    def group(self) -> str: ...
+
+
+T = TypeVar("T", bound=_OfAGroup)
 
 
 class Directory(Protocol):
@@ -52,6 +63,14 @@ class Directory(Protocol):
         """
         ...
 
+    async def assignors(self) -> list[GroupAssignors]:
+        """What the members of each group of the cluster announce, by name.
+
+        Raises:
+            StorageError: the database is away.
+        """
+        ...
+
 
 class OneManager:
     """`Directory` of a runtime that has all groups."""
@@ -81,6 +100,10 @@ class OneManager:
         """Likewise."""
         return self._runtime.tallies()
 
+    async def assignors(self) -> list[GroupAssignors]:
+        """Likewise."""
+        return self._runtime.assignors()
+
 
 class ClusterDirectory:
     """`Directory` by leases: what is ours from memory, what is others' from the database."""
@@ -106,21 +129,22 @@ class ClusterDirectory:
 
     async def groups(self) -> list[GroupSummary]:
         """Those of our slots as they are, the others as they are stored."""
-        ours = set(self._leases.in_state(SlotState.SERVING))
-        here = {group.group: group for group in self._runtime.groups()}
-        if len(ours) < self._leases.slots:
-            stored = await self._storage.summaries()
-            here |= {g.group: g for g in stored if self._leases.slot_of(g.group) not in ours}
-        return [here[name] for name in sorted(here)]
+        return await self._everywhere(self._runtime.groups(), self._storage.summaries)
 
     async def tallies(self) -> list[Tally]:
         """As `groups`."""
-        ours = set(self._leases.in_state(SlotState.SERVING))
-        here = {tally.group: tally for tally in self._runtime.tallies()}
-        if len(ours) < self._leases.slots:
-            stored = await self._storage.tallies()
-            here |= {t.group: t for t in stored if self._leases.slot_of(t.group) not in ours}
-        return [here[name] for name in sorted(here)]
+        return await self._everywhere(self._runtime.tallies(), self._storage.tallies)
+
+    async def assignors(self) -> list[GroupAssignors]:
+        """As `groups`."""
+        return await self._everywhere(self._runtime.assignors(), self._storage.assignors)
+
+    async def _everywhere(self, ours: Iterable[T], stored: Callable[[], Awaitable[list[T]]]) -> list[T]:
+        slots = set(self._leases.in_state(SlotState.SERVING))
+        found = {each.group: each for each in ours}
+        if len(slots) < self._leases.slots:
+            found |= {e.group: e for e in await stored() if self._leases.slot_of(e.group) not in slots}
+        return [found[name] for name in sorted(found)]
 
 
 def _summary(view: View) -> ManagerListResponse:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from manager.http.endpoints import Endpoint
 from manager.http.guard import caller_of
+from manager.http.paging import page_of
 from protocol.errors import ErrorCode, Failure
+from protocol.messages.assignors import AssignorListQuery, AssignorListResponse
 from protocol.messages.cluster import ManagerListResponse
 from protocol.messages.groups import CoordinatorQuery, CoordinatorResponse, GroupListQuery, GroupListResponse
 from protocol.roles import Role
@@ -25,7 +27,7 @@ class ClusterHandlers:
         self._directory = directory
 
     def endpoints(self) -> list[Endpoint]:
-        """GET /v1/coordinator, /v1/managers and /v1/groups."""
+        """GET /v1/coordinator, /v1/managers, /v1/groups and /v1/assignors."""
         return [
             Endpoint(
                 "GET",
@@ -59,6 +61,17 @@ class ClusterHandlers:
                 asks=GroupListQuery,
                 response=GroupListResponse,
             ),
+            Endpoint(
+                "GET",
+                "/v1/assignors",
+                "listAssignors",
+                "Which assignors the members of each group announce, and which was chosen",
+                self.list_assignors,
+                role=Role.VIEWER,
+                any_group=True,
+                asks=AssignorListQuery,
+                response=AssignorListResponse,
+            ),
         ]
 
     async def coordinator(self, call: Call[None, CoordinatorQuery]) -> Outcome:
@@ -78,7 +91,17 @@ class ClusterHandlers:
         """Every group, or those whose state and protocol type are as asked; case does not matter."""
         caller = caller_of(call.request)
         matching = (group for group in await self._directory.groups() if _matches(group, call.asked))
-        return GroupListResponse(groups=tuple(group for group in matching if caller.covers(group.group)))
+        allowed = (group for group in matching if caller.covers(group.group))
+        groups, following = page_of(allowed, lambda group: group.group, call.asked)
+        return GroupListResponse(groups=groups, next=following)
+
+    async def list_assignors(self, call: Call[None, AssignorListQuery]) -> Outcome:
+        """What the members of each group announce, or of the one that is asked for."""
+        caller, name = caller_of(call.request), call.asked.group
+        known = await self._directory.assignors()
+        wanted = (each for each in known if name in {None, each.group} and caller.covers(each.group))
+        groups, following = page_of(wanted, lambda each: each.group, call.asked)
+        return AssignorListResponse(groups=groups, next=following)
 
 
 def _matches(group: GroupSummary, asked: GroupListQuery) -> bool:

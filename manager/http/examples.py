@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from protocol.errors import ErrorCode, Failure
 from protocol.meanings import MEANINGS
-from protocol.messages import cluster, events, groups, history, membership, offsets, ownership, tasks
+from protocol.messages import (
+    assignors,
+    cluster,
+    events,
+    groups,
+    history,
+    membership,
+    offsets,
+    ownership,
+    tasks,
+)
 from protocol.messages.base import Response
 
 if TYPE_CHECKING:
@@ -142,6 +152,21 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "tasks": 12,
             }
         ],
+    },
+    assignors.AssignorListResponse: {
+        **DONE,
+        "groups": [
+            {
+                "group": GROUP,
+                "protocol_type": "sparkherd",
+                "members": 2,
+                "assignors": [
+                    {"assignor": "sticky", "members": 2, "is_candidate": True, "is_chosen": True},
+                    {"assignor": "range", "members": 1, "is_candidate": False, "is_chosen": False},
+                ],
+            }
+        ],
+        "next": None,
     },
     groups.DescribeGroupResponse: {
         **DONE,

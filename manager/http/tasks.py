@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from aiohttp import web
 
 from manager.core.commands import (
@@ -21,6 +22,7 @@ from manager.core.commands import (
 )
 from manager.http.definitions import problems_of, read_definition
 from manager.http.endpoints import ACCEPTED, CREATED, NOT_MODIFIED, OK, Endpoint
+from manager.http.paging import page_of
 from manager.http.replying import reply
 from protocol.errors import ErrorCode, Failure
 from protocol.etags import Conditions, etag_of
@@ -30,6 +32,7 @@ from protocol.messages.tasks import (
     PutTaskRequest,
     ResetTaskRequest,
     ResetTaskResponse,
+    TaskListQuery,
     TaskListResponse,
     TaskResponse,
     TaskStatusResponse,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from manager.http.endpoints import Call, CallHandler, Plain
     from manager.runtime.runtime import Runtime
     from protocol.messages.base import Request
+    from protocol.messages.tasks import TaskView
 
     _Command = Callable[[str], Request]
 
@@ -78,6 +82,7 @@ class TaskHandlers:
                 "All tasks of a group with their status",
                 self.list_tasks,
                 role=Role.VIEWER,
+                asks=TaskListQuery,
                 response=TaskListResponse,
                 errors=NO_GROUP,
             ),
@@ -219,9 +224,14 @@ class TaskHandlers:
 
         return ask
 
-    async def list_tasks(self, call: Plain) -> Outcome:
-        """All tasks of a group with their status."""
-        return await self._runtime.ask(call.group, ListTasks())
+    async def list_tasks(self, call: Call[None, TaskListQuery]) -> Outcome:
+        """All tasks of a group with their status, or those that are asked for."""
+        outcome = await self._runtime.ask(call.group, ListTasks())
+        if not isinstance(outcome, TaskListResponse):
+            return outcome
+        found = (task for task in outcome.tasks if _matches(task, call.asked))
+        tasks, following = page_of(found, lambda task: task.task, call.asked)
+        return msgspec.structs.replace(outcome, tasks=tasks, next=following)
 
     async def create(self, call: Call[CreateTaskRequest, None]) -> web.Response:
         """A new task, or TASK_EXISTS."""
@@ -271,6 +281,14 @@ class TaskHandlers:
     async def validate(self, call: Call[ValidateTaskRequest, None]) -> Outcome:
         """Every problem of a definition; creates nothing."""
         return ValidateTaskResponse(problems=await problems_of(call.body.definition))
+
+
+def _matches(task: TaskView, asked: TaskListQuery) -> bool:
+    return (
+        (not asked.state or task.state == asked.state.upper())
+        and (not asked.target or task.target == asked.target.upper())
+        and (not asked.owner or task.owner == asked.owner)
+    )
 
 
 def _target(task: str, target: Target) -> SetTarget:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.core.assignors import assignors_of
 from manager.core.coordinator import Coordinator, DeadlineError
 from manager.core.tallies import tally
 from manager.metrics.groups import GroupReader
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
     from protocol.errors import Failure
+    from protocol.messages.assignors import GroupAssignors
     from protocol.messages.base import Request
     from protocol.messages.groups import GroupSummary
 
@@ -214,6 +216,14 @@ class Runtime:
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
         return self._coordinator.summaries()
+
+    def assignors(self) -> list[GroupAssignors]:
+        """What the members of each group that has some announce, by name."""
+        return [
+            assignors_of(group)
+            for group in sorted(self.living(), key=lambda group: group.name)
+            if group.members
+        ]
 
     def tallies(self) -> list[Tally]:
         """The figures of each group, by name."""

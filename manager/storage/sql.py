@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from manager.cluster.slots import slot_of
 from manager.core.rows import Dropped, Row
+from manager.storage.assignors import assignors
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.engine import first_line, make_engine, transaction
 from manager.storage.event_log import SqlEventLog
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from manager.core.rows import Change, Record
     from manager.core.tallies import Tally
+    from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import GroupSummary
 
 INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
@@ -93,6 +95,15 @@ class SqlStorage:
         """
         async with transaction(self._engine) as connection:
             return await summaries(connection)
+
+    async def assignors(self) -> list[GroupAssignors]:
+        """What the members of each stored group announce, by name.
+
+        Raises:
+            StorageError: try again later.
+        """
+        async with transaction(self._engine) as connection:
+            return await assignors(connection)
 
     async def tallies(self) -> list[Tally]:
         """The figures of each group that is stored, by name.

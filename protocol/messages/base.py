@@ -46,6 +46,16 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ErrorCode.NONE.value
 
 
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which part of a list that is sorted by name; all of it unless `limit` is there.
+
+    `after` is the `next` of the page before, or any name: what comes after it is told.
+    """
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
+    after: str | None = None
+
+
 class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A refusal as it is sent; which of the fields after the first three there are depends on the code."""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from protocol.messages.base import Request, Response, Text, null
+from protocol.messages.base import PageQuery, Request, Response, Text, null
 from protocol.names import Name
 
 REBALANCES_KEPT = 100
@@ -32,7 +32,7 @@ class CoordinatorQuery(msgspec.Struct, frozen=True, kw_only=True):
     group: Name
 
 
-class GroupListQuery(msgspec.Struct, frozen=True, kw_only=True):
+class GroupListQuery(PageQuery, frozen=True, kw_only=True):
     """Which groups are asked for, in any case; a word that is no state matches none."""
 
     state: str | None = None
@@ -51,9 +51,10 @@ class GroupSummary(msgspec.Struct, frozen=True):
 
 
 class GroupListResponse(Response, frozen=True, kw_only=True):
-    """All groups, by name."""
+    """All groups, by name; `next` is what to ask `after` if there are more."""
 
     groups: tuple[GroupSummary, ...]
+    next: str | None = None
 
 
 class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):

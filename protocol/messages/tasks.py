@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from protocol.errors import ErrorCode
-from protocol.messages.base import Request, Response, Whole
+from protocol.messages.base import PageQuery, Request, Response, Whole
 from protocol.names import Name
 from protocol.states import Target
 
@@ -48,6 +48,14 @@ class OfferedTask(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     load: float | None
     returns_to: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class TaskListQuery(PageQuery, frozen=True, kw_only=True):
+    """Which tasks are asked for, their words in any case; one that is no state or target matches none."""
+
+    state: str | None = None
+    target: str | None = None
+    owner: str | None = None
 
 
 class CreateTaskRequest(Request, frozen=True, kw_only=True):
@@ -139,7 +147,8 @@ class TaskResponse(TaskView, frozen=True, kw_only=True):
 
 
 class TaskListResponse(Response, frozen=True, kw_only=True):
-    """All tasks of a group, by name."""
+    """All tasks of a group, by name; `next` is what to ask `after` if there are more."""
 
     tasks: tuple[TaskView, ...]
     tasks_revision: int
+    next: str | None = None

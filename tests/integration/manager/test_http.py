@@ -332,3 +332,39 @@ async def test_a_task_is_changed_only_as_it_was_seen(call: Client) -> None:
         assert (wrong.status, (await wrong.json())["error"]) == (400, "INVALID_REQUEST")
     async with call.session.delete(task, headers={"If-Match": now}) as gone:
         assert gone.status == 200
+
+
+async def test_lists_come_in_pages_and_by_filters(call: Client) -> None:
+    """Complete without a limit; `next` leads on, a filter comes before the page."""
+    for name in ("a", "b", "c"):
+        await call("PUT", f"/v1/groups/g{name}/tasks/t", {"definition": DEFINITION})
+        await call("PUT", f"/v1/groups/g/tasks/{name}", {"definition": DEFINITION})
+    await call("PUT", "/v1/groups/g/tasks/b/stop")
+    for query, names, following in (
+        ("", ["a", "b", "c"], None),
+        ("?limit=2", ["a", "b"], "b"),
+        ("?limit=2&after=b", ["c"], None),
+        ("?state=unassigned&limit=1", ["a"], "a"),
+        ("?state=unassigned&limit=1&after=a", ["c"], None),
+        ("?target=stopped", ["b"], None),
+        ("?owner=nobody", [], None),
+        ("?state=no", [], None),
+    ):
+        _, body = await call("GET", f"/v1/groups/g/tasks{query}")
+        assert ([task["task"] for task in body["tasks"]], body["next"]) == (names, following)
+    _, body = await call("GET", "/v1/groups?limit=2&after=g")
+    assert ([group["group"] for group in body["groups"]], body["next"]) == (["ga", "gb"], "gb")
+    assert (await call("GET", "/v1/groups/g/tasks?limit=0"))[1]["error"] == "INVALID_REQUEST"
+
+
+async def test_announced_assignors_are_listed(call: Client) -> None:
+    """Of all groups that have members, or of one."""
+    await call("POST", "/v1/groups/g/join", JOIN)
+    await call("POST", "/v1/groups/h/tasks", {"task": "t", "definition": DEFINITION})
+    _, body = await call("GET", "/v1/assignors")
+    [group] = body["groups"]
+    assert (group["group"], group["members"]) == ("g", 1)
+    [announced] = group["assignors"]
+    assert announced == {"assignor": "range", "members": 1, "is_candidate": True, "is_chosen": True}
+    assert (await call("GET", "/v1/assignors?group=h"))[1]["groups"] == []
+    assert (await call("GET", "/v1/assignors?group=g"))[1]["groups"] == [group]

@@ -30,6 +30,7 @@ admin       POST   /v1/groups/{group}/offsets/delete
 viewer+     GET    /v1/coordinator
 viewer      GET    /v1/managers
 viewer      GET    /v1/groups
+viewer      GET    /v1/assignors
 viewer      GET    /v1/events
 viewer      GET    /v1/groups/{group}
 admin       DELETE /v1/groups/{group}

@@ -118,5 +118,5 @@ def test_a_token_is_asked_for_only_where_the_manager_does(described: dict[str, A
 def test_operations_are_sorted_by_what_they_are_about() -> None:
     """One word each."""
     assert {tag_of(each) for each in api_endpoints()} == {
-        *("members", "groups", "tasks", "coordinator", "managers", "events", "manager"),
+        *("members", "groups", "tasks", "assignors", "coordinator", "managers", "events", "manager"),
     }
