@@ -17,9 +17,11 @@ from aiohttp import web
 from manager.access.access import Access
 from manager.access.exposure import Exposure
 from manager.access.keeper import TokenKeeper
+from manager.access.rates import Rates
 from manager.cluster.joining import Place, find_place
 from manager.cluster.view import Identity
 from manager.http.app import make_app
+from manager.http.limits import Limits
 from manager.http.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.storage.base import StorageError
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+BURST_S = 5
+"""A client that was silent may have the requests of so many seconds at once."""
 MAX_PORT = 65_535
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
@@ -76,9 +80,10 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             settings.max_request_bytes,
             place.directory,
             access=access,
+            rates=Rates(settings.client_rate, BURST_S * settings.client_rate),
             tls=trust,
         )
-        runner = Runner(app)
+        runner = Runner(app, _limits(settings))
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(place.leave)
         outbox = Outbox(place.runtime.feed, place.events, settings, duty=place.tenancy)
@@ -129,6 +134,14 @@ def identify(settings: ManagerSettings, url: str) -> Identity:
     )
     advertised = (settings.advertise or reachable).rstrip("/")
     return Identity(settings.manager_id or urlsplit(advertised).netloc, uuid.uuid4().hex, advertised)
+
+
+def _limits(settings: ManagerSettings) -> Limits:
+    return Limits(
+        request_s=settings.request_timeout_ms / 1000,
+        idle_s=settings.idle_timeout_ms / 1000,
+        connections=settings.client_connections,
+    )
 
 
 def _reload(certificate: Certificate) -> None:

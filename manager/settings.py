@@ -79,6 +79,21 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
     max_request_bytes: Annotated[int, Meta(ge=1, description="Largest request body accepted, in bytes.")] = (
         8_388_608
     )
+    client_rate: Annotated[
+        int,
+        Meta(
+            ge=1, description="Requests a second that one client may make for long; members' are not counted."
+        ),
+    ] = 1000
+    client_connections: Annotated[
+        int, Meta(ge=1, description="Connections that one address may have; this machine's have no limit.")
+    ] = 1000
+    request_timeout_ms: Annotated[
+        int, Meta(ge=1, description="How long a request may take to come in whole, in ms.")
+    ] = 30_000
+    idle_timeout_ms: Annotated[
+        int, Meta(ge=1000, description="How long a connection may be open without a request, in ms.")
+    ] = 75_000
     tls_cert: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(description="File with the manager's certificate and those between it and its authority (PEM)."),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import ssl
 
     from manager.access.access import Access
+    from manager.access.rates import Rates
     from manager.cluster.directory import Directory
     from manager.http.endpoints import Endpoint
     from manager.runtime.runtime import Runtime
@@ -42,6 +43,7 @@ def make_app(
     directory: Directory | None = None,
     *,
     access: Access | None = None,
+    rates: Rates | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> web.Application:
     """Put the handlers together; `manager.http.server` serves them.
@@ -52,6 +54,7 @@ def make_app(
         directory: who has which group; without it, this manager has them all.
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
         access: who may ask for what; without it, everybody for everything.
+        rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
     """
     access = access or open_to_all()
@@ -59,14 +62,14 @@ def make_app(
     app[EXPRESS] = Express(runtime, max_request_bytes, access)
     directory = directory or OneManager(runtime, this_manager)
     forwarding = Forwarding(directory, this_manager, tls)
-    guard = Guard(access)
+    guard = Guard(access, rates)
     app.cleanup_ctx.append(forwarding.session)
     for endpoint in endpoints_of(runtime, directory):
         handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
         guarded = guard.wrap(endpoint, handler)
         route = web.RouteDef(endpoint.method, _pattern(endpoint.path), guarded, {"expect_handler": _go_on})
         app.add_routes([route])
-    app.add_routes(Login(access).routes())
+    app.add_routes(Login(access, rates).routes())
     return app
 
 

@@ -155,7 +155,11 @@ def _errors_of_shape(endpoint: Endpoint) -> set[ErrorCode]:
     """What may be wrong with any request of that shape, or with the manager."""
     codes = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR}
     if endpoint.role is not None:
-        codes |= {ErrorCode.UNAUTHENTICATED, ErrorCode.GROUP_AUTHORIZATION_FAILED}
+        codes |= {
+            ErrorCode.UNAUTHENTICATED,
+            ErrorCode.GROUP_AUTHORIZATION_FAILED,
+            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        }
     if "{group}" in endpoint.path:
         codes |= {
             ErrorCode.INVALID_GROUP_ID,

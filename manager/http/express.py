@@ -50,6 +50,10 @@ class Carrier(Protocol):
         """Bytes have come in, or come in again."""
         ...
 
+    def rest(self) -> None:
+        """From now on there is nothing to do."""
+        ...
+
 
 class Express:
     """What the lanes of one server share."""
@@ -101,6 +105,11 @@ class Lane:
         body = data[end + len(_END_OF_HEAD) :]
         request = self._read(body)
         return request is not None and self._serve(head.group, request)
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether a heartbeat is held, or something waits behind one."""
+        return self._held is not None or bool(self._backlog)
 
     def lost(self) -> None:
         """The connection is gone, and with it whoever waits."""
@@ -158,6 +167,7 @@ class Lane:
         if self._held is beat:
             self._held = None
             self._runtime.parked -= 1
+            self._carrier.rest()
             if self._backlog:
                 asyncio.get_running_loop().call_soon(self._go_on)
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from math import ceil
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
 from manager.access.access import ANYBODY, Caller, bearer_of
+from manager.http.reading import host_of
 from manager.http.replying import refusal
 from protocol.errors import ErrorCode, Failure
+from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from manager.access.access import Access
+    from manager.access.rates import Rates
     from manager.http.endpoints import Endpoint
     from manager.http.replying import Handler
 
@@ -25,10 +32,20 @@ _PAGE = "text/html"
 
 
 class Guard:
-    """Asks the tokens that are known; see `manager.access`."""
+    """Asks the tokens that are known; see `manager.access`.
 
-    def __init__(self, access: Access) -> None:
+    Args:
+        access: who may ask for what.
+        rates: how often; what members ask is not counted, unless they are not let in.
+        now: seconds on a clock that never goes back.
+    """
+
+    def __init__(
+        self, access: Access, rates: Rates | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._access = access
+        self._rates = rates
+        self._now = now
 
     def wrap(self, endpoint: Endpoint, handler: Handler) -> Handler:
         """The same, for those who may."""
@@ -36,13 +53,26 @@ class Guard:
             return handler
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            verdict = self._judge(request, endpoint)
+            verdict = self._count(request, endpoint, self._judge(request, endpoint))
             if isinstance(verdict, Failure):
                 return _turn_away(request, endpoint, verdict)
             request[CALLER] = verdict
             return await handler(request)
 
         return handle
+
+    def _count(self, request: web.Request, endpoint: Endpoint, verdict: Caller | Failure) -> Caller | Failure:
+        """The verdict, unless the client has had too many, good or bad: nobody can try tokens out."""
+        is_member = Role.WORKER in endpoint.roles and isinstance(verdict, Caller)
+        if self._rates is None or is_member:
+            return verdict
+        token = verdict.token if isinstance(verdict, Caller) else None
+        client = host_of(request) if token is None else token.token_id
+        wait_s = self._rates.take(client, self._now())
+        if wait_s == 0:
+            return verdict
+        message = f"more requests than one client may make; try again in {ceil(wait_s)} s"
+        return Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message, fields={"retry_after_s": ceil(wait_s)})
 
     def _judge(self, request: web.Request, endpoint: Endpoint) -> Caller | Failure:
         if request.method not in SAFE and comes_from_elsewhere(request):

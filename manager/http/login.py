@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
 from manager.http.guard import COOKIE, LOGIN, comes_from_elsewhere
+from manager.http.reading import host_of
 from manager.http.replying import refusal
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
     from manager.access.access import Access
+    from manager.access.rates import Rates
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self';"
@@ -43,8 +46,10 @@ _PAGE: Final = """\
 class Login:
     """GET and POST /login, POST /logout; the cookie goes when the browser is closed."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, rates: Rates | None = None) -> None:
+        """`rates` is how often one client may try."""
         self._access = access
+        self._rates = rates
 
     def routes(self) -> list[web.RouteDef]:
         """They are pages for people, so the API's description has none of them."""
@@ -62,6 +67,8 @@ class Login:
         """Back to the page that was asked for, if the token is known."""
         if comes_from_elsewhere(request):
             return _from_elsewhere()
+        if self._rates is not None and self._rates.take(host_of(request), time.monotonic()) > 0:
+            return refusal(Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "too many tries; wait a while"))
         form = await request.post()
         token, place = str(form.get("token", "")).strip(), str(form.get("next", "/"))
         caller = self._access.caller(token)

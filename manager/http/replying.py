@@ -45,6 +45,8 @@ def headers_of(failure: Failure) -> dict[str, str]:
     """Whoever may retry at once is told when; whoever has no token, what kind of it is needed."""
     if failure.code is ErrorCode.UNAUTHENTICATED:
         return {"WWW-Authenticate": 'Bearer realm="sparkherd"'}
+    if failure.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED:
+        return {"Retry-After": str(failure.fields.get("retry_after_s", RETRY_AFTER_S))}
     waits = failure.code.status == ErrorCode.COORDINATOR_NOT_AVAILABLE.status
     return {"Retry-After": str(RETRY_AFTER_S)} if waits else {}
 

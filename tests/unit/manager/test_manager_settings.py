@@ -41,5 +41,10 @@ def test_nothing_but_text_may_be_below_zero(setting: Setting) -> None:
     if isinstance(setting.default, str | tuple):
         assert msgspec.convert(setting.default, setting.type) == setting.default
         return
-    with pytest.raises(SettingsError, match=f"^{setting.flag}: expected int >= "):
+    if setting.name.startswith("tls_"):
+        with pytest.raises(SettingsError, match=f"^{setting.flag}: expected str of length >= 1"):
+            given(setting.name, "")
+        return
+    wanted = "bool" if setting.shape == "switch" else "int >= "
+    with pytest.raises(SettingsError, match=f"^{setting.flag}: expected {wanted}"):
         given(setting.name, "-1")

@@ -109,6 +109,7 @@ def test_possible_errors_follow_from_the_shape_and_the_rules() -> None:
         "COORDINATOR_LOAD_IN_PROGRESS",
         "UNAUTHENTICATED",
         "GROUP_AUTHORIZATION_FAILED",
+        "THROTTLING_QUOTA_EXCEEDED",
         "UNKNOWN_SERVER_ERROR",
     ]
     assert ErrorCode.PAYLOAD_TOO_LARGE in by_name["putTask"].possible_errors
