@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+import sys
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -50,19 +52,22 @@ def handler(body: type[Request], answer: Response) -> Callable[[web.Request], Aw
     return answered
 
 
-async def serve() -> None:
-    """Serve on a free port until killed."""
+async def serve(files: list[str]) -> None:
+    """Serve on a free port until killed; with `files`, a certificate and its key, over TLS."""
     app = web.Application()
     for verb, (body, answer) in ANSWERS.items():
         app.router.add_post(f"/v1/groups/{{group}}/{verb}", handler(body, answer))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=4096)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if files else None
+    if tls:
+        tls.load_cert_chain(*files)
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=4096, ssl_context=tls)
     await site.start()
     host, port = runner.addresses[0][:2]
-    print(f"listening on http://{host}:{port}", flush=True)
+    print(f"listening on {'https' if tls else 'http'}://{host}:{port}", flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    uvloop.run(serve())
+    uvloop.run(serve(sys.argv[1:]))

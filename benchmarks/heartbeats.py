@@ -1,7 +1,8 @@
 """Heartbeats a second of one manager process against a bare server that parses and answers the same bodies.
 
 Plain ones are answered at once. A held one (`wait_ms`) is held for a millisecond here, by the bare server
-with a sleep: over 50 connections it is the work of holding and letting go that takes the time.
+with a sleep: over 50 connections it is the work of holding and letting go that takes the time. The bare
+server speaks TLS where the manager does, and asks for no token.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from load import answers_a_second, request
 from measuring import Line, summary
-from servers import bare, manager
+from servers import bare, certificate, manager
 
 from cli.client import Client, path_of
 from protocol.messages.base import NULL, Request, Response
@@ -24,6 +25,7 @@ from protocol.messages.membership import (
     SyncRequest,
     SyncResponse,
 )
+from worker.client.token import Bearer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,23 +59,33 @@ def measure() -> Iterator[Line]:
     with bare() as other, manager() as ours:
         members = settled(ours, CONNECTIONS)
         for name, (connections, wait_ms) in CASES.items():
-            bodies = beats(members[:connections], wait_ms)
-            rates = [(rate(other, bodies), rate(ours, bodies)) for _ in range(ROUNDS)]
-            ratios = [theirs / mine for theirs, mine in rates]
-            note = f"{max(mine for _, mine in rates):,.0f} a second"
-            yield Line(f"time of a heartbeat, {name}", GOAL, *summary(ratios), "times", note)
+            yield _compare(name, other, ours, beats(members[:connections], wait_ms))
+    with bare() as other, manager(token=True) as ours:
+        members = settled(ours, CONNECTIONS)
+        yield _compare("50 connections, with tokens", other, ours, beats(members))
+    with certificate() as secured, bare(secured) as other, manager(secured=secured, token=True) as ours:
+        members = settled(ours, CONNECTIONS)
+        yield _compare("50 connections, with tokens over TLS", other, ours, beats(members))
+
+
+def _compare(name: str, other: Server, ours: Server, bodies: list[bytes]) -> Line:
+    rates = [(rate(other, bodies), rate(ours, bodies)) for _ in range(ROUNDS)]
+    ratios = [theirs / mine for theirs, mine in rates]
+    note = f"{max(mine for _, mine in rates):,.0f} a second"
+    return Line(f"time of a heartbeat, {name}", GOAL, *summary(ratios), "times", note)
 
 
 def rate(server: Server, bodies: list[bytes]) -> float:
     """Answers a second with a connection for each of `bodies`."""
     host, _ = server.address
-    requests = [request(host, path_of("groups", GROUP, "heartbeat"), body) for body in bodies]
-    return answers_a_second(server.address, requests, SECONDS)
+    path = path_of("groups", GROUP, "heartbeat")
+    requests = [request(host, path, body, server.token) for body in bodies]
+    return answers_a_second(server.address, requests, SECONDS, server.tls)
 
 
 def settled(server: Server, count: int) -> list[JoinResponse]:
     """The members of a Stable group."""
-    client = Client([server.url])
+    client = Client([server.url], bearer=Bearer(server.token or None), tls=server.tls)
     with ThreadPoolExecutor(count) as pool:
         joined = list(pool.map(lambda _: _call(client, "join", JOIN, JoinResponse), range(count)))
     for member in sorted(joined, key=lambda j: j.member_id != j.leader_id):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import uvloop
+
+if TYPE_CHECKING:
+    import ssl
 
 END_OF_HEAD = b"\r\n\r\n"
 
@@ -44,20 +47,25 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-def request(host: str, path: str, body: bytes) -> bytes:
+def request(host: str, path: str, body: bytes, token: str = "") -> bytes:
     """A POST as bytes."""
+    shown = f"Authorization: Bearer {token}\r\n" if token else ""
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    return f"{head}{shown}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def answers_a_second(address: tuple[str, int], requests: list[bytes], seconds: float) -> float:
+def answers_a_second(
+    address: tuple[str, int], requests: list[bytes], seconds: float, tls: ssl.SSLContext | None = None
+) -> float:
     """How many requests a second are answered with 200 over as many connections as there are requests."""
-    return uvloop.run(_drive(address, requests, seconds))
+    return uvloop.run(_drive(address, requests, seconds, tls))
 
 
-async def _drive(address: tuple[str, int], requests: list[bytes], seconds: float) -> float:
+async def _drive(
+    address: tuple[str, int], requests: list[bytes], seconds: float, tls: ssl.SSLContext | None
+) -> float:
     loop = asyncio.get_running_loop()
-    made = [await loop.create_connection(partial(Connection, each), *address) for each in requests]
+    made = [await loop.create_connection(partial(Connection, each), *address, ssl=tls) for each in requests]
     connections = [connection for _, connection in made]
     before, start = sum(c.answers for c in connections), time.perf_counter()
     await asyncio.sleep(seconds)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import resource
+import ssl
 import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import trustme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,36 +23,65 @@ DELAY_MS = 2000
 """Long enough for the members of a benchmark to be gathered in one generation."""
 
 
+@dataclass(frozen=True, slots=True)
 class Server:
-    """A process that told where it listens."""
+    """A process that told where it listens, and how its clients get in."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
-        self.process = process
-        self.url = url
+    process: subprocess.Popen[str]
+    url: str
+    tls: ssl.SSLContext | None = None
+    token: str = ""
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port."""
-        host, port = self.url.removeprefix("http://").split(":")
-        return host, int(port)
+        parts = urlsplit(self.url)
+        return str(parts.hostname), int(parts.port or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Of a server on this machine: its files, and what makes its clients trust it."""
+
+    cert: Path
+    key: Path
+    trust: ssl.SSLContext
 
 
 @contextmanager
-def bare() -> Iterator[Server]:
+def certificate() -> Iterator[Certificate]:
+    """One of an authority that is made for it."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    trust = ssl.create_default_context()
+    authority.configure_trust(trust)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Certificate(Path(folder) / "cert.pem", Path(folder) / "key.pem", trust)
+        issued.cert_chain_pems[0].write_to_path(made.cert)
+        issued.private_key_pem.write_to_path(made.key)
+        yield made
+
+
+@contextmanager
+def bare(secured: Certificate | None = None) -> Iterator[Server]:
     """`bare_server.py`."""
-    with serving(str(HERE / "bare_server.py")) as server:
-        yield server
+    files = [str(secured.cert), str(secured.key)] if secured else []
+    with serving(str(HERE / "bare_server.py"), *files) as server:
+        yield replace(server, tls=secured.trust) if secured else server
 
 
 @contextmanager
-def manager(*flags: str) -> Iterator[Server]:
+def manager(*flags: str, secured: Certificate | None = None, token: bool = False) -> Iterator[Server]:
     """A manager with default settings but for `flags`, on a SQLite file of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        database = f"sqlite+aiosqlite:///{folder}/manager.db"
-        given = ["--listen", "127.0.0.1:0", "--database", database, "--log-level", "warning"]
+        database = ["--database", f"sqlite+aiosqlite:///{folder}/manager.db"]
+        given = ["--listen", "127.0.0.1:0", *database, "--log-level", "warning"]
         given += ["--initial-rebalance-delay-ms", str(DELAY_MS)]
+        if secured:
+            given += ["--tls-cert", str(secured.cert), "--tls-key", str(secured.key)]
+        shown = _sparkherd("tokens", "create", "--role", "worker", "bench", *database) if token else ""
         with serving("-m", "cli", "manager", *given, *flags) as server:
-            yield server
+            yield replace(server, tls=secured.trust if secured else None, token=shown)
 
 
 @contextmanager
@@ -59,6 +93,12 @@ def serving(*command: str) -> Iterator[Server]:
             yield Server(process, line.removeprefix("listening on ").strip())
         finally:
             process.terminate()
+
+
+def _sparkherd(*command: str) -> str:
+    """What the command prints."""
+    done = subprocess.run([sys.executable, "-m", "cli", *command], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def many_connections() -> None:
