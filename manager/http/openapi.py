@@ -55,7 +55,13 @@ class OpenApiHandlers:
         """Only that."""
         return [
             Endpoint(
-                "GET", "/openapi.json", "getOpenApi", "This description", self.show, role=None, response=None
+                "GET",
+                "/openapi.json",
+                "getOpenApi",
+                "The description of the API",
+                self.show,
+                role=None,
+                response=None,
             )
         ]
 
