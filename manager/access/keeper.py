@@ -10,14 +10,26 @@ import structlog
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
     from manager.access.access import Access
+    from manager.access.tokens import Token
     from manager.storage.tokens import TokenTable
 
 log = structlog.get_logger(__name__)
 
 REFRESH_S: Final = 1.0
+
+
+def changes(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Iterator[tuple[str, Token]]:
+    """What has been done to tokens since `known` were all, for the audit log; nothing at the first look."""
+    for token in tokens if known is not None else ():
+        before = (known or {}).get(token.token_id)
+        if before is None:
+            yield "createToken", token
+        if token.revoked_at_ms is not None and (before is None or before.revoked_at_ms is None):
+            yield "revokeToken", token
 
 
 class TokenKeeper:
@@ -30,6 +42,7 @@ class TokenKeeper:
         self._table = table
         self._access = access
         self._reading: asyncio.Task[None] | None = None
+        self._known: dict[str, Token] | None = None
 
     async def __aenter__(self) -> Self:
         """Read them for the first time.
@@ -51,7 +64,18 @@ class TokenKeeper:
 
     async def read(self) -> None:
         """Once; raises `StorageError`."""
-        self._access.learn(await self._table.all())
+        tokens = await self._table.all()
+        self._access.learn(tokens)
+        for operation, token in changes(self._known, tokens):
+            log.info(
+                "audit",
+                who="the command line",
+                operation=operation,
+                whose=f"{token.name} ({token.token_id})",
+                role=token.role.value,
+                groups=list(token.groups),
+            )
+        self._known = {token.token_id: token for token in tokens}
 
     async def _read_on(self) -> None:
         failed = False

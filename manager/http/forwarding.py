@@ -47,6 +47,8 @@ PASSED_BACK = (
     "Retry-After",
     "WWW-Authenticate",
     "Content-Security-Policy",
+    "X-Content-Type-Options",
+    "Referrer-Policy",
     "Cache-Control",
 )
 

@@ -10,8 +10,9 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from manager.access.access import ANYBODY, Caller, bearer_of
+from manager.http.audit import is_audited, record, record_refusal
 from manager.http.reading import host_of
-from manager.http.replying import refusal
+from manager.http.replying import errors_as_json, refusal
 from protocol.errors import ErrorCode, Failure
 from protocol.roles import Role
 
@@ -55,9 +56,15 @@ class Guard:
         async def handle(request: web.Request) -> web.StreamResponse:
             verdict = self._count(request, endpoint, self._judge(request, endpoint))
             if isinstance(verdict, Failure):
+                if is_audited(endpoint) and verdict.code is not ErrorCode.THROTTLING_QUOTA_EXCEEDED:
+                    record_refusal(request, endpoint, verdict)
                 return _turn_away(request, endpoint, verdict)
             request[CALLER] = verdict
-            return await handler(request)
+            if not is_audited(endpoint):
+                return await handler(request)
+            response = await errors_as_json(request, handler)
+            record(request, endpoint, verdict, response)
+            return response
 
         return handle
 
