@@ -47,7 +47,7 @@ chaos: $(INSTALLED) java ## strike a herd at random moments: nothing lost, nothi
 
 .PHONY: schemathesis
 schemathesis: $(INSTALLED) ## ask a manager all that its OpenAPI description allows, and what it does not (SECONDS=300 SEED=1)
-	@$(BIN)/python -m tests.acceptance.api --seconds $(or $(SECONDS),300) --seed $(or $(SEED),1)
+	@SCHEMATHESIS_SESSION_MS=1000 $(BIN)/python -m tests.acceptance.api --seconds $(or $(SECONDS),300) --seed $(or $(SEED),1)
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## break the rules of the core one by one; tests or simulation must notice (ARGS=fine_print)

@@ -28,7 +28,8 @@ FENCE_TABLE = "sparkherd_fence"
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Has Spark fill `${env:NAME}` in SQL from its own environment; for a worker's settings, not a task's."""
 
-_ENTRYPOINT = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*\Z")
+_IDENTIFIER = r"[^\W\d]\w*"
+_ENTRYPOINT = re.compile(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}\Z")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 _DATABASES = ("sqlite", "postgresql")
 
@@ -82,7 +83,11 @@ def _nul_fault(text: str) -> str | None:
     return "must not contain NUL, which databases refuse" if "\0" in text else None
 
 
-Text = Annotated[str, Check(_blank)]
+Text = Annotated[str, Check(_blank), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
+_ENTRYPOINT_SHOWN = msgspec.Meta(
+    extra_json_schema={"pattern": rf"^{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}(?![\s\S])"}
+)
+_ABOVE_ZERO = msgspec.Meta(extra_json_schema={"exclusiveMinimum": 0})
 Scalar = str | int | float | bool
 """What Spark takes as the value of an option."""
 
@@ -179,13 +184,13 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     source: Source | None = None
-    entrypoint: Annotated[str, Check(_entrypoint_fault)] | None = None
+    entrypoint: Annotated[str, Check(_entrypoint_fault), _ENTRYPOINT_SHOWN] | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     sql: Text | None = None
     sink: Sink | None = None
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
-    weight: Annotated[float, Check(_weight_fault)] = 1.0
+    weight: Annotated[float, Check(_weight_fault), _ABOVE_ZERO] = 1.0
     worker: Annotated[str, Check(_blank), Check(_nul_fault)] | None = None
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)

@@ -30,8 +30,27 @@ class TaskReset(msgspec.Struct, frozen=True):
     offsets: Offsets = EARLIEST
 
 
+_DECLARATIVE = {
+    "required": ["source", "sink"],
+    "properties": {
+        "source": {"type": "object"},
+        "sink": {"type": "object"},
+        "entrypoint": {"type": "null"},
+        "options": {"maxProperties": 0},
+    },
+}
+_ENTRY_POINT = {
+    "required": ["entrypoint"],
+    "properties": {"entrypoint": {"type": "string"}, "source": {"type": "null"}, "sql": {"type": "null"}},
+}
 Definition = Annotated[
-    msgspec.Raw, msgspec.Meta(extra_json_schema={"$ref": "#/components/schemas/Definition"})
+    msgspec.Raw,
+    msgspec.Meta(
+        extra_json_schema={
+            "$ref": "#/components/schemas/Definition",
+            "anyOf": [_DECLARATIVE, _ENTRY_POINT],
+        }
+    ),
 ]
 """A `protocol.definition.Definition` that is passed on as it came."""
 

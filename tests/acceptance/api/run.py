@@ -31,7 +31,7 @@ COMMON = (
 
 def start_manager(folder: Path) -> Manager:
     """One that lets nobody wait for long."""
-    return Manager(folder, *FLAGS)
+    return Manager(folder, *FLAGS, "--client-rate", "100000")
 
 
 def run(manager: Manager, *options: str, output: IO[str] | None = None) -> subprocess.CompletedProcess[str]:
