@@ -21,8 +21,12 @@ demo: $(INSTALLED) java ## the whole story on real data: tasks, a killed worker,
 	@$(BIN)/sparkherd demo $(ARGS)
 
 .PHONY: test
-test: $(INSTALLED) java ## all tests, with branch coverage
-	@$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
+test: $(INSTALLED) java ## all tests but those in a browser, with branch coverage
+	@$(BIN)/pytest -m 'not browser' --cov --cov-report=term:skip-covered $(ARGS)
+
+.PHONY: test-browser
+test-browser: $(INSTALLED) java browser ## the console in headless Chromium; pictures in tests/browser/screenshots
+	@$(BIN)/pytest -m browser $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -110,4 +114,14 @@ java:
 	else \
 		echo 'Spark needs Java 17 or newer (found: '"$${major:-none}"'). Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless;' \
 			'macOS: brew install openjdk@17; or point JAVA_HOME to one' >&2; exit 1; \
+	fi
+
+.PHONY: browser
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && grep -qE '^ID(_LIKE)?=.*(debian|ubuntu)' /etc/os-release 2>/dev/null; then \
+		echo 'installing chromium'; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else \
+		echo 'The browser tests need Chromium. Debian, Ubuntu: sudo apt-get install chromium' >&2; exit 1; \
 	fi

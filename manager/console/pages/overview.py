@@ -192,7 +192,7 @@ def _figures(tallies: Sequence[Tally], managers: ManagerListResponse) -> Iterato
     draining = sum(tally.draining for tally in tallies)
     yield Figure("Groups", f"{len(tallies):,}", f"{stable} stable")
     yield Figure("Tasks", f"{total:,}", f"{running:,} running")
-    yield Figure("Failed", f"{tasks[TaskState.FAILED.value]:,}", "tasks that nobody runs any more")
+    yield Figure("Failed", f"{tasks[TaskState.FAILED.value]:,}", "given up on")
     yield Figure("Workers", f"{sum(t.workers for t in tallies):,}", f"{draining} draining")
     yield Figure("Managers", f"{alive}", f"of {len(managers.managers)} known")
 

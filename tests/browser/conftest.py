@@ -1,0 +1,117 @@
+"""A manager as a process, workers that run nothing, and a browser; one of each for a module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from cli.client import path_of
+from protocol.messages.groups import DescribeGroupResponse
+from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
+from tests.acceptance.processes import Daemon, Manager
+from tests.acceptance.waiting import eventually
+from tests.browser.chromium import Window, chromium
+from tests.browser.crew import BROKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).resolve().parents[2]
+START_CREW = (
+    f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); "
+    "runpy.run_module('tests.browser.crew', run_name='__main__')"
+)
+"""It runs in a folder of its own, from which the tests cannot be imported."""
+GROUP = "flights"
+WORKERS = ("anna", "berta", "clara")
+NAMES = ("arrivals", "departures", "delays", "routes", "weather.hourly", BROKEN)
+LONG = "cancelled-flights-of-the-last-seven-days-by-carrier-and-airport-of-departure"
+DEFINITION: dict[str, Any] = {
+    "source": {"format": "rate", "options": {"rowsPerSecond": 10}},
+    "sql": "SELECT value FROM source WHERE value % 2 = 0",
+    "sink": {
+        "format": "sql",
+        "options": {"url": "postgresql://herd:${env:DB_PASSWORD}@db/flights", "table": "even"},
+    },
+    "restart": {"max_restarts": 0},
+}
+
+
+class Stage:
+    """The manager and its workers, as an admin sees them."""
+
+    def __init__(self, manager: Manager, crew: Daemon) -> None:
+        self.manager = manager
+        self.crew = crew
+        self._client = manager.client()
+
+    def create(self, name: str, group: str = GROUP) -> None:
+        """A new task."""
+        body = CreateTaskRequest(task=name, definition=msgspec.Raw(msgspec.json.encode(DEFINITION)))
+        self._client.call("POST", path_of("groups", group, "tasks"), body, into=TaskResponse)
+
+    def delete(self, name: str) -> None:
+        """Without asking anybody."""
+        self._client.call("DELETE", path_of("groups", GROUP, "tasks", name), into=msgspec.Raw)
+
+    def tasks(self) -> dict[str, TaskView]:
+        """All tasks of the group by name."""
+        found = self._client.get(path_of("groups", GROUP, "tasks"), TaskListResponse)
+        return {task.task: task for task in found.tasks}
+
+    def group(self) -> DescribeGroupResponse:
+        """The group."""
+        return self._client.get(path_of("groups", GROUP), DescribeGroupResponse)
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait for what workers do."""
+        eventually(holds, what, alive=[self.manager, self.crew])
+
+    def settled(self, workers: int = len(WORKERS)) -> bool:
+        """Whether so many workers have all tasks, and all do what they are to."""
+        described = self.group()
+        return (
+            described.state == "Stable"
+            and len(described.members) == workers
+            and all(
+                task.state == ("FAILED" if name == BROKEN else "RUNNING")
+                for name, task in self.tasks().items()
+            )
+        )
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A group of three workers in which one task has failed; another group has none."""
+    folder = tmp_path_factory.mktemp("stage")
+    manager = Manager(folder, "--initial-rebalance-delay-ms", "0")
+    crew = Daemon("crew", [manager.url, GROUP, *WORKERS], folder, ("-c", START_CREW))
+    made = Stage(manager, crew)
+    for name in (*NAMES, LONG):
+        made.create(name)
+    made.create("nobody-is-there", "idle")
+    made.until(made.settled, "all tasks run")
+    yield made
+    crew.kill()
+    manager.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One that was started; it holds an event loop, so it ends with the module."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def window(browser: Browser, stage: Stage) -> Iterator[Window]:
+    """A page of the manager, whose complaints are nobody's fault but its own."""
+    opened = Window(browser, stage.manager.url)
+    yield opened
+    opened.close()
+    assert opened.complaints == []

@@ -1,0 +1,68 @@
+"""Workers that speak the protocol and run nothing: `python -m tests.browser.crew URL GROUP NAME...`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from tests.fakes.executor import FakeExecutor
+from worker.daemon import run
+from worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TICK_S = 0.5
+BROKEN = "broken"
+CAUSE = (
+    "[PATH_NOT_FOUND] Path does not exist: file:/data/weather.\n"
+    "  at org.apache.spark.sql.errors.QueryCompilationErrors$.dataPathNotExistError\n"
+    "  at org.apache.spark.sql.execution.datasources.DataSource$.$anonfun$checkAndGlobPathIfNecessary$4"
+)
+
+
+class TickingExecutor(FakeExecutor):
+    """Its queries finish a batch every half a second; the task `broken` cannot be started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken[BROKEN] = CAUSE
+        self._batch = 0
+
+    @property
+    def url(self) -> str | None:
+        """Where Spark would show itself."""
+        return "http://127.0.0.1:4040"
+
+    async def open(self) -> None:
+        """Begin to tick."""
+        await super().open()
+        self._tick()
+
+    def _tick(self) -> None:
+        self._batch += 1
+        for query in self.started:
+            if query.is_running:
+                rows = 40 + 7 * (self._batch % 5)
+                told = {"rows": rows, "total_rows": 40 * self._batch, "batch_ms": 80 + rows}
+                query.advance(self._batch, rows_per_second=rows, **told)
+        asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+
+async def work(url: str, group: str, names: Sequence[str]) -> None:
+    """All of them in one loop."""
+    async with asyncio.TaskGroup() as crew:
+        for name in names:
+            settings = WorkerSettings(
+                manager=(url,),
+                group=group,
+                client_id=name,
+                session_timeout_ms=60_000,
+                status_listen="127.0.0.1:0",
+            )
+            crew.create_task(run(settings, lambda *_: TickingExecutor(), lambda _: None))
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1], sys.argv[2], sys.argv[3:]))
