@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,10 +30,8 @@ def machine() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
-        "load before": f"{os.getloadavg()[0]:.1f}",
         "Python": platform.python_version(),
         "packages": ", ".join(filter(None, map(_version, PACKAGES))),
-        "day": datetime.now(UTC).date().isoformat(),
     }
 
 

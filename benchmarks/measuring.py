@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,10 +45,6 @@ class Line:
     def found(self) -> str:
         """The figure as text, with its spread."""
         return f"{self.measured:.3g}" + (f" ± {self.spread:.1g}" if self.spread else "")
-
-    def as_dict(self) -> dict[str, Any]:
-        """For machines."""
-        return {**asdict(self), "verdict": self.verdict}
 
     def __str__(self) -> str:
         note = f"  ({self.note})" if self.note else ""

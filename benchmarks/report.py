@@ -1,11 +1,13 @@
-"""What a run found, written down: as JSON, as Markdown with its plots, and as lines on a terminal."""
+"""What runs found, written down: as JSON, which keeps what a run leaves out, and as Markdown with plots."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from measuring import Curve, Line
 
@@ -15,56 +17,84 @@ if TYPE_CHECKING:
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; [benchmarks/README.md](../benchmarks/README.md) tells what each line measures and
-how. Lower is better in every line. "± x" is half the distance between the quartiles of the runs; a figure
-without it was measured once. "times" is against what the line names, measured in the same run, in turn.
+Written by `make bench ARGS="--docs docs"`; `benchmarks/README.md` tells what each line measures and how.
+Lower is better in every line. "± x" is half the distance between the quartiles of the runs; a figure without it was
+measured once. "times" is against what the line names, measured in the same run, in turn; seconds are of this
+machine, and of what else it had to do.
 """
 
 
 @dataclass(slots=True)
-class Report:
-    """All lines and curves so far, by the benchmark that they are from."""
+class Section:
+    """What one benchmark found, when, and how many processes wanted the processors when it began."""
 
-    machine: dict[str, str]
-    lines: list[tuple[str, Line]] = field(default_factory=list)
+    day: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    load: float = field(default_factory=lambda: round(os.getloadavg()[0], 1))
+    lines: list[Line] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
 
-    def add(self, benchmark: str, result: Line | Curve) -> None:
+    def add(self, result: Line | Curve) -> None:
         """One more."""
         if isinstance(result, Curve):
             self.curves.append(result)
         else:
-            self.lines.append((benchmark, result))
+            self.lines.append(result)
 
-    @property
-    def good(self) -> bool:
-        """Whether every goal is met."""
-        return all(line.good for _, line in self.lines)
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        lines = [{**asdict(line), "verdict": line.verdict} for line in self.lines]
+        return {**asdict(self), "lines": lines}
+
+
+@dataclass(slots=True)
+class Report:
+    """All sections, by the name of the benchmark."""
+
+    machine: dict[str, str]
+    sections: dict[str, Section] = field(default_factory=dict)
 
     def write_json(self, path: Path) -> None:
-        """For machines."""
-        lines = [{"benchmark": benchmark, **line.as_dict()} for benchmark, line in self.lines]
-        told = {"machine": self.machine, "lines": lines, "curves": [asdict(curve) for curve in self.curves]}
+        """For machines, and for the next run."""
+        sections = {name: section.as_dict() for name, section in self.sections.items()}
+        told = {"machine": self.machine, "benchmarks": sections}
         path.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
     def write_docs(self, folder: Path) -> None:
-        """`benchmarks.md` in `folder`, with a table, and a plot of each curve in `benchmarks/` beside it."""
+        """`benchmarks.md` in `folder`; in `benchmarks/` beside it the plots, and all of it as JSON."""
         from plots import plot  # noqa: PLC0415 - whoever only wants figures needs no matplotlib
 
-        plots = folder / "benchmarks"
-        plots.mkdir(exist_ok=True)
-        for curve in self.curves:
-            plot(curve, plots / f"{slug(curve.what)}.svg")
+        place = folder / "benchmarks"
+        place.mkdir(exist_ok=True)
+        for section in self.sections.values():
+            for curve in section.curves:
+                plot(curve, place / f"{slug(curve.what)}.svg")
         (folder / "benchmarks.md").write_text("\n".join(self._markdown()) + "\n")
+        self.write_json(place / RESULTS)
 
     def _markdown(self) -> Iterator[str]:
         yield PREFACE
         yield from (f"- **{name}**: {value}" for name, value in self.machine.items())
-        for benchmark in dict.fromkeys(benchmark for benchmark, _ in self.lines):
-            yield f"\n## {benchmark}\n\n| what | goal | measured | unit | verdict |\n|---|---|---|---|---|"
-            yield from (_row(line) for name, line in self.lines if name == benchmark)
-        yield "\n## Plots\n"
-        yield from (f"![{curve.what}](benchmarks/{slug(curve.what)}.svg)" for curve in self.curves)
+        for name, section in self.sections.items():
+            yield f"\n## {name}\n\nMeasured on {section.day}; the machine's load before was {section.load}.\n"
+            yield "| what | goal | measured | unit | verdict |\n|---|---|---|---|---|"
+            yield from map(_row, section.lines)
+            yield from (f"\n![{each.what}](benchmarks/{slug(each.what)}.svg)" for each in section.curves)
+
+
+RESULTS = "results.json"
+
+
+def read_report(path: Path, machine: dict[str, str]) -> Report:
+    """What former runs wrote to `path`, to be added to on this machine."""
+    if not path.exists():
+        return Report(machine)
+    stored = json.loads(path.read_text())["benchmarks"]
+    return Report(machine, {name: _section(each) for name, each in stored.items()})
+
+
+def _section(stored: dict[str, Any]) -> Section:
+    lines = [Line(**{name: line[name] for name in line if name != "verdict"}) for line in stored["lines"]]
+    return Section(stored["day"], stored["load"], lines, [Curve(**curve) for curve in stored["curves"]])
 
 
 def slug(text: str) -> str:
