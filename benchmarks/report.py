@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 PREFACE = """# Benchmarks
 
 Written by `make bench ARGS="--docs docs"`; `benchmarks/README.md` tells what each line measures and how.
-Lower is better in every line. "± x" is half the distance between the quartiles of the runs; a figure without it was
-measured once. "times" is against what the line names, measured in the same run, in turn; seconds are of this
-machine, and of what else it had to do.
+Lower is better in every line. "± x" is half the distance between the quartiles of the runs; a figure without
+it was measured once. "times" is against what the line names, measured in the same run, in turn; seconds
+are of this machine, and of what else it had to do.
 """
 
 
