@@ -10,7 +10,7 @@ from protocol.errors import ErrorCode, Failure
 from protocol.roles import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from manager.access.tokens import Token
 
@@ -98,7 +98,7 @@ class Access:
         self,
         bearer: str | None,
         needed: frozenset[Role],
-        group: str | None,
+        groups: Collection[str],
         *,
         any_group: bool = False,
         is_certified: bool = True,
@@ -108,7 +108,7 @@ class Access:
         Args:
             bearer: the token, if any came.
             needed: the roles of which one is needed.
-            group: the group that is asked about, if it is one.
+            groups: those that are asked about by name; with none it is about all.
             any_group: what is asked tells of no group, or only of those that the token covers.
             is_certified: whether a certificate came that TLS has verified.
         """
@@ -121,9 +121,10 @@ class Access:
         if not token.may(needed):
             wanted = " or ".join(sorted(role.value for role in needed))
             return _denied(f"the token {token.name} has the role {token.role.value}, this takes {wanted}")
-        if group is not None and not token.covers(group):
-            return _denied(f"the token {token.name} is not for group {group}")
-        if group is None and token.groups and not any_group:
+        for group in groups:
+            if not token.covers(group):
+                return _denied(f"the token {token.name} is not for group {group}")
+        if not groups and token.groups and not any_group:
             return _denied(f"the token {token.name} is for some groups only, and this is about all")
         return caller
 
@@ -136,7 +137,7 @@ class Access:
         key = (authorization, group)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            admitted = self.admit(bearer_of((authorization or b"").decode("latin-1")), MEMBERS, group)
+            admitted = self.admit(bearer_of((authorization or b"").decode("latin-1")), MEMBERS, (group,))
             verdict = isinstance(admitted, Caller)
             if len(self._verdicts) >= MAX_VERDICTS:
                 self._verdicts.clear()

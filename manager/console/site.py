@@ -67,7 +67,15 @@ class Console:
         """GET of each page, and of the files."""
         pages = [
             Endpoint(
-                "GET", path, name, summary, self._page(make), role=Role.VIEWER, response=None, media=HTML
+                "GET",
+                path,
+                name,
+                summary,
+                self._page(make),
+                role=Role.VIEWER,
+                any_group=True,
+                response=None,
+                media=HTML,
             )
             for path, name, summary, make in PAGES
         ]

@@ -86,14 +86,21 @@ class Guard:
             return Failure(
                 ErrorCode.GROUP_AUTHORIZATION_FAILED, "a page of another site may not ask for this"
             )
-        group = request.match_info.get("group", request.query.get("group"))
         return self._access.admit(
             token_of(request),
             endpoint.roles,
-            group,
+            _groups_of(request, endpoint),
             any_group=endpoint.any_group,
             is_certified=_is_certified(request),
         )
+
+
+def _groups_of(request: web.Request, endpoint: Endpoint) -> list[str]:
+    """The groups that a request names where its handler looks for one; elsewhere it may name any."""
+    if "group" in request.match_info:
+        return [request.match_info["group"]]
+    asks = () if endpoint.asks is None else endpoint.asks.__struct_fields__
+    return request.query.getall("group", []) if "group" in asks else []
 
 
 def caller_of(request: web.Request) -> Caller:
