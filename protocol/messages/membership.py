@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from protocol.messages.base import (
@@ -35,7 +37,7 @@ class JoinRequest(Request, frozen=True, kw_only=True):
     session_timeout_ms: Whole
     rebalance_timeout_ms: PositiveMillis
     protocol_type: Label
-    protocols: tuple[Protocol, ...]
+    protocols: Annotated[tuple[Protocol, ...], msgspec.Meta(extra_json_schema={"minItems": 1})]
     instance_id: Name | None = None
     client_id: Label | None = None
     reason: Text | None = None

@@ -14,16 +14,25 @@ import schemathesis
 LONGEST_MS = int(os.environ.get("SCHEMATHESIS_SESSION_MS", "20"))
 """The manager's `--max-session-timeout-ms`; a longer one lets a long run go on from where a join led it."""
 
+SHORTEST_ID = 36
+"""The length of a UUID; what is shorter is made up, and nobody's."""
+
 
 @schemathesis.hook
 def map_body(context: schemathesis.HookContext, body: Any) -> Any:
-    """Most sessions that are asked for would be refused, and joining never get further."""
+    """Most joins would be refused, and what members send never get further."""
     body = whole(body)
     if context.operation is None or not context.operation.path.endswith("/join"):
         return body
-    session = body.get("session_timeout_ms") if isinstance(body, dict) else None
+    return _first_join(body) if isinstance(body, dict) else body
+
+
+def _first_join(body: dict[str, Any]) -> dict[str, Any]:
+    session, member_id = body.get("session_timeout_ms"), body.get("member_id")
     if isinstance(session, int) and not isinstance(session, bool):
         body["session_timeout_ms"] = LONGEST_MS - session % 3
+    if isinstance(member_id, str) and len(member_id) < SHORTEST_ID:
+        body["member_id"] = ""
     return body
 
 
