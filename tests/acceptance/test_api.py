@@ -16,6 +16,7 @@ pytestmark = pytest.mark.processes
 SHORT = ("--generation-deterministic", "--phases", "examples,coverage,stateful", "--max-examples", "3")
 
 
+@pytest.mark.timeout(900)  # on a busy machine it takes minutes, and none of it waits for anything
 def test_the_manager_answers_as_its_description_says(tmp_path: Path) -> None:
     """Every check of schemathesis on every operation, the same requests each time; and no bug in the log."""
     manager = start_manager(tmp_path)
