@@ -22,6 +22,7 @@ TOP: Final = 14.0
 BOTTOM: Final = 168.0
 HOUR_MS: Final = 3_600_000
 THINNEST: Final = 1.4
+NOTHING: Final = "Nothing was reported in the last hour."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def series(subject: Subject, columns: Sequence[Column], now_ms: int, since_ms: i
         *_times(window),
         *_unseen(window, since_ms),
         *(_column(column, subject, window, steps[-1]) for column in seen),
+        *([] if seen else [text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, NOTHING, text_anchor="middle")]),
     ]
     return chart(
         subject.title, in_words(subject, seen, now_ms), parts, width=WIDTH, height=HEIGHT, key=subject.key
@@ -68,7 +70,7 @@ def series(subject: Subject, columns: Sequence[Column], now_ms: int, since_ms: i
 def in_words(subject: Subject, seen: Sequence[Column], now_ms: int) -> str:
     """What the chart shows, for who does not see it."""
     if not seen:
-        return "Nothing was reported in the last hour."
+        return NOTHING
     peak = max(seen, key=lambda column: column.value)
     last = seen[-1]
     return (

@@ -57,6 +57,7 @@ def timeline(story: Story) -> Markup:
         *_marks(seen, window, bottom),
         text(LEFT - 12, TOP + MOVED_HEIGHT - 4, "tasks moved", text_anchor="end", class_="label"),
         *_columns(seen, window, story.now_ms),
+        *([] if seen else [text((LEFT + RIGHT) / 2, TOP + 24, in_words(seen, story), text_anchor="middle")]),
         *_lanes(shown, window, story),
         *_more(len(story.lanes) - len(shown), bottom),
     ]

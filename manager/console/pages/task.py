@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from protocol.messages.events import Event
     from protocol.messages.history import FiguresPoint
 
+LEAST_MS: Final = 1000
 TABLE_MS: Final = 300_000
 """How much time a line of the table of figures stands for."""
 
@@ -146,13 +147,17 @@ def facts_of(metrics: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 def _charts(history: TaskHistoryResponse, now_ms: int) -> Iterator[Markup]:
-    interval_s = history.interval_ms / 1000
-    rates = [Column(point.at_ms, point.rows / interval_s) for point in history.points]
+    rates = [Column(point.at_ms, point.rows / _passed_s(point, history, now_ms)) for point in history.points]
     times = [Column(point.at_ms, point.batch_ms) for point in history.points if point.batch_ms is not None]
     rows = Subject("rows", "Rows per second", "rows/s", history.interval_ms)
     batches = Subject("batches", "Batch time, the longest of 10 s", "ms", history.interval_ms)
     yield series(rows, rates, now_ms, history.since_ms)
     yield series(batches, times, now_ms, history.since_ms)
+
+
+def _passed_s(point: FiguresPoint, history: TaskHistoryResponse, now_ms: int) -> float:
+    """How long an interval has lasted; the last one is not over yet."""
+    return min(max(now_ms - point.at_ms, LEAST_MS), history.interval_ms) / 1000
 
 
 def _lines(history: TaskHistoryResponse) -> Iterator[Line]:

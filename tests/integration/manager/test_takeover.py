@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from manager.cluster.leases import SlotState
@@ -234,6 +235,24 @@ async def test_any_manager_answers_admins(a: Manager, b: Manager) -> None:
             ("b", b.url, True, SLOTS // 2),
         ]
         assert {slot["manager"] for slot in listed["slots"]} == {"a", "b"}
+
+
+async def test_any_manager_shows_any_group(a: Manager, b: Manager) -> None:
+    """A group's pages are its manager's, under its policy; the overview and the workers have both."""
+    groups = [group_of(a), group_of(b)]
+    for owner, group in zip((a, b), groups, strict=True):
+        await stable(owner, group)
+    async with aiohttp.ClientSession() as browser:
+        for path, words in (
+            (f"/groups/{groups[1]}", ["Where it stands", 'class="state Stable lit"']),
+            ("/", [f'href="/groups/{group}"' for group in groups]),
+            ("/workers", ["Groups of other managers", *(f'href="/groups/{group}"' for group in groups)]),
+        ):
+            async with browser.get(a.url + path) as answer:
+                html = await answer.text()
+                assert answer.status == 200
+                assert answer.headers["Content-Security-Policy"].startswith("default-src 'self'")
+            assert [word for word in words if word not in html] == []
 
 
 async def test_a_member_is_told_where_to_go(a: Manager, b: Manager) -> None:
