@@ -111,9 +111,7 @@ def _time(words: str, members: int, shapes: list[Shape], ours: Results, theirs: 
 
 def _told(theirs: Results, shapes: list[Shape]) -> str:
     texts = [
-        f"{theirs.seconds(shape):.3g}"
-        if shape in theirs.told
-        else f"over {theirs.patience_s:g} or too much memory"
+        f"{theirs.seconds(shape):.3g}" if shape in theirs.told else f"> {theirs.patience_s:g}"
         for shape in shapes
     ]
     return f"{RIVALS[theirs.library]} {', '.join(texts)} s"
