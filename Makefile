@@ -71,7 +71,7 @@ docs: $(DOCUMENTED) ## the documentation as a site in site/; checks the files in
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/docker/compose.yaml
 
 .PHONY: bench
-bench: $(MEASURED) java ## all benchmarks, some minutes (ARGS="--docs docs --json results.json" writes them down)
+bench: $(MEASURED) java ## all benchmarks, half an hour (ARGS="--docs docs --json results.json" writes them down)
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
 .PHONY: bench-quick

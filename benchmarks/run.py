@@ -44,7 +44,7 @@ def _report(options: argparse.Namespace) -> Report:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="only what takes seconds, at small sizes")
+    parser.add_argument("--quick", action="store_true", help="only what takes minutes, at small sizes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
     parser.add_argument(
         "--docs", type=Path, metavar="DIR", help="write benchmarks.md and the plots there, too"
