@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from aiohttp import ClientSession
 
 from manager.cluster.leases import SlotState
 from manager.cluster.view import Identity
@@ -229,6 +230,8 @@ async def test_any_manager_answers_admins(a: Manager, b: Manager) -> None:
     for manager in (a, b):
         _, listed = await manager.http("GET", "/v1/groups")
         assert {line["group"]: line["state"] for line in listed["groups"]} == dict.fromkeys(groups, "Stable")
+        _, listed = await manager.http("GET", "/v1/assignors")
+        assert {line["group"]: line["members"] for line in listed["groups"]} == dict.fromkeys(groups, 1)
         _, listed = await manager.http("GET", "/v1/managers")
         assert [(m["id"], m["url"], m["alive"], m["slots"]) for m in listed["managers"]] == [
             ("a", a.url, True, SLOTS // 2),
@@ -262,6 +265,20 @@ async def test_a_member_is_told_where_to_go(a: Manager, b: Manager) -> None:
     status, answer = await a.http("POST", f"/v1/groups/{group}/heartbeat", body)
     assert (status, answer["error"]) == (421, "NOT_COORDINATOR")
     assert answer["coordinator"] == {"id": "b", "url": b.url}
+
+
+async def test_conditions_are_passed_on_and_tags_passed_back(a: Manager, b: Manager) -> None:
+    """A task is changed as it was seen through whichever manager."""
+    task = f"{a.url}/v1/groups/{group_of(b)}/tasks/t"
+    new = {"definition": {"source": {"format": "rate"}, "sink": {"format": "noop"}}}
+    async with ClientSession() as client:
+        for status in (201, 412):
+            async with client.put(task, json=new, headers={"If-None-Match": "*"}) as put:
+                assert put.status == status
+        async with client.get(task) as shown:
+            etag = shown.headers["ETag"]
+        async with client.get(task, headers={"If-None-Match": etag}) as same:
+            assert (same.status, same.headers["ETag"], await same.read()) == (304, etag, b"")
 
 
 async def test_a_request_is_passed_on_once(a: Manager, b: Manager) -> None:
