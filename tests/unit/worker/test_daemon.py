@@ -145,6 +145,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
     assert [protocol["name"] for protocol in join["protocols"]] == ["roundrobin", "sticky"]
     assert join["protocols"][0]["metadata"] == {
         "owned": {},
+        "claiming": [],
         "capacity": 2.5,
         "labels": {"zone": "a"},
         "url": None,
