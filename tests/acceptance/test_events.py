@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.receiver import Receiver
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(1200)]
 
 KEY = "correct horse battery staple"
 ROUNDS = 4

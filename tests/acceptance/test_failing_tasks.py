@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.processes import Herd
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 AT_ONCE = {"max_restarts": 0}
 

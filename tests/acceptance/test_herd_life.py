@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import TaskView
     from tests.acceptance.processes import Daemon, Herd
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 WORKERS = ("anna", "berta")
 TASKS = ("t1", "t2", "t3", "t4")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.processes import Daemon, Herd
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1800)]
 
 WORKERS = ("anna", "berta", "carla")
 TASKS = tuple(f"t{number:02}" for number in range(1, 13))

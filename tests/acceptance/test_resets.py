@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.processes import Herd
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 ROWS_A_FILE = 500
 ENTRYPOINT = """

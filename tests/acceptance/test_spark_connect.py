@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.acceptance.processes import Herd
     from tests.connect_server import ConnectServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 MODULE = Path(__file__).parents[1] / "integration" / "spark" / "connect" / "tested_on_server.py"
 FILES, ROWS = 12, 20

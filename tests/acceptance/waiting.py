@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 
 
 def eventually(
-    look: Callable[[], Found | None], what: str, *, alive: Iterable[Daemon], within_s: float = 180.0
+    look: Callable[[], Found | None], what: str, *, alive: Iterable[Daemon], within_s: float = 400.0
 ) -> Found:
     """What `look` finds, once it finds something; between looks, wait on the processes themselves.
 
