@@ -84,7 +84,7 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
         Meta(
             ge=1, description="Requests a second that one client may make for long; members' are not counted."
         ),
-    ] = 1000
+    ] = 10_000
     client_connections: Annotated[
         int, Meta(ge=1, description="Connections that one address may have; this machine's have no limit.")
     ] = 1000
