@@ -11,6 +11,8 @@ from typing import Any
 
 import schemathesis
 
+from protocol.messages.base import MAX_INT
+
 LONGEST_MS = int(os.environ.get("SCHEMATHESIS_SESSION_MS", "20"))
 """The manager's `--max-session-timeout-ms`; a longer one lets a long run go on from where a join led it."""
 
@@ -29,7 +31,7 @@ def map_body(context: schemathesis.HookContext, body: Any) -> Any:
 
 def _first_join(body: dict[str, Any]) -> dict[str, Any]:
     session, member_id = body.get("session_timeout_ms"), body.get("member_id")
-    if isinstance(session, int) and not isinstance(session, bool):
+    if isinstance(session, int) and not isinstance(session, bool) and abs(session) <= MAX_INT:
         body["session_timeout_ms"] = LONGEST_MS - session % 3
     if isinstance(member_id, str) and len(member_id) < SHORTEST_ID:
         body["member_id"] = ""
