@@ -9,32 +9,41 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True)
 class Line:
     """One line of the report; lower is better. `spread` is half the distance of the quartiles.
 
-    Without a `goal` it is told for comparison only. `note` is what a reader should know beside the figure.
+    Without a `goal` it is told for comparison only; `measured` is None if that could not be done. `note` is
+    what a reader should know beside the figure, `reason` why the goal is missed: told only where it is.
     """
 
     what: str
     goal: float | None
-    measured: float
+    measured: float | None
     spread: float
     unit: str
     note: str = ""
+    reason: str = ""
 
     @property
     def good(self) -> bool:
         """Whether the goal is met."""
-        return self.goal is None or self.measured <= self.goal
+        return self.measured is not None and (self.goal is None or self.measured <= self.goal)
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """In a word, or two."""
+        if self.measured is None:
+            return "not measured"
         return "-" if self.goal is None else "met" if self.good else "MISSED"
+
+    @property
+    def why(self) -> str:
+        """The reason, if one is needed."""
+        return "" if self.good else self.reason
 
     @property
     def wanted(self) -> str:
@@ -44,11 +53,15 @@ class Line:
     @property
     def found(self) -> str:
         """The figure as text, with its spread."""
+        if self.measured is None:
+            return "-"
         return f"{self.measured:.3g}" + (f" ± {self.spread:.1g}" if self.spread else "")
 
     def __str__(self) -> str:
         note = f"  ({self.note})" if self.note else ""
-        return f"{self.what:<76} goal {self.wanted:<8} {self.found:<16} {self.unit:<9} {self.verdict}{note}"
+        why = f"\n    why: {self.why}" if self.why else ""
+        told = f"goal {self.wanted:<8} {self.found:<16} {self.unit:<9} {self.verdict}"
+        return f"{self.what:<76} {told}{note}{why}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,15 @@ class Curve:
     x: str
     y: str
     series: Mapping[str, Sequence[tuple[float, float]]]
+
+
+def attempted(what: str, measure: Callable[[], Iterable[Line | Curve]]) -> Iterator[Line | Curve]:
+    """What `measure` finds; where it fails, as without one that is to be measured against, why."""
+    try:
+        yield from measure()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other benchmarks are to go on
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        yield Line(what, None, None, 0, "", reason=reason)
 
 
 def interleaved(runs: int, *actions: Callable[[], object]) -> list[list[float]]:
@@ -78,7 +100,7 @@ def summary(values: Sequence[float]) -> tuple[float, float]:
     return statistics.median(values), (high - low) / 2
 
 
-def growth(what: str, goal: float, sizes: Sequence[float], costs: Sequence[float]) -> Line:
+def growth(what: str, goal: float, sizes: Sequence[float], costs: Sequence[float], reason: str = "") -> Line:
     """How cost grows with size: the slope of the best line through the logarithms, 1 is proportional."""
     logs = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
-    return Line(what, goal, statistics.linear_regression(*logs).slope, 0.0, "exponent")
+    return Line(what, goal, statistics.linear_regression(*logs).slope, 0.0, "exponent", reason=reason)

@@ -20,7 +20,8 @@ PREFACE = """# Benchmarks
 Written by `make bench ARGS="--docs docs"`; `benchmarks/README.md` tells what each line measures and how.
 Lower is better in every line. "± x" is half the distance between the quartiles of the runs; a figure without
 it was measured once. "times" is against what the line names, measured in the same run, in turn; seconds
-are of this machine, and of what else it had to do.
+are of this machine, and of what else it had to do. Where a goal is missed, what was found to be the reason
+stands beside it.
 """
 
 
@@ -104,4 +105,10 @@ def slug(text: str) -> str:
 
 def _row(line: Line) -> str:
     what = f"{line.what}<br>*{line.note}*" if line.note else line.what
-    return f"| {what} | {line.wanted} | {line.found} | {line.unit} | {line.verdict} |"
+    verdict = f"**{line.verdict}**: {line.why}" if line.why else line.verdict
+    return f"| {_cell(what)} | {line.wanted} | {line.found} | {line.unit} | {_cell(verdict)} |"
+
+
+def _cell(text: str) -> str:
+    """What has a bar in it would end the cell."""
+    return text.replace("|", "\\|")

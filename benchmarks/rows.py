@@ -40,6 +40,11 @@ COLUMNS = ("carrier", "flight", "origin", "dest", "dep_delay", "time_hour")
 SCHEMA = "carrier STRING, flight INT, origin STRING, dest STRING, dep_delay DOUBLE, time_hour STRING"
 TYPES = "carrier TEXT, flight INTEGER, origin TEXT, dest TEXT, dep_delay DOUBLE PRECISION, time_hour TEXT"
 GOAL = 1 / 0.9
+REASONS = {
+    300: "the rows' way through a Python worker, and planning it",
+    3_000: "the rows' way through a Python worker",
+}
+"""By the rows of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
             ratios, fenced = await _compare(executor, folder, place, source)
             medians.append(statistics.median(fenced))
             what = f"time of a query into {place.name}, {rows:,} rows a batch, against plain"
-            yield Line(what, GOAL, *summary(ratios), "times")
+            yield Line(what, GOAL, *summary(ratios), "times", reason=REASONS.get(rows, ""))
         yield growth(
             f"growth of that time with the rows of a batch, {place.name}", 1.0, ROWS_A_BATCH, medians
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from machine import machine
-from measuring import Curve, Line
+from measuring import Curve, Line, attempted
 from report import RESULTS, Report, Section, read_report
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def main() -> int:
     report = _report(options)
     for name in names:
         report.sections[name] = section = Section()
-        for result in _results(name, quick=options.quick):
+        for result in attempted(name, partial(_results, name, quick=options.quick)):
             section.add(result)
             if isinstance(result, Line):
                 print(result, flush=True)
