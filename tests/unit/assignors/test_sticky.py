@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from time import process_time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
@@ -90,11 +90,11 @@ def test_a_pinned_task_comes_home_and_makes_room() -> None:
 
 
 def test_a_thousand_workers_with_a_hundred_thousand_tasks_lose_one() -> None:
-    """DESIGN.md §7 allows a second of it; and no task moves but those of the leaver."""
+    """No task moves but the leaver's, and all end level; the time it takes is in benchmarks/sticky.py."""
     tasks = _tasks(100_000)
     members = _members(*(f"m{at:04}" for at in range(1_000)))
     before = STICKY.assign(members, tasks, {})
-    began = process_time()
     after = STICKY.assign(members[1:], tasks, before)
-    assert process_time() - began < 1
     assert _moved({member: names for member, names in before.items() if member != "m0000"}, after) == 0
+    assert Counter(map(len, after.values())) == {100: 899, 101: 100}
+    assert sorted(name for names in after.values() for name in names) == [task.name for task in tasks]
