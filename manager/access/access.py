@@ -39,6 +39,10 @@ class Caller:
         """Whether it is for some groups only."""
         return self.token is not None and bool(self.token.groups)
 
+    def may(self, needed: frozenset[Role]) -> bool:
+        """Whether its role is one of `needed` or above one of them."""
+        return self.token is None or self.token.may(needed)
+
 
 ANYBODY: Final = Caller()
 

@@ -15,7 +15,16 @@ _REFERENCE: Final = re.compile(r"\$\{(?:env|file):[^{}]*\}")
 
 def shown(definition: msgspec.Raw) -> str:
     """The document as indented JSON, in the order of its keys."""
-    return json.dumps(_masked(msgspec.json.decode(definition)), indent=2, ensure_ascii=False)
+    return _indented(_masked(msgspec.json.decode(definition)))
+
+
+def written(definition: msgspec.Raw) -> str:
+    """The same with nothing hidden, for whoever is to change it."""
+    return _indented(msgspec.json.decode(definition))
+
+
+def _indented(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _masked(value: Any, name: str = "") -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from manager.access.access import ANYBODY, Caller
@@ -13,16 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from protocol.messages.events import Event
+    from protocol.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The names in a page's path, empty where it has none, its query, and who asks."""
+    """The names in a page's path, empty where it has none, its query, and who asks.
+
+    `roles` are those that each operation of the API needs, by its name.
+    """
 
     group: str
     task: str
     query: Mapping[str, str]
     caller: Caller = ANYBODY
+    roles: Mapping[str, frozenset[Role]] = field(default_factory=dict)
+
+    def may(self, operation: str) -> bool:
+        """Whether who looks at the page may ask for what a button or a form of it would."""
+        return self.caller.may(self.roles[operation])
 
     def may_see(self, event: Event) -> bool:
         """Whether the event is of a group that the caller may know of; of none, it tells of them all."""

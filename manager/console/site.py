@@ -13,6 +13,7 @@ from manager.console.assets import KINDS, Assets
 from manager.console.page import Asked, Page
 from manager.console.pages import links
 from manager.console.pages.adding import adding
+from manager.console.pages.editing import editing
 from manager.console.pages.events import events
 from manager.console.pages.group import group
 from manager.console.pages.overview import overview
@@ -28,11 +29,15 @@ from protocol.errors import Failure, RefusedError
 from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from manager.cluster.directory import Directory
     from manager.console.page import MakePage
     from manager.http.endpoints import CallHandler, Plain
     from manager.runtime.runtime import Runtime
 
+GROUP: Final = "/groups/{group}"
+TASK: Final = f"{GROUP}/tasks/{{task}}"
 HTML: Final = ("text/html",)
 MEDIA: Final = tuple(KINDS.values())
 HEADERS: Final = {
@@ -45,20 +50,28 @@ HEADERS: Final = {
 }
 """Nothing from elsewhere, and nothing inline: neither script nor style."""
 
-PAGES: Final[tuple[tuple[str, str, str, MakePage], ...]] = (
-    ("/", "showOverview", "Everything at a glance, what is wrong first", overview),
-    ("/workers", "showWorkers", "The workers of all groups", workers),
-    ("/events", "showEvents", "What happened, the newest first", events),
-    ("/add-task", "showTaskForm", "A form for a new task", adding),
-    ("/groups/{group}/tasks/{task}", "showTask", "A task: how it is doing, and where it ran", task),
-    ("/groups/{group}", "showGroup", "A group: who owns what, and how that came about", group),
+PAGES: Final[tuple[tuple[str, str, str, MakePage, Role], ...]] = (
+    ("/", "showOverview", "Everything at a glance, what is wrong first", overview, Role.VIEWER),
+    ("/workers", "showWorkers", "The workers of all groups", workers, Role.VIEWER),
+    ("/events", "showEvents", "What happened, the newest first", events, Role.VIEWER),
+    ("/add-task", "showTaskForm", "A form for a new task", adding, Role.ADMIN),
+    (f"{TASK}/edit", "showTaskEditor", "A form for a task's definition", editing, Role.ADMIN),
+    (TASK, "showTask", "A task: how it is doing, and where it ran", task, Role.VIEWER),
+    (GROUP, "showGroup", "A group: who owns what, and how that came about", group, Role.VIEWER),
 )
 
 
 class Console:
-    """Every page of the console, and its files."""
+    """Every page of the console, and its files.
 
-    def __init__(self, runtime: Runtime, directory: Directory) -> None:
+    Args:
+        runtime: what pages ask.
+        directory: who has which group.
+        api: what buttons and forms ask for; who may not is not offered them.
+    """
+
+    def __init__(self, runtime: Runtime, directory: Directory, api: Iterable[Endpoint]) -> None:
+        self._roles = {endpoint.operation: endpoint.roles for endpoint in api}
         self._sources = Sources(runtime, directory)
         self._assets = Assets()
         self._templates = _environment(self._assets)
@@ -72,12 +85,12 @@ class Console:
                 name,
                 summary,
                 self._page(make),
-                role=Role.VIEWER,
+                role=role,
                 any_group=True,
                 response=None,
                 media=HTML,
             )
-            for path, name, summary, make in PAGES
+            for path, name, summary, make, role in PAGES
         ]
         summary = "What pages need beside themselves"
         files = Endpoint(
@@ -91,7 +104,7 @@ class Console:
 
     def _page(self, make: MakePage) -> CallHandler:
         async def show(call: Plain) -> web.Response:
-            asked = _asked(call.request)
+            asked = self._asked(call.request)
             try:
                 page = await make(self._sources, asked)
             except RefusedError as error:
@@ -101,6 +114,11 @@ class Console:
             return self._rendered(page, asked)
 
         return show
+
+    def _asked(self, request: web.Request) -> Asked:
+        named = request.match_info
+        group, task = named.get("group", ""), named.get("task", "")
+        return Asked(group, task, request.query, caller_of(request), self._roles)
 
     def _trouble(self, failure: Failure, asked: Asked) -> web.Response:
         status = HTTPStatus(failure.code.status)
@@ -112,7 +130,12 @@ class Console:
     def _rendered(self, page: Page, asked: Asked) -> web.Response:
         template = self._templates.get_template(page.template)
         html = template.render(
-            page=page, view=page.view, stream=stream_for(asked), now_ms=self._sources.now_ms()
+            page=page,
+            view=page.view,
+            stream=stream_for(asked),
+            now_ms=self._sources.now_ms(),
+            caller=asked.caller,
+            may=asked.may,
         )
         return web.Response(text=html, content_type="text/html", headers=HEADERS)
 
@@ -122,11 +145,6 @@ def stream_for(asked: Asked) -> str:
     if asked.group:
         return links.with_query("/v1/events", group=asked.group)
     return "" if asked.caller.is_limited else "/v1/events"
-
-
-def _asked(request: web.Request) -> Asked:
-    named = request.match_info
-    return Asked(named.get("group", ""), named.get("task", ""), request.query, caller_of(request))
 
 
 def _environment(assets: Assets) -> Environment:

@@ -76,7 +76,7 @@ def make_app(
 def endpoints_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
     api = api_of(runtime, directory)
-    return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory).endpoints()]
+    return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
 def api_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:

@@ -32,7 +32,7 @@ class _Said(msgspec.Struct):
 
 def is_audited(endpoint: Endpoint) -> bool:
     """Whether it is an admin's action: reading is not, and neither is what members do all the time."""
-    return endpoint.role in _CHANGING
+    return endpoint.role in _CHANGING and endpoint.method != "GET"
 
 
 def record(request: web.Request, endpoint: Endpoint, caller: Caller, response: web.StreamResponse) -> None:

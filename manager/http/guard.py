@@ -11,6 +11,7 @@ from aiohttp import web
 
 from manager.access.access import ANYBODY, Caller, bearer_of
 from manager.http.audit import is_audited, record, record_refusal
+from manager.http.login_page import login_page
 from manager.http.reading import host_of
 from manager.http.replying import errors_as_json, refusal
 from protocol.errors import ErrorCode, Failure
@@ -128,8 +129,11 @@ def _is_certified(request: web.Request) -> bool:
 
 
 def _turn_away(request: web.Request, endpoint: Endpoint, failure: Failure) -> web.Response:
-    """A person who looks at a page is asked to log in."""
-    if failure.code is ErrorCode.UNAUTHENTICATED and endpoint.media[0] == _PAGE:
-        place = f"{LOGIN}?next={quote(request.raw_path, safe='')}"
-        return web.Response(status=303, headers={"Location": place, "Cache-Control": "no-store"})
+    """A person who looks at a page is asked to log in, or to show another token than that."""
+    if endpoint.media[0] == _PAGE:
+        if failure.code is ErrorCode.UNAUTHENTICATED:
+            place = f"{LOGIN}?next={quote(request.raw_path, safe='')}"
+            return web.Response(status=303, headers={"Location": place, "Cache-Control": "no-store"})
+        if failure.code is ErrorCode.GROUP_AUTHORIZATION_FAILED:
+            return login_page(request.raw_path, failure)
     return refusal(endpoint.told(failure))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from manager.http.guard import COOKIE, LOGIN, comes_from_elsewhere
+from manager.http.login_page import login_page, own_place
 from manager.http.reading import host_of
 from manager.http.replying import refusal
 from protocol.errors import ErrorCode, Failure
@@ -16,31 +16,6 @@ from protocol.errors import ErrorCode, Failure
 if TYPE_CHECKING:
     from manager.access.access import Access
     from manager.access.rates import Rates
-
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Log in - sparkherd</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="/assets/console.css"></head>
-<body><main>
-<h1>sparkherd</h1>
-{fault}<form method="post" action="/login">
-<p><label for="token">Token, as <code>sparkherd tokens create</code> printed it</label></p>
-<p><input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>
-<input type="hidden" name="next" value="{place}">
-<p><button type="submit">Log in</button></p>
-</form>
-</main></body>
-</html>
-"""
 
 
 class Login:
@@ -61,7 +36,7 @@ class Login:
 
     async def show(self, request: web.Request) -> web.Response:
         """The form."""
-        return _page(request.query.get("next", "/"))
+        return login_page(request.query.get("next", "/"))
 
     async def log_in(self, request: web.Request) -> web.Response:
         """Back to the page that was asked for, if the token is known."""
@@ -73,7 +48,7 @@ class Login:
         token, place = str(form.get("token", "")).strip(), str(form.get("next", "/"))
         caller = self._access.caller(token)
         if isinstance(caller, Failure):
-            return _page(place, caller.message)
+            return login_page(place, caller)
         response = _go_to(place)
         response.set_cookie(COOKIE, token, path="/", httponly=True, samesite="Strict", secure=request.secure)
         return response
@@ -87,21 +62,8 @@ class Login:
         return response
 
 
-def _page(place: str, fault: str | None = None) -> web.Response:
-    shown = "" if fault is None else f'<p role="alert">{escape(fault)}</p>\n'
-    text = _PAGE.format(fault=shown, place=escape(_own(place)))
-    status = 200 if fault is None else ErrorCode.UNAUTHENTICATED.status
-    return web.Response(text=text, status=status, content_type="text/html", headers=HEADERS)
-
-
 def _go_to(place: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": _own(place), "Cache-Control": "no-store"})
-
-
-def _own(place: str) -> str:
-    """A path of this site: nobody is led elsewhere by a link that begins here."""
-    is_own = place.startswith("/") and not place.startswith(("//", "/\\")) and place.isprintable()
-    return place if is_own else "/"
+    return web.Response(status=303, headers={"Location": own_place(place), "Cache-Control": "no-store"})
 
 
 def _from_elsewhere() -> web.Response:

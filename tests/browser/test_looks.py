@@ -27,6 +27,7 @@ PAGES = {
     "workers": "/workers",
     "events": "/events",
     "add-task": f"/add-task?group={GROUP}",
+    "edit-task": f"/groups/{GROUP}/tasks/arrivals/edit",
 }
 WIDTHS = {"wide": 1280, "narrow": 390}
 KINDS = {"light": ("wide", "narrow"), "dark": ("wide",)}

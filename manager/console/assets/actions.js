@@ -33,7 +33,7 @@ async function act(button) {
 }
 
 // A dialog of the page's own: it is read out, keeps the focus, and closes with Escape, which means no.
-function confirmed(question, detail, verb, dangerous) {
+export function confirmed(question, detail, verb, dangerous) {
   const dialog = document.getElementById("confirm");
   const yes = document.getElementById("confirm-yes");
   document.getElementById("confirm-title").textContent = question;

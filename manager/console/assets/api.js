@@ -1,10 +1,11 @@
 // One request to the manager's API. What it answers comes back as data, an error too.
 
-export async function ask(method, url, body) {
-  const request = { method, headers: { Accept: "application/json" }, credentials: "same-origin" };
+// `body` is data, or a text that is JSON already.
+export async function ask(method, url, body, headers = {}) {
+  const request = { method, headers: { Accept: "application/json", ...headers }, credentials: "same-origin" };
   if (body !== undefined) {
     request.headers["Content-Type"] = "application/json";
-    request.body = JSON.stringify(body);
+    request.body = typeof body === "string" ? body : JSON.stringify(body);
   }
   let response;
   try {

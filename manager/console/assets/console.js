@@ -2,9 +2,11 @@
 import { listen } from "./actions.js";
 import { follow } from "./live.js";
 import { watchFilters } from "./filters.js";
+import { watchEdit } from "./task-edit.js";
 import { watchForm } from "./task-form.js";
 
 listen();
 watchFilters();
 watchForm();
+watchEdit();
 follow();

@@ -15,6 +15,11 @@ def task_path(group: str, task: str) -> str:
     return f"{group_path(group)}/tasks/{quote(task, safe='')}"
 
 
+def edit_path(group: str, task: str) -> str:
+    """Where a task's definition is changed."""
+    return f"{task_path(group, task)}/edit"
+
+
 def group_api(group: str) -> str:
     """Where a group is steered."""
     return f"/v1{group_path(group)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from manager.console.charts.series import Column, Subject, series
 from manager.console.definitions import shown
 from manager.console.page import Asked, Page
-from manager.console.pages.links import group_path, task_api
+from manager.console.pages.links import edit_path, group_path, task_api
 from manager.console.pages.members import MemberLine, member_lines
 from manager.console.pages.stories import Entry, story_of
 from manager.console.texts import duration, figure
@@ -59,6 +59,7 @@ class TaskPage:
     group: str
     group_path: str
     api: str
+    edit_path: str
     task: TaskResponse
     owner: MemberLine | None
     headline: str | None
@@ -110,6 +111,7 @@ def task_page(known: Known, now_ms: int) -> TaskPage:
         group=name,
         group_path=group_path(name),
         api=task_api(name, task.task),
+        edit_path=edit_path(name, task.task),
         task=task,
         owner=members.get(task.owner or ""),
         headline=headline or None,

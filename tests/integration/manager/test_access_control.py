@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from manager.http.app import endpoints_of
 from protocol.errors import StartupError
@@ -227,6 +229,58 @@ async def test_browsers_log_in_once(
             assert (answer.status, "not known" in await answer.text()) == (401, True)
         async with session.post(url + "/logout", headers=carried, allow_redirects=False) as answer:
             assert 'sparkherd_session=""' in answer.headers["Set-Cookie"]
+
+
+@SQLITE
+async def test_a_person_whose_token_is_not_enough_may_show_another(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """What is not for it answers 403 with the form, which says why and leads back; and it is no action."""
+    worker, viewer = await tokens.make(Role.WORKER), await tokens.make(Role.VIEWER)
+    refused = (("/", worker, "takes viewer"), ("/groups/g/tasks/t/edit", viewer, "takes admin"))
+    with capture_logs() as lines:
+        async with serving(database.url) as url:
+            for path, token, why in refused:
+                status, page = await Web(session, url).ask("GET", path, token)
+                assert status == 403
+                assert why in page
+                assert f'name="next" value="{path}"' in page
+    assert [line for line in lines if "operation" in line] == []
+
+
+OFFERED = {
+    Role.VIEWER: set(),
+    Role.OPERATOR: {"pause", "restart", "stop", "rebalance", "drain"},
+    Role.ADMIN: {"pause", "restart", "stop", "rebalance", "drain", "edit", "add-task", "t", "g"},
+}
+
+
+@SQLITE
+@pytest.mark.parametrize("role", OFFERED)
+async def test_a_page_offers_what_its_reader_may_do(
+    *, role: Role, database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """Buttons and forms of all pages together: none for viewers, none for operators that cannot be undone."""
+    admin, reader = await tokens.make(Role.ADMIN), await tokens.make(role)
+    task = {"task": "t", "definition": {"entrypoint": "a:b"}}
+    member: dict[str, Any] = {
+        "member_id": "",
+        "protocol_type": "sparkherd",
+        "protocols": [{"name": "p", "metadata": {}}],
+    }
+    member |= {"session_timeout_ms": 1_800_000, "rebalance_timeout_ms": 1_800_000, "require_member_id": False}
+    async with serving(database.url) as url:
+        web = Web(session, url)
+        assert (await web.ask("POST", "/v1/groups/g/tasks", admin, task))[0] == 201
+        assert (await web.ask("POST", "/v1/groups/g/join", admin, member))[0] == 200
+        offered: set[str] = set()
+        for path in ("/", "/workers", "/groups/g", "/groups/g/tasks/t"):
+            status, page = await web.ask("GET", path, reader)
+            assert status == 200
+            offered |= set(re.findall(r'data-call="[A-Z]+ [^"]*/([\w-]+)"', page))
+            offered |= set(re.findall(r'href="[^"]*/(edit|add-task)[?"]', page))
+            assert role.value in page
+    assert offered == OFFERED[role]
 
 
 @SQLITE

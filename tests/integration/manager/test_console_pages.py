@@ -55,7 +55,16 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     await runner.cleanup()
 
 
-PATHS = ["/", "/groups/g", "/groups/g/tasks/t", "/workers", "/events", "/add-task", "/add-task?group=g"]
+PATHS = [
+    "/",
+    "/groups/g",
+    "/groups/g/tasks/t",
+    "/groups/g/tasks/t/edit",
+    "/workers",
+    "/events",
+    "/add-task",
+    "/add-task?group=g",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -85,6 +94,7 @@ async def test_files_are_kept_by_browsers_as_long_as_they_are_the_same(site: Sit
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
+        ("/groups/g/tasks/none/edit", 404, "UNKNOWN_TASK"),
         ("/groups/none", 404, "GROUP_ID_NOT_FOUND"),
         ("/groups/none/tasks/t", 404, "GROUP_ID_NOT_FOUND"),
         ("/groups/g/tasks/none", 404, "UNKNOWN_TASK"),

@@ -6,7 +6,7 @@ import pytest
 
 from manager.console.site import HEADERS as CONSOLE
 from manager.http.forwarding import PASSED_BACK
-from manager.http.login import HEADERS as LOGIN
+from manager.http.login_page import HEADERS as LOGIN
 
 
 @pytest.mark.parametrize("headers", [CONSOLE, LOGIN], ids=["console", "login"])

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from manager.console.pages.editing import LATER, RESTARTS, editing_page
+from protocol.etags import etag_of
+from protocol.messages.tasks import TaskResponse
+from tests.unit.manager.console.answers import task
+
+
+def found(name: str = "t", **fields: Any) -> TaskResponse:
+    return TaskResponse(**msgspec.structs.asdict(task(name, **fields)))
+
+
+def test_what_is_edited_is_all_of_it() -> None:
+    """A definition with `***` in the place of a secret would be saved like that; the page says it is seen."""
+    definition = msgspec.Raw(b'{"entrypoint":"a:b","options":{"password":"hunter2"}}')
+    page = editing_page("flights", found(definition=definition))
+    assert msgspec.json.decode(page.document) == msgspec.json.decode(definition)
+    assert page.has_secrets
+    refers = msgspec.Raw(b'{"entrypoint":"a:b","options":{"password":"${env:PW}"}}')
+    assert not editing_page("flights", found(definition=refers)).has_secrets
+
+
+def test_numbers_stay_as_they_are() -> None:
+    """Those too that a browser's own numbers cannot hold, and whether they have a point."""
+    definition = msgspec.Raw(b'{"entrypoint":"a:b","options":{"seed":9007199254740993},"weight":1.0}')
+    document = editing_page("flights", found(definition=definition)).document
+    assert "9007199254740993" in document
+    assert '"weight": 1.0' in document
+
+
+def test_a_change_is_of_the_task_as_it_was_read() -> None:
+    """The tag is the one that the API gives for it; it is another one as soon as the target is."""
+    running, paused = found(), found(target="PAUSED")
+    assert editing_page("g", running).etag == etag_of(running.definition, "RUNNING")
+    assert editing_page("g", paused).etag != editing_page("g", running).etag
+
+
+@pytest.mark.parametrize(
+    ("target", "effect"),
+    [("RUNNING", RESTARTS), ("PAUSED", LATER.format(target="PAUSED"))],
+)
+def test_it_says_what_a_change_does(target: str, effect: str) -> None:
+    """Before it is done: a query is restarted, one that is not to run is not."""
+    assert editing_page("g", found(target=target)).effect == effect
