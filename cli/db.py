@@ -84,20 +84,19 @@ async def _with_database(
 
     `alone` is for what no manager may be at work for.
     """
-    from manager.storage.engine import make_engine  # noqa: PLC0415 - the same
-    from manager.storage.file import path_of  # noqa: PLC0415 - the same
+    from manager.storage.database import database_at  # noqa: PLC0415 - the same
     from manager.storage.migrate import with_schema  # noqa: PLC0415 - the same
 
     sources = Sources("manager", flags, (ManagerSettings, LogSettings))
-    engine = make_engine(sources.resolve(DatabaseSettings).database)
-    path = path_of(engine)
+    database = database_at(sources.resolve(DatabaseSettings).database)
+    path = database.path
     if path is not None and not path.exists() and missing is not None:
         return missing
     with contextlib.ExitStack() as stack:
         if path is not None and alone:
             stack.callback(_lock(path).release)
-        found = await with_schema(engine, work)
-    await engine.dispose()
+        found = await with_schema(database, work)
+    await database.close()
     return found
 
 

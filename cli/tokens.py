@@ -166,16 +166,16 @@ def _in_database(flags: dict[str, Any], work: Callable[[Connection], Result]) ->
 
 
 async def _work(url: str, work: Callable[[Connection], Result]) -> Result:
-    from manager.storage.engine import make_engine  # noqa: PLC0415 - `--help` needs no database
+    from manager.storage.database import database_at  # noqa: PLC0415 - `--help` needs no database
     from manager.storage.migrate import upgrade, with_schema  # noqa: PLC0415 - the same
 
     def both(connection: Connection) -> Result:
         upgrade(connection)
         return work(connection)
 
-    engine = make_engine(url)
-    result = await with_schema(engine, both)
-    await engine.dispose()
+    database = database_at(url)
+    result = await with_schema(database, both)
+    await database.close()
     return result
 
 

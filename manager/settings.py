@@ -43,7 +43,11 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Database = Annotated[
-    str, Meta(min_length=1, description="SQLAlchemy URL of the database, with an asyncio driver.")
+    str,
+    Meta(
+        min_length=1,
+        description="SQLAlchemy URL of the database: SQLite, or PostgreSQL with an asyncio driver.",
+    ),
 ]
 DEFAULT_DATABASE = "sqlite+aiosqlite:///sparkherd.db"
 

@@ -12,7 +12,7 @@ from manager.core.rows import GroupRow, MemberRow
 from manager.storage.schema import TABLES
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy import Connection
 
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.membership import Protocol
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 GROUPS, MEMBERS = TABLES[GroupRow], TABLES[MemberRow]
 
 
-async def assignors(connection: AsyncConnection) -> list[GroupAssignors]:
+def assignors(connection: Connection) -> list[GroupAssignors]:
     """Every group that has members, as it is stored."""
     lists: defaultdict[str, list[tuple[Protocol, ...]]] = defaultdict(list)
-    for row in await connection.execute(select(MEMBERS.c.group, MEMBERS.c.protocols)):
+    for row in connection.execute(select(MEMBERS.c.group, MEMBERS.c.protocols)):
         lists[row.group].append(row.protocols)
-    stored = await connection.execute(
+    stored = connection.execute(
         select(GROUPS.c.group, GROUPS.c.protocol_type, GROUPS.c.protocol_name).order_by(GROUPS.c.group)
     )
     headers = [GroupRow(group=group, protocol_type=kind, protocol_name=name) for group, kind, name in stored]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, select, true, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from manager.storage.base import Page
-from manager.storage.engine import transaction
+from manager.storage.dialects import insert_into
 from manager.storage.event_tables import CLOCK, EVENTS, WEBHOOKS
 
 if TYPE_CHECKING:
-    from sqlalchemy import Select
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy import Connection, Select
 
+    from manager.storage.database import Database
     from protocol.messages.events import Event
 
 PRUNED_AT_ONCE = 1000
@@ -22,17 +22,15 @@ PRUNED_AT_ONCE = 1000
 
 
 class SqlEventLog:
-    """`EventLog` over the engine of a storage that has been opened."""
+    """`EventLog` over the database of a storage that has been opened."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
-        dialect = sqlite if engine.dialect.name == "sqlite" else postgresql
-        self._subscribe = dialect.insert(WEBHOOKS).on_conflict_do_nothing()
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def read(self, after: int, limit: int, group: str | None = None) -> Page:
         """One statement: events and the state of the log as of one moment."""
-        async with transaction(self._engine) as connection:
-            rows = (await connection.execute(_page(after, limit, group))).all()
+        wanted = _page(after, limit, group)
+        rows = await self._database.transact(lambda connection: connection.execute(wanted).all())
         events = tuple(row.event for row in rows if row.event is not None)
         log = rows[0]
         through = events[-1].id if len(events) == limit else max(after, log.last_id)
@@ -45,35 +43,25 @@ class SqlEventLog:
             wanted = wanted.where(EVENTS.c.id < before)
         if group is not None:
             wanted = wanted.where(EVENTS.c.group == group)
-        async with transaction(self._engine) as connection:
-            return tuple((await connection.execute(wanted)).scalars())
+        return await self._database.transact(lambda connection: tuple(connection.execute(wanted).scalars()))
 
     async def newest(self) -> int:
         """A read of one row."""
-        async with transaction(self._engine) as connection:
-            return await _newest(connection)
+        return await self._database.transact(_newest)
 
     async def prune(self, before_ms: int, keep: int) -> bool:
         """One transaction, `PRUNED_AT_ONCE` events at most."""
-        async with transaction(self._engine) as connection:
-            return await _prune(connection, before_ms, keep)
+        return await self._database.transact(partial(_prune, before_ms=before_ms, keep=keep))
 
     async def position(self, webhook: str) -> int:
         """Subscribes a webhook that is new."""
-        async with transaction(self._engine) as connection:
-            newest = await _newest(connection)
-            await connection.execute(self._subscribe, {"webhook": webhook, "position": newest})
-            mine = select(WEBHOOKS.c.position).where(WEBHOOKS.c.webhook == webhook)
-            return int((await connection.execute(mine)).scalar_one())
+        return await self._database.transact(partial(_position, webhook=webhook))
 
     async def advance(self, webhook: str, position: int) -> None:
         """An older position than the stored one changes nothing."""
-        async with transaction(self._engine) as connection:
-            await connection.execute(
-                update(WEBHOOKS)
-                .values(position=position)
-                .where(WEBHOOKS.c.webhook == webhook, WEBHOOKS.c.position < position)
-            )
+        behind = (WEBHOOKS.c.webhook == webhook) & (WEBHOOKS.c.position < position)
+        forward = update(WEBHOOKS).values(position=position).where(behind)
+        await self._database.transact(lambda connection: connection.execute(forward))
 
 
 def _page(after: int, limit: int, group: str | None) -> Select[tuple[object, ...]]:
@@ -84,21 +72,26 @@ def _page(after: int, limit: int, group: str | None) -> Select[tuple[object, ...
     return select(CLOCK, page.c.event).select_from(CLOCK.outerjoin(page, true())).order_by(page.c.id)
 
 
-async def _newest(connection: AsyncConnection) -> int:
-    return int((await connection.execute(select(CLOCK.c.last_id))).scalar_one())
+def _newest(connection: Connection) -> int:
+    return int(connection.execute(select(CLOCK.c.last_id)).scalar_one())
 
 
-async def _prune(connection: AsyncConnection, before_ms: int, keep: int) -> bool:
+def _position(connection: Connection, webhook: str) -> int:
+    subscribe = insert_into(WEBHOOKS, connection.dialect.name).on_conflict_do_nothing()
+    connection.execute(subscribe, {"webhook": webhook, "position": _newest(connection)})
+    mine = select(WEBHOOKS.c.position).where(WEBHOOKS.c.webhook == webhook)
+    return int(connection.execute(mine).scalar_one())
+
+
+def _prune(connection: Connection, before_ms: int, keep: int) -> bool:
     """The row that orders the log comes last, as in every transaction that locks it."""
-    log = (await connection.execute(select(CLOCK))).one()
+    log = connection.execute(select(CLOCK)).one()
     furthest = log.pruned_through + PRUNED_AT_ONCE
     expired = select(func.max(EVENTS.c.id)).where(EVENTS.c.id <= furthest, EVENTS.c.at_ms < before_ms)
-    oldest = (await connection.execute(expired)).scalar_one() or 0
+    oldest = connection.execute(expired).scalar_one() or 0
     through = min(max(oldest, log.last_id - keep), furthest)
     if through <= log.pruned_through:
         return False
-    await connection.execute(delete(EVENTS).where(EVENTS.c.id <= through))
-    await connection.execute(
-        update(CLOCK).values(pruned_through=through).where(CLOCK.c.pruned_through < through)
-    )
+    connection.execute(delete(EVENTS).where(EVENTS.c.id <= through))
+    connection.execute(update(CLOCK).values(pruned_through=through).where(CLOCK.c.pruned_through < through))
     return bool(through == furthest)

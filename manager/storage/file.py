@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from pathlib import Path
+
+    from manager.storage.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +28,9 @@ class DatabaseFile:
             raise OSError(f"{self.path} was replaced by another file; restart the manager to use that one")
 
 
-def path_of(engine: AsyncEngine) -> Path | None:
-    """The file behind `engine`; None for servers and databases in memory."""
-    if engine.dialect.name != "sqlite":
-        return None
-    (place, *_), options = engine.dialect.create_connect_args(engine.url)
-    return None if options.get("uri") or place in {"", ":memory:"} else Path(place)
-
-
-def file_of(engine: AsyncEngine) -> DatabaseFile | None:
-    """The file behind `engine`, which has been opened."""
-    path = path_of(engine)
+def file_of(database: Database) -> DatabaseFile | None:
+    """The file of a database that has been opened; None for servers and databases in memory."""
+    path = database.path
     return None if path is None else DatabaseFile(path, _identity(path))
 
 

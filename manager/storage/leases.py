@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, func, insert, or_, select, true, tuple_, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, tuple_, update
 
 from manager.cluster.view import Identity, Peer, Slot, View
 from manager.storage.base import FencedError, GoneError
 from manager.storage.dbclock import database_now_ms
-from manager.storage.engine import transaction
 from manager.storage.migrate import take_turns
 from manager.storage.numbering import append
 from manager.storage.schema import MANAGERS, SLOTS
@@ -20,14 +20,20 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import ColumnElement
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy import ColumnElement, Connection
+
+    from manager.storage.database import Database
 
 HAS_EXPIRED = and_(MANAGERS.c.expires_at_ms.is_not(None), MANAGERS.c.expires_at_ms <= database_now_ms())
 LIVING = select(MANAGERS.c.incarnation).where(~HAS_EXPIRED)
 
 
-async def hold_fence(connection: AsyncConnection, fence: Mapping[int, int]) -> None:
+_FENCE = tuple_(SLOTS.c.slot, SLOTS.c.epoch).in_(bindparam("fence", expanding=True))
+_HOLD = update(SLOTS).where(_FENCE).values(epoch=SLOTS.c.epoch)
+_HELD = select(SLOTS.c.slot).where(_FENCE)
+
+
+def hold_fence(connection: Connection, fence: Mapping[int, int]) -> None:
     """Make sure that these are the slots' epochs, and stay so until the transaction of `connection` ends.
 
     Raises:
@@ -35,28 +41,20 @@ async def hold_fence(connection: AsyncConnection, fence: Mapping[int, int]) -> N
     """
     if not fence:
         return
-    present = tuple_(SLOTS.c.slot, SLOTS.c.epoch).in_(list(fence.items()))
-    held = await connection.execute(update(SLOTS).where(present).values(epoch=SLOTS.c.epoch))
-    if held.rowcount != len(fence):
-        rows = await connection.execute(select(SLOTS.c.slot).where(present))
-        raise FencedError(tuple(fence.keys() - set(rows.scalars())))
+    present = {"fence": list(fence.items())}
+    if connection.execute(_HOLD, present).rowcount != len(fence):
+        raise FencedError(tuple(fence.keys() - set(connection.execute(_HELD, present).scalars())))
 
 
 class LeaseTable:
     """Managers and slots in the database."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def prepare(self, slots: int) -> int:
         """Fix the number of slots, if nobody has; returns it."""
-        async with transaction(self._engine) as connection:
-            await connection.run_sync(take_turns)
-            present = await connection.scalar(select(func.count()).select_from(SLOTS))
-            if not present:
-                rows = [{"slot": slot, "epoch": 0, "holder": None} for slot in range(slots)]
-                await connection.execute(insert(SLOTS), rows)
-        return present or slots
+        return await self._database.transact(partial(_prepare, slots=slots))
 
     async def register(self, me: Identity, lease_ms: int, *, is_starting: bool) -> None:
         """Be one of the managers from now on.
@@ -68,35 +66,12 @@ class LeaseTable:
         Raises:
             StartupError: the id belongs to another manager that lives.
         """
-        async with transaction(self._engine) as connection:
-            known = MANAGERS.c.manager_id == me.id
-            row = (
-                await connection.execute(
-                    select(MANAGERS, HAS_EXPIRED.label("has_expired")).where(known).with_for_update()
-                )
-            ).first()
-            if row is not None:
-                is_same = is_starting and row.url == me.url
-                if not (is_same or row.has_expired or row.incarnation == me.incarnation):
-                    raise StartupError(
-                        f"--manager-id {me.id}: a manager of that id serves at {row.url}; take another one"
-                    )
-                await connection.execute(
-                    update(SLOTS)
-                    .where(SLOTS.c.holder == row.incarnation)
-                    .values(holder=me.incarnation, epoch=SLOTS.c.epoch + 1)
-                )
-                await connection.execute(delete(MANAGERS).where(known))
-            await connection.execute(insert(MANAGERS).values(**_row(me, database_now_ms() + lease_ms)))
+        work = partial(_register, me=me, lease_ms=lease_ms, is_starting=is_starting)
+        await self._database.transact(work)
 
     async def seize(self, me: Identity) -> dict[int, int]:
         """Be the only manager, and have every slot; for who knows that there is no other."""
-        async with transaction(self._engine) as connection:
-            await connection.execute(delete(MANAGERS))
-            await connection.execute(insert(MANAGERS).values(**_row(me, None)))
-            taken = await _take(connection, me, true())
-            await _tell(connection, me, taken)
-        return taken
+        return await self._database.transact(partial(_seize, me=me))
 
     async def renew(self, me: Identity, lease_ms: int, within_s: float) -> View:
         """Prolong the lease, and look around.
@@ -105,15 +80,7 @@ class LeaseTable:
             GoneError: no such manager is registered (any more).
             StorageError: it is not known whether it was prolonged.
         """
-        async with transaction(self._engine, within_s) as connection:
-            renewed = await connection.execute(
-                update(MANAGERS)
-                .where(MANAGERS.c.incarnation == me.incarnation)
-                .values(expires_at_ms=database_now_ms() + lease_ms)
-            )
-            if not renewed.rowcount:
-                raise GoneError(f"manager {me.id} is not registered any more")
-            return await _view(connection)
+        return await self._database.transact(partial(_renew, me=me, lease_ms=lease_ms), within_s)
 
     async def view(self) -> View:
         """Look around.
@@ -121,41 +88,90 @@ class LeaseTable:
         Raises:
             StorageError: the database is away.
         """
-        async with transaction(self._engine) as connection:
-            return await _view(connection)
+        return await self._database.transact(_view)
 
     async def take(self, me: Identity, slots: Collection[int]) -> dict[int, int]:
         """Have those of `slots` that are free, or ours already; returns their new epochs.
 
         Whatever a transaction of a former holder, ourselves included, still has under way ends before that.
         """
-        free = or_(SLOTS.c.holder == me.incarnation, SLOTS.c.holder.is_(None), SLOTS.c.holder.not_in(LIVING))
-        async with transaction(self._engine) as connection:
-            taken = await _take(connection, me, SLOTS.c.slot.in_(slots) & free)
-            bereft = MANAGERS.c.incarnation.not_in(select(SLOTS.c.holder).where(SLOTS.c.holder.is_not(None)))
-            await connection.execute(delete(MANAGERS).where(HAS_EXPIRED, bereft))
-            await _tell(connection, me, taken)
-        return taken
+        return await self._database.transact(partial(_take_free, me=me, slots=slots))
 
     async def keep(self, me: Identity, slots: Collection[int]) -> dict[int, int]:
         """Raise the epochs of those of `slots` that are still ours; returns them."""
-        async with transaction(self._engine) as connection:
-            return await _take(connection, me, SLOTS.c.slot.in_(slots) & (SLOTS.c.holder == me.incarnation))
+        ours = SLOTS.c.slot.in_(slots) & (SLOTS.c.holder == me.incarnation)
+        return await self._database.transact(partial(_take, me=me, condition=ours))
 
     async def hand_over(self, give: Mapping[int, tuple[int, str | None]]) -> None:
         """Give slots away: to each its present epoch and its heir. What another has by now stays its own."""
-        async with transaction(self._engine) as connection:
-            for slot, (epoch, heir) in sorted(give.items()):
-                await connection.execute(
-                    update(SLOTS)
-                    .where(SLOTS.c.slot == slot, SLOTS.c.epoch == epoch)
-                    .values(holder=heir, epoch=epoch + 1)
-                )
+        await self._database.transact(partial(_hand_over, give=give))
 
     async def leave(self, me: Identity) -> None:
         """Be none of the managers any more."""
-        async with transaction(self._engine) as connection:
-            await connection.execute(delete(MANAGERS).where(MANAGERS.c.incarnation == me.incarnation))
+        gone = delete(MANAGERS).where(MANAGERS.c.incarnation == me.incarnation)
+        await self._database.transact(lambda connection: connection.execute(gone))
+
+
+def _prepare(connection: Connection, slots: int) -> int:
+    take_turns(connection)
+    present = connection.scalar(select(func.count()).select_from(SLOTS))
+    if not present:
+        rows = [{"slot": slot, "epoch": 0, "holder": None} for slot in range(slots)]
+        connection.execute(insert(SLOTS), rows)
+    return present or slots
+
+
+def _register(connection: Connection, me: Identity, lease_ms: int, *, is_starting: bool) -> None:
+    known = MANAGERS.c.manager_id == me.id
+    present = select(MANAGERS, HAS_EXPIRED.label("has_expired")).where(known).with_for_update()
+    row = connection.execute(present).first()
+    if row is not None:
+        is_same = is_starting and row.url == me.url
+        if not (is_same or row.has_expired or row.incarnation == me.incarnation):
+            raise StartupError(
+                f"--manager-id {me.id}: a manager of that id serves at {row.url}; take another one"
+            )
+        inherited = {"holder": me.incarnation, "epoch": SLOTS.c.epoch + 1}
+        connection.execute(update(SLOTS).where(SLOTS.c.holder == row.incarnation).values(inherited))
+        connection.execute(delete(MANAGERS).where(known))
+    connection.execute(insert(MANAGERS).values(**_row(me, database_now_ms() + lease_ms)))
+
+
+def _seize(connection: Connection, me: Identity) -> dict[int, int]:
+    connection.execute(delete(MANAGERS))
+    connection.execute(insert(MANAGERS).values(**_row(me, None)))
+    taken = _take(connection, me, true())
+    _tell(connection, me, taken)
+    return taken
+
+
+def _renew(connection: Connection, me: Identity, lease_ms: int) -> View:
+    renewed = connection.execute(
+        update(MANAGERS)
+        .where(MANAGERS.c.incarnation == me.incarnation)
+        .values(expires_at_ms=database_now_ms() + lease_ms)
+    )
+    if not renewed.rowcount:
+        raise GoneError(f"manager {me.id} is not registered any more")
+    return _view(connection)
+
+
+def _take_free(connection: Connection, me: Identity, slots: Collection[int]) -> dict[int, int]:
+    free = or_(SLOTS.c.holder == me.incarnation, SLOTS.c.holder.is_(None), SLOTS.c.holder.not_in(LIVING))
+    taken = _take(connection, me, SLOTS.c.slot.in_(slots) & free)
+    bereft = MANAGERS.c.incarnation.not_in(select(SLOTS.c.holder).where(SLOTS.c.holder.is_not(None)))
+    connection.execute(delete(MANAGERS).where(HAS_EXPIRED, bereft))
+    _tell(connection, me, taken)
+    return taken
+
+
+def _hand_over(connection: Connection, give: Mapping[int, tuple[int, str | None]]) -> None:
+    for slot, (epoch, heir) in sorted(give.items()):
+        connection.execute(
+            update(SLOTS)
+            .where(SLOTS.c.slot == slot, SLOTS.c.epoch == epoch)
+            .values(holder=heir, epoch=epoch + 1)
+        )
 
 
 def _row(me: Identity, expires_at_ms: ColumnElement[int] | None) -> dict[str, Any]:
@@ -168,8 +184,8 @@ def _row(me: Identity, expires_at_ms: ColumnElement[int] | None) -> dict[str, An
     }
 
 
-async def _take(connection: AsyncConnection, me: Identity, condition: ColumnElement[bool]) -> dict[int, int]:
-    taken = await connection.execute(
+def _take(connection: Connection, me: Identity, condition: ColumnElement[bool]) -> dict[int, int]:
+    taken = connection.execute(
         update(SLOTS)
         .where(condition)
         .values(holder=me.incarnation, epoch=SLOTS.c.epoch + 1)
@@ -178,21 +194,21 @@ async def _take(connection: AsyncConnection, me: Identity, condition: ColumnElem
     return {row.slot: row.epoch for row in taken}
 
 
-async def _tell(connection: AsyncConnection, me: Identity, taken: Mapping[int, int]) -> None:
+def _tell(connection: Connection, me: Identity, taken: Mapping[int, int]) -> None:
     """Have the outside know who has these slots; the last thing before the commit (see `numbering`)."""
     if taken:
-        at_ms = await connection.scalar(select(database_now_ms()))
+        at_ms = connection.scalar(select(database_now_ms()))
         manager = Coordinator(me.id, me.url)
         changed = Event(
             id=0, at_ms=at_ms or 0, type=EventType.MANAGER_CHANGED, manager=manager, slots=len(taken)
         )
-        await append(connection, [changed])
+        append(connection, [changed])
 
 
-async def _view(connection: AsyncConnection) -> View:
+def _view(connection: Connection) -> View:
     left = MANAGERS.c.expires_at_ms - database_now_ms()
-    peers = await connection.execute(select(MANAGERS, left.label("left")).order_by(MANAGERS.c.manager_id))
-    slots = await connection.execute(select(SLOTS).order_by(SLOTS.c.slot))
+    peers = connection.execute(select(MANAGERS, left.label("left")).order_by(MANAGERS.c.manager_id))
+    slots = connection.execute(select(SLOTS).order_by(SLOTS.c.slot))
     return View(
         peers=tuple(
             Peer(Identity(row.manager_id, row.incarnation, row.url), row.started_at_ms, row.left)

@@ -11,14 +11,16 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from manager.storage.engine import TROUBLE, first_line, shown, try_sqlite
+from manager.storage.base import StorageError
+from manager.storage.database import shown
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection
-    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from manager.storage.database import Database
 
 T = TypeVar("T")
 
@@ -86,21 +88,19 @@ def upgrade(connection: Connection) -> None:
         command.upgrade(_config(connection), "head")
 
 
-async def with_schema(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
-    """Connect for the first time, and do `work` in one transaction.
+async def with_schema(database: Database, work: Callable[[Connection], T]) -> T:
+    """Connect for the first time, and do `work` in one transaction, however long it takes.
 
     Raises:
-        StartupError: the database cannot be used; the engine is done with.
+        StartupError: the database cannot be used; it is closed.
     """
     try:
-        try_sqlite(engine)
-        async with engine.begin() as connection:
-            return await connection.run_sync(work)
-    except TROUBLE as error:
-        await engine.dispose()
-        raise StartupError(f"--database {shown(engine)}: {first_line(error)}") from error
+        return await database.transact(work, within_s=None)
+    except StorageError as error:
+        await database.close()
+        raise StartupError(f"--database {shown(database)}: {error}") from error
     except StartupError:
-        await engine.dispose()
+        await database.close()
         raise
 
 

@@ -32,7 +32,7 @@ from manager.storage.event_tables import CLOCK, EVENTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy import Connection
 
     from protocol.messages.events import Event
 
@@ -50,15 +50,15 @@ _TICK = (
 _INSERT = insert(EVENTS)
 
 
-async def append(connection: AsyncConnection, events: Sequence[Event]) -> None:
+def append(connection: Connection, events: Sequence[Event]) -> None:
     """Number `events` and write them; the transaction has to do nothing but commit after this."""
     if not events:
         return
     ordered = in_order(events)
-    tick = await connection.execute(_TICK, {"count": len(ordered), "newest": ordered[-1].at_ms})
+    tick = connection.execute(_TICK, {"count": len(ordered), "newest": ordered[-1].at_ms})
     last_id, floor_ms = tick.one()
     numbered = number(ordered, last_id - len(ordered), floor_ms)
-    await connection.execute(_INSERT, [_row(event) for event in numbered])
+    connection.execute(_INSERT, [_row(event) for event in numbered])
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:

@@ -13,15 +13,15 @@ from protocol.messages.groups import GroupSummary
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy import Connection
 
 GROUPS, MEMBERS, OFFSETS, TASKS = (TABLES[kind] for kind in (GroupRow, MemberRow, OffsetRow, TaskRow))
 
 
-async def summaries(connection: AsyncConnection) -> list[GroupSummary]:
+def summaries(connection: Connection) -> list[GroupSummary]:
     """Every group as it is stored; one between two assignments shows as PreparingRebalance."""
-    members, offsets, tasks = [await _counted(connection, table) for table in (MEMBERS, OFFSETS, TASKS)]
-    rows = {row.group: row for row in await connection.execute(select(GROUPS))}
+    members, offsets, tasks = [_counted(connection, table) for table in (MEMBERS, OFFSETS, TASKS)]
+    rows = {row.group: row for row in connection.execute(select(GROUPS))}
     names = {n for n, row in rows.items() if row.generation} | members.keys() | offsets.keys() | tasks.keys()
     unknown = GroupRow(group="")
     return [
@@ -37,6 +37,6 @@ async def summaries(connection: AsyncConnection) -> list[GroupSummary]:
     ]
 
 
-async def _counted(connection: AsyncConnection, table: Table) -> Counter[str]:
-    counts = await connection.execute(select(table.c.group, func.count()).group_by(table.c.group))
+def _counted(connection: Connection, table: Table) -> Counter[str]:
+    counts = connection.execute(select(table.c.group, func.count()).group_by(table.c.group))
     return Counter({name: count for name, count in counts})  # noqa: C416 - rows are no pairs to mypy

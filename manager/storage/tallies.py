@@ -16,7 +16,7 @@ from protocol.states import TaskState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy import Connection
 
 MEMBERS, TASKS, OWNERSHIP = (TABLES[kind] for kind in (MemberRow, TaskRow, OwnershipRow))
 TASKS_AND_OWNERS = TASKS.outerjoin(
@@ -25,11 +25,11 @@ TASKS_AND_OWNERS = TASKS.outerjoin(
 shown_state = func.coalesce(cast(OWNERSHIP.c.state, Text), TaskState.UNASSIGNED.value)
 
 
-async def tallies(connection: AsyncConnection) -> list[Tally]:
+def tallies(connection: Connection) -> list[Tally]:
     """Every group as it is stored; why a task is nobody's is known in the memory of its manager only."""
-    states = await _states(connection)
-    troubles = await _troubles(connection)
-    draining = await _draining(connection)
+    states = _states(connection)
+    troubles = _troubles(connection)
+    draining = _draining(connection)
     return [
         Tally(
             group=line.group,
@@ -40,23 +40,23 @@ async def tallies(connection: AsyncConnection) -> list[Tally]:
             tasks=dict(states[line.group]),
             troubles=tuple(troubles[line.group]),
         )
-        for line in await summaries(connection)
+        for line in summaries(connection)
     ]
 
 
-async def _states(connection: AsyncConnection) -> Mapping[str, Counter[str]]:
+def _states(connection: Connection) -> Mapping[str, Counter[str]]:
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     asked = (
         select(TASKS.c.group, shown_state, func.count())
         .select_from(TASKS_AND_OWNERS)
         .group_by(TASKS.c.group, shown_state)
     )
-    for group, state, count in await connection.execute(asked):
+    for group, state, count in connection.execute(asked):
         counts[group][state] = count
     return counts
 
 
-async def _troubles(connection: AsyncConnection) -> Mapping[str, list[Trouble]]:
+def _troubles(connection: Connection) -> Mapping[str, list[Trouble]]:
     """The worst of each group, so that one of thousands does not hide the others."""
     severity = case(*((shown_state == state.value, rank) for rank, state in enumerate(TROUBLED)))
     rank = func.row_number().over(partition_by=TASKS.c.group, order_by=(severity, TASKS.c.task))
@@ -68,11 +68,11 @@ async def _troubles(connection: AsyncConnection) -> Mapping[str, list[Trouble]]:
     )
     found: defaultdict[str, list[Trouble]] = defaultdict(list)
     worst = select(ranked).where(ranked.c.rank <= TROUBLES_TOLD).order_by(ranked.c.group, ranked.c.rank)
-    for row in await connection.execute(worst):
+    for row in connection.execute(worst):
         found[row.group].append(Trouble(row.task, row.state, first_line(row.cause)))
     return found
 
 
-async def _draining(connection: AsyncConnection) -> Counter[str]:
+def _draining(connection: Connection) -> Counter[str]:
     asked = select(MEMBERS.c.group, func.count()).where(MEMBERS.c.draining).group_by(MEMBERS.c.group)
-    return Counter({group: count for group, count in await connection.execute(asked)})  # noqa: C416 - as in summaries
+    return Counter({group: count for group, count in connection.execute(asked)})  # noqa: C416 - as in summaries

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import BigInteger, Column, LargeBinary, Table, Text, insert, select, update
 
 from manager.access.tokens import Token
-from manager.storage.engine import transaction
 from manager.storage.schema import METADATA, Json
 from protocol.roles import Role
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from manager.storage.database import Database
 
 TOKENS = Table(
     "tokens",
@@ -32,13 +32,12 @@ TOKENS = Table(
 class TokenTable:
     """What a manager needs of it."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def all(self) -> list[Token]:
         """Every token that was ever made; raises `StorageError`."""
-        async with transaction(self._engine) as connection:
-            return await connection.run_sync(all_tokens)
+        return await self._database.transact(all_tokens)
 
 
 def all_tokens(connection: Connection) -> list[Token]:

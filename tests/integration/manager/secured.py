@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from manager import daemon
 from manager.access.tokens import mint
 from manager.settings import ManagerSettings
-from manager.storage.engine import make_engine
+from manager.storage.database import database_at
 from manager.storage.migrate import upgrade, with_schema
 from manager.storage.tokens import add_token, revoke_token
 
@@ -71,9 +71,9 @@ class Tokens:
         await self._work(lambda connection: revoke_token(connection, text.split("_")[1], 1))
 
     async def _work(self, work: Any) -> None:
-        engine = make_engine(self._url)
-        await with_schema(engine, work)
-        await engine.dispose()
+        database = database_at(self._url)
+        await with_schema(database, work)
+        await database.close()
 
 
 @dataclass

@@ -13,7 +13,7 @@ from manager.core.rows import GroupRow
 from manager.outbox.pages import told
 from manager.storage import event_log
 from manager.storage.base import StorageError
-from manager.storage.engine import make_engine, transaction
+from manager.storage.database import database_at
 from manager.storage.numbering import append
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
@@ -21,6 +21,8 @@ from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from sqlalchemy import Connection
 
     from manager.storage.base import Page
     from tests.integration.manager.backends import Database
@@ -68,12 +70,15 @@ async def test_a_transaction_that_fails_takes_its_numbers_back(
 ) -> None:
     """Neither its events nor a hole is left, though it had written them."""
     await storage.commit([event()])
+
+    def fail(connection: Connection) -> None:
+        append(connection, [event(), event()])
+        raise ZeroDivisionError
+
+    opened = database_at(database.url)
     with suppress(ZeroDivisionError):
-        engine = make_engine(database.url)
-        async with transaction(engine) as connection:
-            await append(connection, [event(), event()])
-            raise ZeroDivisionError
-    await engine.dispose()
+        await opened.transact(fail)
+    await opened.close()
     await storage.commit([event()])
     assert ids(await storage.events.read(0, 10)) == [1, 2]
 

@@ -167,7 +167,7 @@ async def test_what_another_manager_writes_is_told_too(site: Site, monkeypatch: 
     monkeypatch.setattr(events, "HEARTBEAT_S", 2 * WAIT_S)
     monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.01)
     await site.runtime.start()
-    other = SqlStorage(str(site.storage._engine.url))
+    other = SqlStorage(str(site.storage._database.url))
     async with site.stream() as stream:
         assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 0\n\n"
         await other.commit([Event(id=0, at_ms=1, type=EventType.TASK_DELETED, task="x")])

@@ -10,7 +10,6 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from manager.core.rows import (
     Dropped,
@@ -156,7 +155,7 @@ async def test_a_newer_schema_is_refused(storage: SqlStorage, database: Database
     [
         ("nonsense", "--database: not a SQLAlchemy URL"),
         ("mysql://x/y", "neither sqlite nor postgresql"),
-        ("sqlite:///x.db", "asyncio"),
+        ("postgresql+psycopg2://x/y", "the driver psycopg2 is not installed"),
         ("sqlite+aiosqlite:////nowhere/at/all/m.db", "unable to open database file"),
     ],
 )
@@ -198,10 +197,8 @@ def fill(connection: Connection, revision: str) -> list[Row]:
 @pytest.mark.parametrize("revision", ["0001", "0002", "0003"])
 async def test_rows_of_an_older_schema_are_kept(database: Database, revision: str) -> None:
     """Nothing is lost with the old version, and nobody is drained, kept or reset who was not."""
-    engine = create_async_engine(database.url)
-    async with engine.begin() as connection:
-        held = await connection.run_sync(fill, revision)
-    await engine.dispose()
+    with database.transaction() as connection:
+        held = fill(connection, revision)
     storage = SqlStorage(database.url)
     await storage.open()
     rows = (await storage.load())["g"]

@@ -1,0 +1,104 @@
+"""The rows that groups are made of: writing what has changed, reading it back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import Table, and_, bindparam, delete, select, union
+
+from manager.core.rows import Dropped, Row
+from manager.storage.dialects import insert_into
+from manager.storage.schema import LOAD_ORDER, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from sqlalchemy import Connection
+    from sqlalchemy.dialects import postgresql, sqlite
+    from sqlalchemy.sql.dml import Delete
+
+    from manager.core.rows import Change
+
+MANY = 10_000
+"""Names in one statement; databases take some 32,000 parameters."""
+NAMES = union(*(select(table.c.group) for table in TABLES.values()))
+
+
+def group_names(connection: Connection) -> set[str]:
+    """Every group that anything is stored of."""
+    return set(connection.execute(NAMES).scalars())
+
+
+def write_rows(connection: Connection, changes: Sequence[Change]) -> None:
+    """Keep and drop rows, with one statement a table and direction; for one key the last change counts."""
+    upserts, deletes = _sort_out(changes)
+    for kind, keys in deletes.items():
+        connection.execute(_delete(kind), keys)
+    for kind, rows in upserts.items():
+        connection.execute(_upsert(kind, connection.dialect.name), rows)
+
+
+def read_rows(connection: Connection, groups: Collection[str] | None) -> dict[str, list[Row]]:
+    """All rows of `groups`, or of every group; members by position, history by generation."""
+    rows: defaultdict[str, list[Row]] = defaultdict(list)
+    for kind, table in TABLES.items():
+        for row in _read(connection, kind, table, groups):
+            rows[row.group].append(row)
+    return dict(rows)
+
+
+@cache
+def _upsert(kind: type[Row], dialect: str) -> sqlite.Insert | postgresql.Insert:
+    table = TABLES[kind]
+    statement = insert_into(table, dialect)
+    key = [column.name for column in table.primary_key]
+    others = {c.name: statement.excluded[c.name] for c in table.columns if c.name not in key}
+    return statement.on_conflict_do_update(index_elements=key, set_=others)
+
+
+@cache
+def _delete(kind: type[Row]) -> Delete:
+    table = TABLES[kind]
+    key = table.primary_key.columns
+    return delete(table).where(and_(*(column == bindparam(f"key_{column.name}") for column in key)))
+
+
+def _sort_out(
+    changes: Sequence[Change],
+) -> tuple[dict[type[Row], list[dict[str, Any]]], dict[type[Row], list[dict[str, Any]]]]:
+    """The last change of each key, by table, as statement parameters."""
+    last: dict[tuple[type[Row], tuple[Any, ...]], Change] = {}
+    for change in changes:
+        kind = change.kind if isinstance(change, Dropped) else type(change)
+        last[kind, change.key] = change
+    upserts: defaultdict[type[Row], list[dict[str, Any]]] = defaultdict(list)
+    deletes: defaultdict[type[Row], list[dict[str, Any]]] = defaultdict(list)
+    for (kind, key), change in last.items():
+        if isinstance(change, Dropped):
+            deletes[kind].append(dict(zip(_key_parameters(kind), key, strict=True)))
+        else:
+            upserts[kind].append(msgspec.structs.asdict(change))
+    return upserts, deletes
+
+
+def _key_parameters(kind: type[Row]) -> list[str]:
+    return [f"key_{column.name}" for column in TABLES[kind].primary_key.columns]
+
+
+def _read(
+    connection: Connection, kind: type[Row], table: Table, groups: Collection[str] | None
+) -> Iterator[Row]:
+    statement = select(table)
+    if kind in LOAD_ORDER:
+        statement = statement.order_by(table.c[LOAD_ORDER[kind]])
+    for some in [None] if groups is None else _portions(tuple(groups)):
+        wanted = statement if some is None else statement.where(table.c.group.in_(some))
+        for row in connection.execute(wanted).mappings():
+            yield kind(**row)
+
+
+def _portions(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[start : start + MANY] for start in range(0, len(names), MANY))
