@@ -84,7 +84,7 @@ async def _measure(folder: Path, postgres: str) -> list[Line]:
 
 
 async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
-    sources = {rows: _source(folder / f"in-{rows}", rows) for rows in ROWS_A_BATCH}
+    sources = {rows: source(folder / f"in-{rows}", rows) for rows in ROWS_A_BATCH}
     for place in _places(folder, postgres):
         medians = []
         for rows, source in sources.items():
@@ -171,11 +171,11 @@ def _places(folder: Path, postgres: str) -> Iterator[Place]:
     yield Place("postgres", postgres, lambda: psycopg.connect(postgres), "%s")
 
 
-def _source(folder: Path, rows: int) -> dict[str, Any]:
+def source(folder: Path, rows: int, batches: int = BATCHES) -> dict[str, Any]:
     """The flights, from the beginning again where there are too few of them, as a file a batch."""
     folder.mkdir()
     every = [[flight[column] for column in COLUMNS] for flight in flights()]
-    for number in range(BATCHES):
+    for number in range(batches):
         path = folder / f"{number:03}.csv"
         with path.open("w", newline="") as file:
             csv.writer(file).writerows(every[(number * rows + at) % len(every)] for at in range(rows))

@@ -1,0 +1,113 @@
+"""A real worker on a real Spark that says when each query gets how far: STEP TASK WHEN, by the wall clock.
+
+    python spark_worker.py MANAGER GROUP CHECKPOINTS
+
+`granted`, `planned` (fence raised, table made, plan analysed), `checked` (its checkpoint), `started`; at the
+end `spent` has what Spark itself tells of the first batch, in ms, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from worker.daemon import run
+from worker.settings import WorkerSettings
+from worker.spark.classic.engine import ClassicEngine
+from worker.spark.classic.site import ClassicSite
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from worker.executor import QuerySpec
+    from worker.sinks.base import Owner
+    from worker.spark.classic.handle import JavaHandle
+    from worker.spark.query import SparkQuery
+
+CONF = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
+
+
+def say(step: str, task: str, told: object = None) -> None:
+    """One line for whoever measures."""
+    sys.stdout.write(f"{step} {task} {time.time() if told is None else told}\n")
+    sys.stdout.flush()
+
+
+class TimedSite(ClassicSite):
+    """Says when the steps of a start are done."""
+
+    def __init__(self, owner: Owner, *args: Any) -> None:
+        engine, *others = args
+        super().__init__(engine, owner, *others)
+        self._task = owner.task
+        self._handle: JavaHandle | None = None
+
+    def inherit(self) -> None:
+        """What comes between the plan and the checkpoint."""
+        say("planned", self._task)
+        super().inherit()
+
+    def start(self, writer: DataStreamWriter) -> JavaHandle:
+        """What comes last."""
+        say("checked", self._task)
+        self._handle = super().start(writer)
+        say("started", self._task)
+        return self._handle
+
+    def close(self) -> None:
+        """The query is over."""
+        if self._handle is not None and (records := self._handle.progress(-1)):
+            say("spent", self._task, json.dumps(records[0]["durationMs"], separators=(",", ":")))
+        super().close()
+
+
+class TimedEngine(ClassicEngine):
+    """With timed sites."""
+
+    def site(
+        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
+    ) -> ClassicSite:
+        """Timed."""
+        return TimedSite(owner, self.spark, conf, checkpoint, may_write)
+
+
+class TimedExecutor(SparkExecutor):
+    """Says when it is asked for a query: the manager has granted the claim, and the worker knows."""
+
+    async def open(self) -> None:
+        """From now on the worker joins."""
+        await super().open()
+        if isinstance(self._engine, ClassicEngine):
+            self._engine = TimedEngine(self._engine.spark, self._engine.jvm)
+        say("joining", "-")
+
+    async def start(self, spec: QuerySpec) -> SparkQuery:
+        """In a thread, as ever."""
+        say("granted", spec.task)
+        return await super().start(spec)
+
+
+def make(settings: WorkerSettings, may_write: Callable[[], bool]) -> TimedExecutor:
+    """The engine of one worker."""
+    spark = SparkSettings(app_name="bench", checkpoint_root=settings.checkpoint_root, conf=CONF)
+    return TimedExecutor(spark, may_write)
+
+
+if __name__ == "__main__":
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    manager, group, checkpoints = sys.argv[1:]
+    asked = WorkerSettings(manager=(manager,), group=group, checkpoint_root=checkpoints)
+    sys.exit(asyncio.run(run(asked, make, lambda _: None)))
