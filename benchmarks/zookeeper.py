@@ -2,12 +2,15 @@
 
 The server is the one that PySpark brings along, alone and on this machine's disk. Whoever joins makes all
 members give up all they have and wait for `time_boundary`, 30 s if nobody says otherwise, for the group to be
-quiet; a second here. So it is told for comparison with `settling`, which has the same of our workers.
+quiet; a second here. In turn with it a worker joins ten of ours, with the settings that everybody has.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import signal
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -18,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 from brokers import free_port
+from herd import Herd, create_tasks
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
-from measuring import Line
+from measuring import Line, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 MEMBERS = 10
 TASKS = [f"t{number:03}" for number in range(900)]
 BOUNDARY_S = 1.0
+RUNS = 3
+GOAL = 1.0
 PATIENCE_S = 60.0
 PAUSE_S = 0.005
 
@@ -66,19 +72,57 @@ class Member(threading.Thread):
 
 
 def measure() -> Iterator[Line]:
-    """Seconds from the newcomer's beginning until everything is shared by all."""
+    """From the newcomer's beginning until everything is shared by all."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
+        herd = _herd(stack)
         address = stack.enter_context(server())
-        members = [Member(address, f"m{number}") for number in range(MEMBERS + 1)]
-        for member in members[:MEMBERS]:
-            _begin(member, stack)
-        _wait(members[:MEMBERS])
-        began = time.monotonic()
-        _begin(members[-1], stack)
-        seconds = _wait(members) - began
-    what = f"ZooKeeper, kazoo: a member joins {MEMBERS}, {len(TASKS)} tasks"
-    yield Line(what, None, seconds, 0, "s", f"{BOUNDARY_S:g} s of it is the time boundary, 30 s by default")
+        members = [Member(address, f"m{number}") for number in range(MEMBERS)]
+        for member in members:
+            member.start()
+            stack.callback(member.stop)
+        _wait(members)
+        pairs = [(_joined(herd, f"n{run}"), _joined_theirs(address, members, run)) for run in range(RUNS)]
+    ours, theirs = (statistics.median(seconds) for seconds in zip(*pairs, strict=True))
+    what = f"a worker joins {MEMBERS}, {len(TASKS)} tasks, against ZooKeeper with kazoo's SetPartitioner"
+    boundary = f"{BOUNDARY_S:g} s of theirs is the time boundary, 30 s by default"
+    note = f"{ours:.3g} s against {theirs:.3g} s; {boundary}"
+    yield Line(what, GOAL, *summary([mine / other for mine, other in pairs]), "times", note)
+
+
+def _herd(stack: ExitStack) -> Herd:
+    """Ten workers that have all the tasks."""
+    herd = Herd(stack)
+    for number in range(MEMBERS):
+        herd.hire(f"w{number}")
+    herd.wait_for_joins(MEMBERS)
+    herd.wait_for_members(MEMBERS)
+    asyncio.run(create_tasks(herd.url, len(TASKS)))
+    herd.wait_for_starts(len(TASKS))
+    return herd
+
+
+def _joined(herd: Herd, name: str) -> float:
+    """Seconds from a worker's first join to its last claim; it leaves again."""
+    share = len(TASKS) // (MEMBERS + 1)
+    herd.hire(name)
+    joining = herd.wait_for_joins(1)
+    seconds = herd.wait_for_starts(share) - joining
+    herd.signal(name, signal.SIGTERM)
+    herd.wait_for_starts(share)
+    herd.workers[name].wait()
+    return seconds
+
+
+def _joined_theirs(address: str, members: list[Member], run: int) -> float:
+    """Likewise."""
+    newcomer = Member(address, f"newcomer{run}")
+    began = time.monotonic()
+    newcomer.start()
+    seconds = _wait([*members, newcomer]) - began
+    newcomer.stop()
+    _wait(members)
+    return seconds
 
 
 @contextmanager
@@ -110,11 +154,6 @@ def _until_up(address: str) -> None:
             return
         finally:
             client.stop()
-
-
-def _begin(member: Member, stack: ExitStack) -> None:
-    member.start()
-    stack.callback(member.stop)
 
 
 def _wait(members: list[Member]) -> float:
