@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -28,6 +29,8 @@ _NAMED = re.compile(
 )
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}")
 _SECRET_NAME = re.compile(rf"(?i){_WORDS}")
+_ONE_WORD = re.compile(r"[^\s=:]*")
+"""What nothing above can match: each of them has something before the secret, and one of these between."""
 
 
 class KnownSecrets:
@@ -84,6 +87,8 @@ def scrub(text: str, at_most: int | None = None) -> str:
     It is cut to `at_most` characters once the known ones are out of it: half of one would not be known.
     """
     text = SECRETS.hide(text)[:at_most]
+    if _ONE_WORD.fullmatch(text):
+        return text
     text = _IN_URL.sub(rf"\1{HIDDEN}@", text)
     text = _HEADER.sub(rf"\1 {HIDDEN}", text)
     return _NAMED.sub(rf"\1{HIDDEN}", text)[:at_most]
@@ -92,14 +97,22 @@ def scrub(text: str, at_most: int | None = None) -> str:
 def scrub_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of a log line, whatever they hold; one that is called as a secret shows no text."""
     return {
-        name: HIDDEN if isinstance(value, str) and _SECRET_NAME.search(name) else scrub_value(value)
+        name: HIDDEN if isinstance(value, str) and _is_secret(name) else scrub_value(value)
         for name, value in fields.items()
     }
+
+
+@lru_cache(maxsize=1000)
+def _is_secret(name: str) -> bool:
+    """Fields have the same few names again and again."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def scrub_value(value: Any) -> Any:
     """A value as it may be logged; what is neither a number nor a collection becomes text."""
     match value:
+        case str():
+            return scrub(value)
         case None | bool() | int() | float():
             return value
         case dict():
