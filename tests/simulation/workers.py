@@ -70,6 +70,8 @@ class SimWorker(Participant):
         self.owned: dict[str, int] = {}
         self.stuck: dict[str, int] = {}
         self.assigned: frozenset[str] = frozenset()
+        self.claiming: dict[int, frozenset[str]] = {}
+        self.claims = 0
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.session_ms = terms.session_timeout_ms
@@ -107,8 +109,12 @@ class SimWorker(Participant):
         self._look_at_lease()
 
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
-        owned = self.owned | self.stuck
-        return (Protocol("sticky", encode_opaque({"owned": owned, "tasks_revision": revision})),)
+        told = {
+            "owned": self.owned | self.stuck,
+            "tasks_revision": revision,
+            "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
+        }
+        return (Protocol("sticky", encode_opaque(told)),)
 
     def _carry_out(self, effect: Any) -> None:
         match effect:
@@ -129,7 +135,7 @@ class SimWorker(Participant):
                 self.later(50, lambda: self.post(Revoked(effect)))
             case Lose():
                 self.stops += len(self.owned)
-                self.owned, self.stuck, self.assigned = {}, {}, frozenset()
+                self.owned, self.stuck, self.assigned, self.claiming = {}, {}, frozenset(), {}
             case Quit():
                 self.is_alive = False
 
@@ -182,22 +188,31 @@ class SimWorker(Participant):
                 tasks=tuple(sorted(tasks)),
                 wait_ms=500,
             )
-            self.ask(request, partial(self._claimed, self.identity, tasks, self.world.now))
+            self.claims += 1
+            self.claiming[self.claims] = tasks
+            self.ask(request, partial(self._claimed, self.claims, self.identity, tasks, self.world.now))
 
-    def _claimed(self, identity: Identity, tasks: frozenset[str], sent: int, answer: Any) -> None:
-        if identity != self.identity:
+    def _claimed(self, claim: int, identity: Identity, tasks: frozenset[str], sent: int, answer: Any) -> None:
+        if self.claiming.pop(claim, None) is None:
             return
         if isinstance(answer, ClaimResponse):
             self._accepted(sent)
-            for grant in answer.granted:
-                if grant.task in self.assigned:
-                    self.stuck.pop(grant.task, None)
-                    self.owned[grant.task] = max(grant.token, self.owned.get(grant.task, 0))
-            self._claim(frozenset(p.task for p in answer.pending) & self.assigned)
+            self._take_in(answer)
+            if identity == self.identity:
+                self._claim(frozenset(p.task for p in answer.pending) & self.assigned)
+        elif identity != self.identity:
+            return
         elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
             self.later(100, lambda: self._claim_still(identity, tasks))
         else:
             self.post(Refused(Asked.CLAIM, identity, answer))
+
+    def _take_in(self, answer: ClaimResponse) -> None:
+        """What was granted is this worker's, also if it was asked for under an assignment of before."""
+        for grant in answer.granted:
+            self.stuck.pop(grant.task, None)
+            self.owned[grant.task] = max(grant.token, self.owned.get(grant.task, 0))
+        self._let_go(frozenset(grant.task for grant in answer.granted) - self.assigned)
 
     def _claim_still(self, identity: Identity, tasks: frozenset[str]) -> None:
         if identity == self.identity:
