@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 30.0
 UNANSWERED: Final = (OSError, http.client.HTTPException)
 """What a connection may raise to which nobody answers."""
+IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
 NOT_A_MANAGER: Final = "what answers there is not a sparkherd manager"
 
 R = TypeVar("R", bound=Response | msgspec.Struct | msgspec.Raw)
@@ -40,6 +41,9 @@ class _ErrorBody(msgspec.Struct):
 
 class Client:
     """Talks to the first manager of `urls` that answers, and to the group's coordinator when told so.
+
+    A manager that cannot do it now is passed over like one that does not answer, if asking twice for the same
+    does no harm: it may have done it all the same.
 
     Raises `RefusedError` for an answer that carries an error code and `UnreachableError` when nobody answers.
     """
@@ -78,12 +82,19 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         last: BaseException | None = None
+        unable: tuple[int, bytes] | None = None
         for url in self.urls:
             try:
-                return self._follow(url, method, path, body)
+                status, document = self._follow(url, method, path, body)
             except UNANSWERED as error:
                 last = error
-        raise self.unreachable(last)
+                continue
+            if status != ErrorCode.COORDINATOR_NOT_AVAILABLE.status or method not in IDEMPOTENT:
+                return status, document
+            unable = status, document
+        if unable is None:
+            raise self.unreachable(last)
+        return unable
 
     def unreachable(self, reason: BaseException | None) -> UnreachableError:
         """What there is to say when none of the managers answered, the last one for `reason`."""

@@ -61,6 +61,28 @@ def test_follows_to_the_coordinator(manager: ScriptedManager, other_manager: Scr
     assert Client([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
 
 
+AWAY = {"error": "COORDINATOR_NOT_AVAILABLE", "message": "away"}
+
+
+def test_a_manager_that_cannot_is_passed_over(
+    manager: ScriptedManager, other_manager: ScriptedManager
+) -> None:
+    """The next one is asked; when none can, the refusal of the last one is told."""
+    manager.on("GET", "/v1/groups", AWAY, 503)
+    other_manager.on("GET", "/v1/groups", GROUPS)
+    assert Client([manager.url, other_manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+    with pytest.raises(RefusedError, match="away"):
+        Client([manager.url, nobody()]).get("/v1/groups", GroupListResponse)
+
+
+def test_nothing_is_created_twice(manager: ScriptedManager, other_manager: ScriptedManager) -> None:
+    """A POST that may have come through is not put to another manager."""
+    manager.on("POST", "/v1/groups", AWAY, 503)
+    other_manager.on("POST", "/v1/groups", GROUPS)
+    with pytest.raises(RefusedError, match="away"):
+        Client([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
+
+
 @pytest.mark.parametrize("status", [200, 500])
 def test_something_else_answers(manager: ScriptedManager, status: int) -> None:
     """A web server that is no manager is called just that."""
