@@ -82,6 +82,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             access=access,
             rates=Rates(settings.client_rate, BURST_S * settings.client_rate),
             tls=trust,
+            hsts_max_age_s=None if certificate is None else settings.hsts_max_age_s,
         )
         runner = Runner(app, _limits(settings))
         stack.push_async_callback(runner.cleanup)

@@ -114,6 +114,13 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1)] | None,
         Meta(description="File with the authority of the other managers' certificates (PEM)."),
     ] = None
+    hsts_max_age_s: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="With TLS, how long browsers ask this name by https only, on any port; 0 ends it.",
+        ),
+    ] = 365 * 24 * 3600
     allow_insecure: Annotated[
         bool,
         Meta(description="Listen beyond this machine without TLS or tokens: everybody there can do all."),

@@ -27,6 +27,7 @@ from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Awaitable, Callable
 
     from manager.access.access import Access
     from manager.access.rates import Rates
@@ -45,6 +46,7 @@ def make_app(
     access: Access | None = None,
     rates: Rates | None = None,
     tls: ssl.SSLContext | None = None,
+    hsts_max_age_s: int | None = None,
 ) -> web.Application:
     """Put the handlers together; `manager.http.server` serves them.
 
@@ -56,6 +58,7 @@ def make_app(
         access: who may ask for what; without it, everybody for everything.
         rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
+        hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
     access = access or open_to_all()
     app = web.Application(client_max_size=max_request_bytes)
@@ -64,6 +67,8 @@ def make_app(
     forwarding = Forwarding(directory, this_manager, tls)
     guard = Guard(access, rates)
     app.cleanup_ctx.append(forwarding.session)
+    if hsts_max_age_s is not None:
+        app.on_response_prepare.append(_strict_transport(hsts_max_age_s))
     for endpoint in endpoints_of(runtime, directory):
         handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
         guarded = guard.wrap(endpoint, handler)
@@ -95,6 +100,16 @@ def api_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
 def _pattern(path: str) -> str:
     """`path` for aiohttp: a name is what stands there; an empty group id is an illegal one."""
     return re.sub(r"{(\w+)}", lambda name: f"{{{name[1]}:[^/]{'*' if name[1] == 'group' else '+'}}}", path)
+
+
+def _strict_transport(max_age_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Browsers that have been here once let nobody lead them to the same name without TLS (RFC 6797)."""
+    value = f"max-age={max_age_s}"
+
+    async def add(_: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Strict-Transport-Security"] = value
+
+    return add
 
 
 async def _go_on(request: web.Request) -> None:

@@ -72,6 +72,19 @@ class Express:
 class Lane:
     """One connection's. `take` is offered all bytes; what it does not take is for the ordinary way."""
 
+    __slots__ = (
+        "_access",
+        "_backlog",
+        "_carrier",
+        "_certified",
+        "_heads",
+        "_held",
+        "_host",
+        "_max_body",
+        "_missing",
+        "_runtime",
+    )
+
     def __init__(self, shared: Express, carrier: Carrier) -> None:
         self._runtime = shared.runtime
         self._heads = shared.heads

@@ -74,19 +74,14 @@ class OpenApiHandlers:
         return msgspec.json.encode(document([*self._others, *self.endpoints()]))
 
 
-def document(endpoints: Iterable[Endpoint], *, is_guarded: bool = False) -> _Document:
-    """The description of these endpoints.
-
-    Args:
-        endpoints: those of the API.
-        is_guarded: whether this manager asks for tokens; else they may be left out.
-    """
+def document(endpoints: Iterable[Endpoint]) -> _Document:
+    """The description of these endpoints; tokens may be left out, as long as a manager has none."""
     described = tuple(endpoints)
     kinds = {kind: None for each in described for kind in (each.body, each.response) if kind is not None}
     _, schemas = msgspec.json.schema_components([*kinds, Definition, ErrorResponse], ref_template=REF)
     paths: _Document = {}
     for each in described:
-        operation = _operation(each) | ({"security": _security(each, is_guarded)} if each.role else {})
+        operation = _operation(each) | ({"security": _security(each)} if each.role else {})
         paths.setdefault(each.path, {})[each.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -96,9 +91,8 @@ def document(endpoints: Iterable[Endpoint], *, is_guarded: bool = False) -> _Doc
     }
 
 
-def _security(endpoint: Endpoint, is_guarded: bool) -> list[_Document]:  # noqa: FBT001 - private
-    roles = sorted(role.value for role in endpoint.roles)
-    return [{"token": roles}] if is_guarded else [{}, {"token": roles}]
+def _security(endpoint: Endpoint) -> list[_Document]:
+    return [{}, {"token": sorted(role.value for role in endpoint.roles)}]
 
 
 def _operation(endpoint: Endpoint) -> _Document:

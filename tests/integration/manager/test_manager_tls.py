@@ -65,6 +65,21 @@ async def test_only_https_is_spoken(
             await Web(session, url.replace("https", "http")).ask("GET", "/healthz")
 
 
+async def test_browsers_are_told_to_come_back_by_https(
+    database: str, certificates: Certificates, tls: dict[str, Any], session: aiohttp.ClientSession
+) -> None:
+    """By every answer over TLS, refusals and pages too, for as long as was set; never without TLS."""
+    trusted = client_tls(certificates.ca, None, None) or True
+    await Tokens(database).make(Role.ADMIN)
+    for chosen, told in (({}, "max-age=31536000"), ({"hsts_max_age_s": 0}, "max-age=0")):
+        async with serving(database, **tls, **chosen) as url:
+            for path in ("/healthz", "/v1/groups", "/login", "/nowhere"):
+                async with session.get(url + path, ssl=trusted) as answer:
+                    assert answer.headers.getall("Strict-Transport-Security") == [told], path
+    async with serving(database) as url, session.get(url + "/login") as answer:
+        assert "Strict-Transport-Security" not in answer.headers
+
+
 async def test_old_versions_of_tls_are_refused(
     database: str, certificates: Certificates, tls: dict[str, Any], session: aiohttp.ClientSession
 ) -> None:
