@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
+from protocol.definition import Definition, Source
 from telemetry.secrets import HIDDEN, scrub, scrub_fields
 
 _REFERENCE: Final = re.compile(r"\$\{(?:env|file):[^{}]*\}")
 
 
 def shown(definition: msgspec.Raw) -> str:
-    """The document as indented JSON, in the order of its keys."""
+    """The document as indented JSON, in the order in which people write one."""
     return _indented(_masked(msgspec.json.decode(definition)))
 
 
@@ -23,8 +24,16 @@ def written(definition: msgspec.Raw) -> str:
     return _indented(msgspec.json.decode(definition))
 
 
-def _indented(document: Any) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False)
+def _indented(document: dict[str, Any]) -> str:
+    ordered = _in_order(document, Definition)
+    if "source" in ordered:
+        ordered["source"] = _in_order(ordered["source"], Source)
+    return json.dumps(ordered, indent=2, ensure_ascii=False)
+
+
+def _in_order(document: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """As the documentation has it: what is read, what is done with it, where it goes."""
+    return {name: document[name] for name in kind.__struct_fields__ if name in document}
 
 
 def _masked(value: Any, name: str = "") -> Any:

@@ -7,8 +7,12 @@ const WAIT_MS = 300;
 // Watches the form's field; returns a check that gives the definition's text, or undefined if it has a problem.
 export function watchDefinition(form) {
   const field = form.elements.definition;
-  const state = { asked: 0, waiting: null };
-  const check = () => validate(field, state);
+  const state = { asked: 0, waiting: null, latest: null };
+  const check = () => {
+    clearTimeout(state.waiting);
+    state.latest = validate(field, state);
+    return state.latest;
+  };
   document.body.dataset.still = ""; // nothing on this page is to change by itself
   field.addEventListener("input", () => {
     clearTimeout(state.waiting);
@@ -24,14 +28,14 @@ export function around(text, rest = {}) {
   return `{${others.join("")}"definition": ${text}}`;
 }
 
-// An answer that comes too late is passed over.
+// An answer that comes too late is passed over for that to the latest question.
 async function validate(field, state) {
   const number = ++state.asked;
   const text = field.value;
   const broken = parse(text);
   if (broken) return show(field, [broken]);
   const outcome = await ask("POST", "/v1/tasks/validate", around(text));
-  if (number !== state.asked) return undefined;
+  if (number !== state.asked) return state.latest;
   if (!outcome.ok) return show(field, [{ path: "", message: outcome.message }]);
   show(field, outcome.answer.problems);
   return outcome.answer.problems.length ? undefined : text;

@@ -10,13 +10,13 @@ from manager.console.charts.svg import box, chart, hint, line, text
 from manager.console.texts import duration, figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from markupsafe import Markup
 
 WIDTH: Final = 640.0
 HEIGHT: Final = 200.0
-LEFT: Final = 56.0
+LEFT: Final = 76.0
 RIGHT: Final = 628.0
 TOP: Final = 14.0
 BOTTOM: Final = 168.0
@@ -35,12 +35,25 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a chart is about. `key` is unique on the page, `interval_ms` how wide a column is."""
+    """What a chart is about.
+
+    Attributes:
+        key: unique on the page.
+        title: in words.
+        interval_ms: how wide a column is.
+        unit: of its values, after the figure; `form` may have said it already.
+        form: a value as people read it.
+    """
 
     key: str
     title: str
-    unit: str
     interval_ms: int
+    unit: str = ""
+    form: Callable[[float], str] = figure
+
+    def told(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{self.form(value)} {self.unit}".rstrip()
 
 
 def series(subject: Subject, columns: Sequence[Column], now_ms: int, since_ms: int | None) -> Markup:
@@ -56,7 +69,7 @@ def series(subject: Subject, columns: Sequence[Column], now_ms: int, since_ms: i
     seen = [column for column in columns if window.shows(column.at_ms)]
     steps = round_steps(max((column.value for column in seen), default=0.0))
     parts = [
-        *_rules(steps),
+        *(_rules(steps, subject) if seen else ()),
         *_times(window),
         *_unseen(window, since_ms),
         *(_column(column, subject, window, steps[-1]) for column in seen),
@@ -74,8 +87,8 @@ def in_words(subject: Subject, seen: Sequence[Column], now_ms: int) -> str:
     peak = max(seen, key=lambda column: column.value)
     last = seen[-1]
     return (
-        f"Over the last hour: highest {figure(peak.value)} {subject.unit} "
-        f"{duration(max(now_ms - peak.at_ms, 0))} ago, last {figure(last.value)} {subject.unit} "
+        f"Over the last hour: highest {subject.told(peak.value)} "
+        f"{duration(max(now_ms - peak.at_ms, 0))} ago, last {subject.told(last.value)} "
         f"{duration(max(now_ms - last.at_ms, 0))} ago."
     )
 
@@ -84,17 +97,18 @@ def _y(value: float, top_value: float) -> float:
     return BOTTOM - value / top_value * (BOTTOM - TOP)
 
 
-def _rules(steps: Sequence[float]) -> Iterator[Markup]:
+def _rules(steps: Sequence[float], subject: Subject) -> Iterator[Markup]:
     for value in steps:
         y = _y(value, steps[-1])
         yield line(LEFT, y, RIGHT, y, class_="rule")
-        yield text(LEFT - 8, y + 4, figure(value), text_anchor="end", class_="tick")
+        yield text(LEFT - 8, y + 4, subject.form(value), text_anchor="end", class_="tick")
 
 
 def _times(window: Window) -> Iterator[Markup]:
     for x, name in window.ticks():
         yield line(x, BOTTOM, x, BOTTOM + 4, class_="axis")
-        yield text(x, BOTTOM + 19, name, text_anchor="end" if name == "now" else "middle", class_="tick")
+        anchor = "end" if name == "now" else "start" if x == window.left else "middle"
+        yield text(x, BOTTOM + 19, name, text_anchor=anchor, class_="tick")
     yield line(window.left, BOTTOM, window.right, BOTTOM, class_="axis")
 
 
@@ -114,6 +128,6 @@ def _column(column: Column, subject: Subject, window: Window, top_value: float) 
         y,
         max(end - x, THINNEST),
         BOTTOM - y,
-        hint(f"{figure(column.value)} {subject.unit}, {before} ago"),
+        hint(f"{subject.told(column.value)}, {before} ago"),
         class_="column",
     )

@@ -96,11 +96,11 @@ def _arc(origin: float, target: float) -> tuple[str, float, float]:
     """Around the boxes between: below them to the left, above them to the right."""
     side = 1 if target < origin else -1
     edge = MIDDLE + side * BOX_HEIGHT / 2
-    begin, end, far = origin + BOX_WIDTH / 2, target + BOX_WIDTH / 2, edge + side * 46
+    begin, end, far = origin + BOX_WIDTH / 2, target + BOX_WIDTH / 2, edge + side * 50
     path = (
         f"M{begin:.1f} {edge:.1f}C{begin:.1f} {far:.1f} {end:.1f} {far:.1f} {end:.1f} {edge + side * 7:.1f}"
     )
-    return path, (begin + end) / 2, edge + side * 46
+    return path, (begin + end) / 2, edge + side * 50
 
 
 def _from_anywhere(name: str, target: float) -> Markup:

@@ -57,7 +57,19 @@ def timeline(story: Story) -> Markup:
         *_marks(seen, window, bottom),
         text(LEFT - 12, TOP + MOVED_HEIGHT - 4, "tasks moved", text_anchor="end", class_="label"),
         *_columns(seen, window, story.now_ms),
-        *([] if seen else [text((LEFT + RIGHT) / 2, TOP + 24, in_words(seen, story), text_anchor="middle")]),
+        *(
+            []
+            if seen
+            else [
+                text(
+                    (LEFT + RIGHT) / 2,
+                    TOP + 24,
+                    in_words(seen, story),
+                    text_anchor="middle",
+                    class_="nothing",
+                )
+            ]
+        ),
         *_lanes(shown, window, story),
         *_more(len(story.lanes) - len(shown), bottom),
     ]
@@ -86,7 +98,7 @@ def in_words(seen: Sequence[Rebalance], story: Story) -> str:
 def _times(window: Window, bottom: float) -> Iterator[Markup]:
     for x, name in window.ticks(8):
         yield line(x, TOP, x, bottom, class_="rule")
-        yield text(x, bottom + 18, name, text_anchor="middle", class_="tick")
+        yield text(x, bottom + 18, name, text_anchor="middle", class_="tick now" if name == "now" else "tick")
 
 
 def _marks(seen: Sequence[Rebalance], window: Window, bottom: float) -> Iterator[Markup]:

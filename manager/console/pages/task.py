@@ -151,10 +151,15 @@ def facts_of(metrics: Mapping[str, Any]) -> Iterator[Fact]:
 def _charts(history: TaskHistoryResponse, now_ms: int) -> Iterator[Markup]:
     rates = [Column(point.at_ms, point.rows / _passed_s(point, history, now_ms)) for point in history.points]
     times = [Column(point.at_ms, point.batch_ms) for point in history.points if point.batch_ms is not None]
-    rows = Subject("rows", "Rows per second", "rows/s", history.interval_ms)
-    batches = Subject("batches", "Batch time, the longest of 10 s", "ms", history.interval_ms)
+    rows = Subject("rows", "Rows per second", history.interval_ms, unit="rows/s")
+    batches = Subject("batches", "Batch time, the longest of 10 s", history.interval_ms, form=batch_time)
     yield series(rows, rates, now_ms, history.since_ms)
     yield series(batches, times, now_ms, history.since_ms)
+
+
+def batch_time(ms: float) -> str:
+    """`80 ms`, `1.5 s`, `250 s`: short enough for an axis."""
+    return f"{figure(ms)} ms" if ms < LEAST_MS else f"{figure(ms / 1000)} s"
 
 
 def _passed_s(point: FiguresPoint, history: TaskHistoryResponse, now_ms: int) -> float:

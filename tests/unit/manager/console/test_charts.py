@@ -18,7 +18,7 @@ from protocol.messages.history import Move
 from protocol.states import GroupState
 
 NOW = 1_772_377_445_000
-ROWS = Subject("rows", "Rows per second", "rows/s", 10_000)
+ROWS = Subject("rows", "Rows per second", 10_000, unit="rows/s")
 
 
 def parsed(markup: str) -> ET.Element:

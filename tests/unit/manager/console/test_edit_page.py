@@ -25,6 +25,18 @@ def test_what_is_edited_is_all_of_it() -> None:
     assert not editing_page("flights", found(definition=refers)).has_secrets
 
 
+def test_it_is_in_the_order_in_which_people_write_it() -> None:
+    """It is stored in the order of the alphabet; what is in options keeps that."""
+    definition = msgspec.Raw(
+        b'{"restart":{"max_restarts":1},"sink":{"format":"noop"},'
+        b'"source":{"format":"json","options":{"b":1,"a":2},"schema":"x INT"},"sql":"SELECT 1"}'
+    )
+    document = msgspec.json.decode(editing_page("g", found(definition=definition)).document)
+    assert list(document) == ["source", "sql", "sink", "restart"]
+    assert list(document["source"]) == ["format", "schema", "options"]
+    assert list(document["source"]["options"]) == ["b", "a"]
+
+
 def test_numbers_stay_as_they_are() -> None:
     """Those too that a browser's own numbers cannot hold, and whether they have a point."""
     definition = msgspec.Raw(b'{"entrypoint":"a:b","options":{"seed":9007199254740993},"weight":1.0}')

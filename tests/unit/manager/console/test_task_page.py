@@ -10,7 +10,7 @@ from manager.console.page import Asked
 from manager.console.pages.adding import adding_page
 from manager.console.pages.events import wanted_of
 from manager.console.pages.members import member_lines
-from manager.console.pages.task import Known, TaskPage, facts_of, task_page
+from manager.console.pages.task import Known, TaskPage, batch_time, facts_of, task_page
 from manager.console.pages.workers import WorkerLine, workers_page
 from manager.core.tallies import Tally
 from protocol.definition import Definition
@@ -163,3 +163,11 @@ def test_an_address_that_asks_for_nonsense_asks_for_nothing() -> None:
     for before in ("", "x", "-1", "1" * 30, "\N{ARABIC-INDIC DIGIT ONE}"):
         assert wanted_of(Asked("", "", {"before": before})).before is None
     assert wanted_of(Asked("", "", {"before": "12", "group": " g "})).before == 12
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"), [(0.0, "0 ms"), (80.0, "80 ms"), (1500.0, "1.5 s"), (250_000.0, "250 s")]
+)
+def test_batch_times_are_short_on_an_axis(ms: float, words: str) -> None:
+    """Seconds from one on, and never two units."""
+    assert batch_time(ms) == words
