@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from worker.executor import QuerySpec
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
     from worker.spark.classic.handle import JavaHandle
     from worker.spark.query import SparkQuery
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL, Connection, Engine
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
 
 LOCK_TIMEOUT_S = 60
 """How long a writer waits for the others: they queue, and none of them holds the lock for long."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Dialect
 
-    from worker.sinks.base import Rows
+    from worker.sinks.parts import Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
     from protocol.definition import Sink as SinkDefinition
-    from worker.sinks.base import Owner, Sink
+    from worker.sinks.base import Sink
     from worker.sinks.fence import FenceRow
+    from worker.sinks.marks import Owner
 
 
 def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 
 if TYPE_CHECKING:
-    from worker.sinks.base import Mark, Owner
+    from worker.sinks.marks import Mark, Owner
 
 
 @dataclass(frozen=True, slots=True)

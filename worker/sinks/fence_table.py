@@ -9,14 +9,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
 from protocol.definition import FENCE_TABLE
-from worker.sinks.base import Mark
 from worker.sinks.database import lock_tables
 from worker.sinks.fence import FenceRow, Verdict, judge, raised, refusal
+from worker.sinks.marks import Mark
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
 
 fence_table = sa.Table(
     FENCE_TABLE,

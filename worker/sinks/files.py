@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from worker.sinks.base import Owner, Sink, Written
+from worker.sinks.base import Sink, Written
 from worker.sinks.errors import FencedError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Verdict, fenced, judge, raised, refusal
 from worker.sinks.manifest import BATCH_COLUMN, MANIFEST, Manifest, batch_name, published, read_manifest
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from protocol.definition import FilesOptions
-    from worker.sinks.base import Batch, Field, Mark
+    from worker.sinks.base import Batch, Field
+    from worker.sinks.marks import Mark, Owner
 
 _UNWRITABLE = {"void", "interval"}
 _EXISTS = {errno.EEXIST, errno.ENOTEMPTY}

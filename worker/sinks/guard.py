@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from worker.sinks.base import Owner
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict
 from worker.sinks.fence_table import admit, create_fence_table, move_fence, raise_fence
+from worker.sinks.marks import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection, Engine
 
-    from worker.sinks.base import Mark
     from worker.sinks.fence import FenceRow
+    from worker.sinks.marks import Mark
 
 _DIALECTS = {"sqlite", "postgresql"}
 _NAME = re.compile(r"[A-Za-z0-9._-]{0,249}\Z")

@@ -7,13 +7,13 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from worker.sinks.base import Mark
 from worker.sinks.errors import SinkError
+from worker.sinks.marks import Mark
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
 
 MANIFEST = "_manifest"
 """Spark, pandas and pyarrow pass over names that begin so, and patterns like `*.json` do not match it."""

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from worker.sinks.base import Rows
+Rows = list[tuple[Any, ...]]
+"""Some rows of a batch, values in the order of the query's columns, as `worker.sinks.types` has them."""
 
 CHUNK_ROWS = 10_000
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from worker.sinks import staging_postgres, staging_sqlite
-from worker.sinks.base import Owner, Sink, Written
+from worker.sinks.base import Sink, Written
 from worker.sinks.database import connect, end_older_sessions, transaction
 from worker.sinks.encoding import Encoder
 from worker.sinks.errors import SinkError
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
 
     from protocol.definition import SqlOptions
-    from worker.sinks.base import Batch, Field, Mark, Rows
+    from worker.sinks.base import Batch, Field
     from worker.sinks.fence import FenceRow
+    from worker.sinks.marks import Mark, Owner
+    from worker.sinks.parts import Rows
     from worker.sinks.staging import Staging
 
 INLINE_ROWS = 20_000

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
-    from worker.sinks.base import Owner, Rows
     from worker.sinks.encoding import Encoder
+    from worker.sinks.marks import Owner
+    from worker.sinks.parts import Rows
 
 PREFIX = "sparkherd_stage_"
 _POSITION = "sparkherd_position"

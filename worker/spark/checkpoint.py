@@ -13,8 +13,8 @@ from worker.spark.checkpoint_rules import REMEDY, Checkpoint, check_entry, damag
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from worker.sinks.base import Owner
     from worker.sinks.fence import FenceRow
+    from worker.sinks.marks import Owner
 
 OWNER_FILE = "sparkherd.json"
 """Says whose checkpoint it is; Spark leaves it alone."""

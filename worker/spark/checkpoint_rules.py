@@ -16,8 +16,8 @@ from worker.executor import StartError
 from worker.sinks.fence import foreign, gap, rolled_back
 
 if TYPE_CHECKING:
-    from worker.sinks.base import Owner
     from worker.sinks.fence import FenceRow
+    from worker.sinks.marks import Owner
 
 _VERSION = re.compile(r"v\d+")
 REMEDY = "bring back a whole copy, or reset the task to start it anew"

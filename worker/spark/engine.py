@@ -9,9 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol
 
-from worker.executor import StartError
-from worker.spark.logs import quieten_pyspark
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -20,9 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from worker.executor import Ended
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
     from worker.spark.checkpoint import CheckpointFolder
-    from worker.spark.settings import SparkSettings
     from worker.spark.writer import Outlet
 
 
@@ -141,23 +137,3 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of Spark, whatever state it is in."""
-
-
-def open_engine(settings: SparkSettings) -> Engine:
-    """The engine that the settings ask for; takes seconds.
-
-    Raises:
-        StartError: it cannot be had; says what to change.
-    """
-    if settings.remote is None:
-        from worker.spark.classic.engine import ClassicEngine  # noqa: PLC0415 - only the one that is used
-
-        return ClassicEngine.open(settings)
-    quieten_pyspark()
-    try:
-        from worker.spark.connect.engine import ConnectEngine  # noqa: PLC0415 - likewise; it needs more packages
-    except ImportError as error:
-        raise StartError(
-            f"--spark-remote needs Spark Connect's client: pip install 'sparkherd[connect]' ({error})"
-        ) from None
-    return ConnectEngine.open(settings, settings.remote)

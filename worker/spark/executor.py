@@ -14,9 +14,9 @@ from telemetry.scope import in_scope
 from worker.executor import StartError
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import describe
-from worker.spark.engine import open_engine
 from worker.spark.launch import launch
 from worker.spark.monitor import Monitor
+from worker.spark.opening import open_engine
 from worker.spark.query import SparkQuery
 
 if TYPE_CHECKING:

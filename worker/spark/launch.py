@@ -11,7 +11,7 @@ from protocol.messages.tasks import EARLIEST
 from protocol.resets import begin_with
 from worker.executor import StartError
 from worker.secrets import Secrets
-from worker.sinks.base import Owner
+from worker.sinks.marks import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
 from worker.spark.reader import read

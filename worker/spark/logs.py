@@ -10,7 +10,7 @@ import structlog
 from pyspark.logger import PySparkLogger
 
 if TYPE_CHECKING:
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from worker.sinks.base import Mark
+    from worker.sinks.marks import Mark
     from worker.sinks.parts import Part, Take
 
 _COUNTED = {"timestamp": sql.unix_micros, "date": sql.unix_date}

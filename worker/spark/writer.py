@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from protocol.definition import Sink as SinkDefinition
     from protocol.definition import Trigger
-    from worker.sinks.base import Owner, Sink
+    from worker.sinks.base import Sink
     from worker.sinks.fence import FenceRow
     from worker.sinks.guard import Fence
+    from worker.sinks.marks import Owner
 
 
 class Claim(NamedTuple):

@@ -25,8 +25,8 @@ from worker.membership.states import MemberState
 from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
 from worker.secrets import Secrets
-from worker.sinks.base import Owner
 from worker.sinks.factory import newest_fence
+from worker.sinks.marks import Owner
 from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.ending import has_failed, is_over
 from worker.standalone.manager import LocalManager, LocalTask

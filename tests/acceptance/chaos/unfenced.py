@@ -15,7 +15,7 @@ from worker.sinks.fence_table import _insert_unless_there, read_fence
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-    from worker.sinks.base import Mark, Owner
+    from worker.sinks.marks import Mark, Owner
 
 
 def _claim_of_anybody(connection: Connection, owner: Owner) -> FenceRow:

@@ -12,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from protocol.definition import SqlOptions
-from worker.sinks.base import Field, Mark, Owner
+from worker.sinks.base import Field
+from worker.sinks.marks import Mark, Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from tests.integration.postgres import Server
-    from worker.sinks.base import Rows
-    from worker.sinks.parts import Part, Take
+    from worker.sinks.parts import Part, Rows, Take
 
 FLIGHT = (Field("carrier", "string"), Field("delay", "double"))
 _numbers = itertools.count()

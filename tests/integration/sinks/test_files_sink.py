@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from protocol.definition import FilesOptions
-from worker.sinks.base import Field, Mark, Owner, Written
+from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow
 from worker.sinks.files import FilesSink
+from worker.sinks.marks import Mark, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

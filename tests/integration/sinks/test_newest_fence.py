@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from protocol.definition import Sink
-from worker.sinks.base import Field, Owner
+from worker.sinks.base import Field
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.fence import FenceRow
+from worker.sinks.marks import Owner
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from protocol.definition import SqlOptions
-from worker.sinks.base import Field, Mark, Owner, Written
+from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow
+from worker.sinks.marks import Mark, Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.definition import SqlOptions
 from worker.executor import StartError
-from worker.sinks.base import Owner
+from worker.sinks.marks import Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 
 from worker.executor import StartError
-from worker.sinks.base import Mark
 from worker.sinks.errors import SinkError
+from worker.sinks.marks import Mark
 from worker.spark.causes import describe
 from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.checkpoint_rules import damaged

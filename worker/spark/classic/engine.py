@@ -23,7 +23,7 @@ from worker.spark.logs import quieten_pyspark
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
     from worker.spark.settings import SparkSettings
 
 PYTHON = "spark.pyspark.python"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.sinks.base import Mark, Owner
+    from worker.sinks.marks import Mark, Owner
     from worker.spark.batch import Gate
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
 
 _POOL = "spark.scheduler.pool"
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from telemetry.secrets import SECRETS
 from worker.executor import Ended, StartError
-from worker.sinks.base import Mark
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import open_sink
+from worker.sinks.marks import Mark
 from worker.spark.batch import BatchRefusedError, guard
 from worker.spark.checkpoint_rules import read_query_id
 from worker.spark.connect.board import Board
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from protocol.definition import Sink as SinkDefinition
-    from worker.sinks.base import Field, Owner, Sink
+    from worker.sinks.base import Field, Sink
+    from worker.sinks.marks import Owner
 
 _LOCAL_URL = "SPARK_CONNECT_LOCAL_URL"
 """Where Spark tells its Python processes to find the server they belong to."""

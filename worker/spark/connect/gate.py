@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor as Pool
     from concurrent.futures import Future
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
     from worker.spark.connect.board import Board
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.sinks.base import Owner
+    from worker.sinks.marks import Owner
     from worker.spark.connect.gate import WorkerGate
 
 

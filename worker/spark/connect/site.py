@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 from pyspark.sql.connect.streaming.query import StreamingQuery
@@ -21,9 +21,23 @@ from worker.spark.engine import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import BoundedSemaphore
 
-    from worker.sinks.base import Owner
-    from worker.spark.connect.engine import ConnectEngine
+    from worker.sinks.marks import Owner
+
+
+class Server(Protocol):
+    """What the queries at one server share."""
+
+    remote: str
+    conf: dict[str, str]
+    pool: ThreadPoolExecutor
+    starting: BoundedSemaphore
+
+    def let_go(self, session: Any) -> None:
+        """End a query's session in the background."""
+        ...
 
 
 class RemoteSite(Site):
@@ -34,23 +48,23 @@ class RemoteSite(Site):
 
     def __init__(
         self,
-        engine: ConnectEngine,
+        server: Server,
         owner: Owner,
         conf: Mapping[str, str],
         checkpoint: str,
         may_write: Callable[[], bool],
     ) -> None:
-        self._engine = engine
+        self._server = server
         self._may_write = may_write
         self._session_id = str(uuid4())
-        session: Any = open_session(engine.remote, self._session_id)
+        session: Any = open_session(server.remote, self._session_id)
         self.spark = session
         self.checkpoint = DataFrameCheckpoint(self.spark, checkpoint)
-        self.gate = WorkerGate(Board(self.spark), engine.pool)
+        self.gate = WorkerGate(Board(self.spark), server.pool)
         self.outlet = RemoteOutlet(owner, self.gate, self._session_id, checkpoint, may_write)
-        self._register = Register(engine.remote, owner, self.spark, checkpoint)
+        self._register = Register(server.remote, owner, self.spark, checkpoint)
         try:
-            for key, value in {**engine.conf, **conf}.items():
+            for key, value in {**server.conf, **conf}.items():
                 self.spark.conf.set(key, value)
         except BaseException:
             self.close()
@@ -72,7 +86,7 @@ class RemoteSite(Site):
         self._require_lease()
         trigger = writer._write_proto  # noqa: SLF001 - the server does not tell which trigger a query has
         bounded = bool(trigger.available_now or trigger.once)
-        with self._engine.starting:
+        with self._server.starting:
             query = writer.option("checkpointLocation", self.checkpoint.place).start()
         return RemoteHandle(query, is_bounded=bounded)
 
@@ -80,7 +94,7 @@ class RemoteSite(Site):
         """Let go of the sink here; the session is ended in the background."""
         self.outlet.close()
         session: Any = self.spark
-        self._engine.let_go(session)
+        self._server.let_go(session)
 
     def _require_lease(self) -> None:
         if not self._may_write():

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.sinks.base import Mark, Owner
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow, Verdict, judge, raised, refusal
+from worker.sinks.marks import Mark, Owner
 
 OLD = FenceRow(token=7, last=Mark("c1", 40, "p40"), rows=400)
 NEW = FenceRow(token=7)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.sinks.base import Owner
 from worker.sinks.database import _prepare_sqlite, connect, place
 from worker.sinks.errors import SinkError
+from worker.sinks.marks import Owner
 
 if TYPE_CHECKING:
     from pathlib import Path

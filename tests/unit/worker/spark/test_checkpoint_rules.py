@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from worker.executor import StartError
-from worker.sinks.base import Mark, Owner
 from worker.sinks.errors import OutOfOrderError
 from worker.sinks.fence import FenceRow
+from worker.sinks.marks import Mark, Owner
 from worker.spark.checkpoint_rules import Checkpoint, check_entry, fits, read_query_id, whole
 
 OWNER = Owner("g", "t", 7)

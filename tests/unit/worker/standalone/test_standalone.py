@@ -20,9 +20,9 @@ from tests.fakes.executor import FakeExecutor
 from tests.fakes.turns import settle
 from worker.executor import StartError
 from worker.settings import WorkerSettings
-from worker.sinks.base import Mark
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
+from worker.sinks.marks import Mark
 from worker.standalone import daemon
 from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.daemon import run_alone
