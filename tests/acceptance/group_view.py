@@ -8,7 +8,13 @@ import msgspec
 
 from cli.client import Client, path_of
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
-from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
+from protocol.messages.tasks import (
+    CreateTaskRequest,
+    PutTaskRequest,
+    TaskListResponse,
+    TaskResponse,
+    TaskView,
+)
 from protocol.states import GroupState, TaskState
 
 if TYPE_CHECKING:
@@ -47,6 +53,11 @@ class GroupView:
         """Create a task."""
         body = CreateTaskRequest(task=name, definition=msgspec.Raw(msgspec.json.encode(definition)))
         self._client.call("POST", path_of("groups", GROUP, "tasks"), body, into=TaskResponse)
+
+    def put(self, name: str, definition: dict[str, Any]) -> None:
+        """Create a task, or replace its definition; the second time nothing changes."""
+        body = PutTaskRequest(definition=msgspec.Raw(msgspec.json.encode(definition)))
+        self._client.call("PUT", path_of("groups", GROUP, "tasks", name), body, into=TaskResponse)
 
     def settled(self, members: int) -> bool:
         """Whether so many members share all tasks, every one of which has done a batch."""

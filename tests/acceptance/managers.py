@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 ASK_S = 3.0
 """How long an admin waits for a manager, which may be frozen."""
 
-SESSION_MS = 120_000
-"""Longer than three managers take to start together on a machine that is busy with four JVMs."""
-
 QUERIES = '''
 """Queries that note in a file, batch by batch, which run of which query they are."""
 
@@ -87,7 +84,7 @@ class Cluster:
             self.managers[name] = Manager(name, database, self.folder)
         for name in workers:
             args = worker_args(name, self.urls, GROUP, self.folder)
-            args += ["--allow-entrypoint", "queries", "--session-timeout-ms", str(SESSION_MS)]
+            args += ["--allow-entrypoint", "queries"]
             self.workers[name] = Daemon(name, args, self.folder)
 
     @property
@@ -100,9 +97,9 @@ class Cluster:
         """Everything that should run."""
         return [*self.managers.values(), *self.workers.values()]
 
-    def client(self) -> Client:
+    def client(self, timeout_s: float = ASK_S) -> Client:
         """An admin's client of them all."""
-        return Client(self.urls.split(","), timeout_s=ASK_S)
+        return Client(self.urls.split(","), timeout_s=timeout_s)
 
     def owner(self) -> str | None:
         """The manager that has the group, if all who answer agree."""

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-STOP_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 180.0
 SPARKHERD = ("-m", "cli")
+SESSION_MS = 120_000
+"""Longer than any manager takes to start again, on a machine that is busy with four JVMs."""
 
 
-def sparkherd(*args: str, cwd: Path, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+def sparkherd(*args: str, cwd: Path, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
         [sys.executable, "-m", "cli", *args],
@@ -37,7 +39,7 @@ def worker_args(name: str, manager: str, group: str, folder: Path, remote: str |
     args += ["--checkpoint-root", str(folder / "checkpoints")]
     own = ["--spark-master", "local[2]", *(word for each in SPARK_CONF for word in ("--spark-conf", each))]
     args += ["--spark-remote", remote] if remote else own
-    return [*args, "--session-timeout-ms", "30000"]
+    return [*args, "--session-timeout-ms", str(SESSION_MS)]
 
 
 class Daemon:

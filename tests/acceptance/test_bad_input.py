@@ -43,7 +43,7 @@ def complaint(code: int, *args: str, cwd: Path) -> str:
 
 def request(manager: Manager, method: str, path: str, body: bytes) -> tuple[int, dict[str, Any]]:
     """A request as no client of ours would send it."""
-    connection = http.client.HTTPConnection(manager.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(manager.url.removeprefix("http://"), timeout=120)
     connection.request(method, path, body)
     answer = connection.getresponse()
     document = json.loads(answer.read())

@@ -21,7 +21,7 @@ FLIGHTS = 336_776
 
 def test_the_demo_loses_nothing(tmp_path: Path) -> None:
     """A worker is killed, its tasks run elsewhere; every flight is in the sink once."""
-    done = sparkherd("demo", "--workdir", "work", "--json", cwd=tmp_path, timeout_s=580)
+    done = sparkherd("demo", "--workdir", "work", "--json", cwd=tmp_path, timeout_s=1100)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["rows_in"], result["rows_out"]) == (FLIGHTS, FLIGHTS)

@@ -44,7 +44,7 @@ def herd(tmp_path: Path) -> Iterator[Herd]:
 
 
 def get(url: str) -> str:
-    with urlopen(url, timeout=30) as answer:
+    with urlopen(url, timeout=120) as answer:
         text: str = answer.read().decode()
     return text
 
@@ -62,7 +62,7 @@ def value(samples: Samples, name: str, **labels: str) -> float | None:
 def create(url: str, task: str, definition: Any) -> None:
     body = json.dumps({"task": task, "definition": definition}).encode()
     headers = {"Content-Type": "application/json"}
-    with urlopen(Request(f"{url}/v1/groups/herd/tasks", body, headers), timeout=30) as answer:
+    with urlopen(Request(f"{url}/v1/groups/herd/tasks", body, headers), timeout=120) as answer:
         assert answer.status == 201
 
 

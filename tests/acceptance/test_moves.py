@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from cli.client import path_of
 from protocol.messages.base import Response
 from protocol.messages.groups import RebalanceRequest
-from protocol.messages.tasks import PutTaskRequest, TaskResponse, TaskStatusResponse
+from protocol.messages.tasks import TaskStatusResponse
 from tests.acceptance.group_view import GROUP, GroupView, ticking
 from tests.acceptance.ledger import Ledger
 from tests.acceptance.processes import sparkherd
@@ -62,11 +61,6 @@ class Play:
         tasks = [task for task, owner in self.owners().items() if before.get(task) != owner]
         self.ledger.expect(tasks, reason)
         return tasks
-
-    def put(self, task: str, definition: dict[str, Any]) -> None:
-        """Replace a definition."""
-        body = PutTaskRequest(definition=msgspec.Raw(msgspec.json.encode(definition)))
-        self.client.call("PUT", path_of("groups", GROUP, "tasks", task), body, into=TaskResponse)
 
     def tell(self, task: str, verb: str) -> None:
         """Pause or resume."""
@@ -167,12 +161,12 @@ def _a_task_is_added(play: Play) -> None:
 def _a_task_is_changed(play: Play) -> None:
     """A new query is started where it is; a new weight alone starts nothing, but brings a rebalance."""
     before, definition = play.owners(), ticking(play.herd.folder, "t01")
-    play.put("t01", definition | {"sql": "SELECT value FROM source WHERE value >= 0"})
+    play.view.put("t01", definition | {"sql": "SELECT value FROM source WHERE value >= 0"})
     play.ledger.expect(["t01"], "its query changed")
     counted = play.ledger.wanted()["t01"]
     generation = play.generation()
     play.settle("the changed one runs", 3, lambda: play.ledger.counted(play.everybody)["t01"] == counted)
-    play.put("t02", ticking(play.herd.folder, "t02") | {"weight": 2.0})
+    play.view.put("t02", ticking(play.herd.folder, "t02") | {"weight": 2.0})
     play.settle("the weight is known", 3, lambda: play.generation() > generation)
     assert play.moved(before, "a task was changed") == []
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cli.client import path_of
 from cli.demo.data import flights
-from protocol.errors import RefusedError
-from protocol.messages.tasks import TaskReset
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.tasks import ResetTaskRequest, ResetTaskResponse, TaskReset, TaskStatusResponse
 from protocol.states import TaskState
 from tests.acceptance.group_view import GROUP, GroupView
 from tests.acceptance.processes import sparkherd
@@ -222,14 +223,16 @@ def test_tasks_that_begin_anew(herd: Herd, play: Play) -> None:
 
 def test_an_owner_that_was_frozen_through_a_reset(herd: Herd, play: Play) -> None:
     """Not under its hands; what it writes once it is thawed, into a table emptied meanwhile, is refused."""
-    frozen = herd.start_worker("anna", "--session-timeout-ms", "6000", "--allow-entrypoint", "held")
+    frozen = herd.start_worker("anna", "--session-timeout-ms", "15000", "--allow-entrypoint", "held")
     eventually(lambda: _members(play.view) == {"anna"}, "anna is a member", alive=herd.daemons)
     hold = play.create_held()
     eventually(lambda: hold.tells("waits"), "anna is in a batch", alive=herd.daemons)
     frozen.process.send_signal(signal.SIGSTOP)
-    assert play.do("stop", "copied")[0] == 0
-    code, said = play.do("reset", "copied", "--yes")
-    assert (code, "REBALANCE_IN_PROGRESS: task copied is still being stopped" in said) == (1, True)
+    client, task = herd.manager.client(), path_of("groups", GROUP, "tasks", "copied")
+    client.call("PUT", f"{task}/stop", into=TaskStatusResponse)
+    with pytest.raises(RefusedError, match="task copied is still being stopped") as refused:
+        client.call("POST", f"{task}/reset", ResetTaskRequest(), into=ResetTaskResponse)
+    assert refused.value.failure.code is ErrorCode.REBALANCE_IN_PROGRESS
     eventually(lambda: play.is_stopped("copied"), "anna's session is over", alive=herd.daemons)
     play.empty("copied", play.reset("copied"))
     frozen.process.send_signal(signal.SIGCONT)

@@ -137,12 +137,11 @@ def _ended(server: ConnectServer, task: str) -> bool:
 def test_a_frozen_worker_s_query_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:
     """The next owner, on the same server, stops what goes on there; thawed, the first one does no harm."""
     flow, group = Flow(herd), GroupView(herd)
-    timeouts = ("--session-timeout-ms", "6000")
-    anna = herd.start_worker("anna", *timeouts, remote=servers[1].url)
+    anna = herd.start_worker("anna", "--session-timeout-ms", "15000", remote=servers[1].url)
     eventually(lambda: _present(group, 1), "anna is a member", alive=herd.daemons)
     group.create("plain", flow.plain())
     eventually(lambda: len(flow.ids("plain")) >= ROWS, "batches are done", alive=herd.daemons)
-    berta = herd.start_worker("berta", *timeouts, remote=servers[1].url)
+    berta = herd.start_worker("berta", remote=servers[1].url)
     eventually(lambda: _present(group, 2), "berta is a member", alive=herd.daemons)
     anna.process.send_signal(signal.SIGSTOP)
     eventually(lambda: group.tasks()["plain"].token >= 2, "berta has the task", alive=herd.daemons)

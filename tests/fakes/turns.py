@@ -1,8 +1,9 @@
-"""Letting the event loop run until something holds, without the passing of time."""
+"""Letting the event loop run until something holds, without counting on time."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 1000
 """Turns of the loop in which everything that needs no time must have happened."""
+
+PATIENCE_S = 120.0
+"""In which, on the busiest of machines, everything must have happened that needs more than the loop."""
 
 
 async def turn() -> None:
@@ -32,4 +36,14 @@ async def until(holds: Callable[[], object], what: str = "") -> None:
         if holds():
             return
         await turn()
+    raise AssertionError(f"never came about: {what or holds}")
+
+
+async def eventually(holds: Callable[[], object], what: str = "") -> None:
+    """Run until `holds()`, which takes sockets or other threads besides the loop, and their time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():
+                await asyncio.to_thread(int)
+            return
     raise AssertionError(f"never came about: {what or holds}")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 HELD_S = 1.0
 """How long a batch is open, while the sinks are locked, until it is taken for one that waits for the lock."""
-PATIENCE_S = 60.0
+FEED_EVERY_S = 10.0
+"""After how long there are new rows for a batch: the last may have been through before anybody looked."""
+PATIENCE_S = 400.0
 
 
 class Blow:
@@ -67,14 +69,18 @@ class Blow:
 
     def _await_batch(self, for_s: float) -> None:
         """Until one of the worker's tasks has been inside a batch for so long; looked at without a pause."""
-        deadline = time.monotonic() + PATIENCE_S
+        began = fed = time.monotonic()
         since: float | None = None
         while since is None or time.monotonic() - since < for_s:
-            assert time.monotonic() < deadline, f"no batch of {self._tasks} has begun"
+            now = time.monotonic()
+            assert now < began + PATIENCE_S, f"no batch of {self._tasks} has begun"
             if not self._stage.is_in_batch(self._tasks):
                 since = None
+                if now > fed + FEED_EVERY_S:
+                    self._stage.feed.add()
+                    fed = now
             elif since is None:
-                since = time.monotonic()
+                since = now
 
     def _kill(self) -> Callable[[], None]:
         self._worker.kill()

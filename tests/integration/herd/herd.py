@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from worker.executor import QuerySpec
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 
 
@@ -83,7 +83,7 @@ class Herd:
         engine = self._engine[name] = Engine(self._news)
         self._engines.append(engine)
         told = WorkerSettings(
-            group="g", manager=(self._url,), client_id=name, **({"session_timeout_ms": 3000} | settings)
+            group="g", manager=(self._url,), client_id=name, **({"session_timeout_ms": 20_000} | settings)
         )
         running = run(told, lambda _, __: engine, lambda _: None)
         self._worker[name] = asyncio.ensure_future(running)

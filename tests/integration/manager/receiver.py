@@ -15,7 +15,7 @@ from worker.waiting import News
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 HANG = 0
 
 

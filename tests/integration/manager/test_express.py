@@ -21,7 +21,7 @@ from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
-from tests.fakes.turns import until
+from tests.fakes.turns import eventually
 from tests.integration.manager.fuzz.front import JOIN, Answer, Wire, request_bytes
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ async def test_nothing_overtakes_an_ordinary_request(fronts: Fronts) -> None:
     wire = await fronts.connect(fronts.express)
     held = json.dumps({**fronts.member, "wait_ms": 60_000}).encode()
     await wire.send(request_bytes("POST", BEAT, held, "X-Ordinary: yes\r\n"))
-    await until(lambda: fronts.runtime.parked == 1)
+    await eventually(lambda: fronts.runtime.parked == 1)
     await wire.send(fronts.beat())
     await _turns()
     assert fronts.runtime.parked == 1
@@ -261,7 +261,7 @@ async def test_a_held_heartbeat_and_what_was_sent_behind_it(fronts: Fronts) -> N
     """It is answered by a rebalance, and the next ones after it, in order."""
     wire = await fronts.connect(fronts.express)
     await wire.send(fronts.beat(wait_ms=60_000))
-    await until(lambda: fronts.runtime.parked == 1)
+    await eventually(lambda: fronts.runtime.parked == 1)
     await wire.send(fronts.beat(member_id="nobody"))
     await wire.send(fronts.beat(generation_id=9))
     other = await fronts.connect(fronts.ordinary)
@@ -288,9 +288,9 @@ async def test_a_connection_that_closes_gives_its_heartbeat_up(
     monkeypatch.setattr(fronts.runtime, "disconnected", noted)
     wire = await fronts.connect(fronts.express)
     await wire.send(fronts.beat(wait_ms=60_000))
-    await until(lambda: fronts.runtime.parked == 1)
+    await eventually(lambda: fronts.runtime.parked == 1)
     await wire.close()
-    await until(lambda: fronts.runtime.parked == 0)
+    await eventually(lambda: fronts.runtime.parked == 0)
     assert gone == [fronts.member["member_id"]]
 
 
@@ -298,12 +298,12 @@ async def test_whoever_sends_too_much_behind_a_held_one_is_cut_off(fronts: Front
     """What waits behind it is bounded."""
     wire = await fronts.connect(fronts.express)
     await wire.send(fronts.beat(wait_ms=60_000))
-    await until(lambda: fronts.runtime.parked == 1)
+    await eventually(lambda: fronts.runtime.parked == 1)
     with suppress(OSError):
         await wire.send(b"x" * (2 * MAX_BACKLOG))
     with pytest.raises((asyncio.IncompleteReadError, OSError)):
         await wire.answer()
-    await until(lambda: fronts.runtime.parked == 0)
+    await eventually(lambda: fronts.runtime.parked == 0)
     await wire.close()
 
 
@@ -311,7 +311,7 @@ async def test_a_manager_that_stops_answers_who_is_held(fronts: Fronts) -> None:
     """With COORDINATOR_NOT_AVAILABLE, and when to try again."""
     wire = await fronts.connect(fronts.express)
     await wire.send(fronts.beat(wait_ms=60_000))
-    await until(lambda: fronts.runtime.parked == 1)
+    await eventually(lambda: fronts.runtime.parked == 1)
     await fronts.runtime.stop()
     answer = await wire.answer()
     assert (answer.document()["error"], answer.headers["retry-after"]) == ("COORDINATOR_NOT_AVAILABLE", "1")

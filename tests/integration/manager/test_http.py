@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 100_000
 JOIN: dict[str, Any] = {
     "member_id": "",
-    "session_timeout_ms": 10_000,
+    "session_timeout_ms": 1_000_000,
     "rebalance_timeout_ms": 60_000,
     "protocol_type": "test",
     "protocols": [{"name": "range", "metadata": {"any": ["thing"]}}],

@@ -193,7 +193,7 @@ async def test_taking_waits_for_what_the_former_holder_has_under_way(
     with database.transaction() as last:
         last.exec_driver_sql("UPDATE slots SET epoch = epoch WHERE slot = 0 AND epoch = 1")
         taking = asyncio.create_task(table.take(B, [0]))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not database.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
                 await asyncio.to_thread(lambda: None)
         assert not taking.done()

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from aiohttp import ClientSession, web
 from prometheus_client.parser import text_string_to_metric_families
@@ -19,7 +20,7 @@ from manager.storage.sql import SqlStorage
 from protocol.messages.base import NULL
 from protocol.messages.groups import Coordinator
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
-from tests.fakes.turns import until
+from tests.fakes.turns import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 JOIN = JoinRequest(
     member_id="",
-    session_timeout_ms=10_000,
+    session_timeout_ms=1_000_000,
     rebalance_timeout_ms=60_000,
     protocol_type="test",
     protocols=(Protocol("range", NULL),),
@@ -139,9 +140,9 @@ async def test_what_a_group_goes_through_is_counted(served: Served) -> None:
 async def test_a_held_heartbeat_is_a_parked_request(served: Served) -> None:
     """Until it is answered."""
     member = await served.stable()
-    beat = HeartbeatRequest(member_id=member, generation_id=1, wait_ms=3000)
+    beat = HeartbeatRequest(member_id=member, generation_id=1, wait_ms=600_000)
     held = asyncio.create_task(served.runtime.ask("g", beat))
-    await until(lambda: served.runtime.parked)
+    await eventually(lambda: served.runtime.parked)
     await served.scrape()
     assert served.value("sparkherd_parked_requests") == 1
     held.cancel()
@@ -150,9 +151,9 @@ async def test_a_held_heartbeat_is_a_parked_request(served: Served) -> None:
 
 async def test_a_storage_that_fails_shows(served: Served) -> None:
     """As a manager without storage, and as refused requests."""
-    await served.stable()
+    member = await served.stable()
     served.storage.is_broken = True
-    await served.runtime.ask("g", JOIN)
+    await served.runtime.ask("g", msgspec.structs.replace(JOIN, member_id=member))
     await served.scrape()
     assert served.value("sparkherd_storage_up") == 0
     assert served.value("sparkherd_storage_commit_failures_total") == 1

@@ -61,7 +61,7 @@ async def runtime(storage: Shaky) -> AsyncIterator[Runtime]:
 def join(member_id: str = "", **fields: Any) -> JoinRequest:
     return JoinRequest(
         member_id=member_id,
-        session_timeout_ms=10_000,
+        session_timeout_ms=1_000_000,
         rebalance_timeout_ms=60_000,
         protocol_type="test",
         protocols=(Protocol("range", encode_opaque({})),),

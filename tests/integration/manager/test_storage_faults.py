@@ -115,7 +115,7 @@ class Member:
 
     async def until_answered(self, request: Callable[[], Request]) -> Any:
         """Ask until the manager is available."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while code(outcome := await self.ask(request())) == AWAY:
                 await asyncio.to_thread(lambda: None)
         return outcome
@@ -225,7 +225,7 @@ async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_
     inner = runtime._writer
     with fault("locked", database, request):
         assert code(await member.ask(join(member.id))) == AWAY
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not inner._is_away:
                 await asyncio.to_thread(lambda: None)
         for n in range(200):
@@ -359,6 +359,6 @@ async def test_a_deadlock_is_survived(
 
 async def _waiting_for_a_lock(database: Database) -> None:
     """Until the manager's transaction waits for the test's."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not database.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
             await asyncio.to_thread(lambda: None)

@@ -16,11 +16,11 @@ from manager.core.commands import DescribeGroup
 from protocol.errors import Failure, StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
-from tests.fakes.turns import turn
+from tests.fakes.turns import eventually, turn
 from tests.integration.manager.managers import SLOTS, Manager
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from tests.integration.manager.backends import Database
 
@@ -81,12 +81,6 @@ def error(outcome: Any) -> str:
 
 def group_of(manager: Manager) -> str:
     return next(group for group in GROUPS if manager.leases.serves(group))
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.to_thread(lambda: None)
 
 
 async def test_slots_are_shared_and_groups_move_with_them(database: Database, stack: AsyncExitStack) -> None:
@@ -180,7 +174,7 @@ async def test_a_stop_hands_over_at_once(a: Manager, b: Manager) -> None:
     assert refused.fields["coordinator"].id == "b"
     b.look_by_itself()
     await b.runtime.ask(group, beat)
-    await until(lambda: b.leases.serves(group))
+    await eventually(lambda: b.leases.serves(group))
     assert error(await b.runtime.ask(group, beat)) == "NONE"
     assert len(b.leases.in_state(SlotState.SERVING)) == SLOTS
 
@@ -200,7 +194,7 @@ async def test_members_may_go_on_while_their_group_is_loaded(
     monkeypatch.setattr(b.storage, "load_slots", slowly)
     a.expire()
     await b.steward._look_safely()
-    await until(lambda: b.leases.in_state(SlotState.LOADING))
+    await eventually(lambda: b.leases.in_state(SlotState.LOADING))
     assert error(await b.runtime.ask(group, beat)) == "NONE"
     assert error(await b.runtime.ask(group, join(beat.member_id))) == "COORDINATOR_LOAD_IN_PROGRESS"
     held = asyncio.create_task(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from worker.spark.query import SparkQuery
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 SCHEMA = "id LONG, carrier STRING, delay DOUBLE"
 QUICK = {
     # a JVM that lives for a minute never earns its best code back

@@ -18,7 +18,7 @@ from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.errors import ErrorCode
 from protocol.messages.groups import Coordinator
-from tests.fakes.turns import settle, until
+from tests.fakes.turns import PATIENCE_S, eventually, settle
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 MAX_BYTES = 200_000
-PATIENCE_S = 20.0
-"""In which every answer comes, on the busiest of machines."""
-
 GLANCE_S = 0.02
 FUZZ = int(os.environ.get("FUZZ", "1"))
 """How many times as many examples: for a long look by hand, with --hypothesis-seed."""
@@ -208,11 +205,11 @@ class Front:
 
     async def until_parked(self, requests: int) -> None:
         """Wait until so many requests wait."""
-        await until(lambda: self.runtime.parked == requests, f"{requests} requests are parked")
+        await eventually(lambda: self.runtime.parked == requests, f"{requests} requests are parked")
 
     async def all_quiet(self) -> None:
         """Wait until no connection is left; then nobody may be parked, but for static members."""
-        await until(lambda: not self.runner.server.connections, "every connection is gone")  # type: ignore[union-attr]
+        await eventually(lambda: not self.runner.server.connections, "every connection is gone")  # type: ignore[union-attr]
         assert self.runtime.parked == 0
         coordinator = self.runtime._coordinator
         for group in filter(None, map(coordinator.group, coordinator.names())):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -121,9 +122,9 @@ class Cluster:
                 await self.stop(server)
 
 
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextmanager
+def nobody() -> Iterator[str]:
+    """The URL of nobody: the port is taken, so that nobody comes, and not listened on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"

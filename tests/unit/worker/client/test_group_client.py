@@ -15,7 +15,7 @@ from protocol.messages.membership import (
 )
 from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest
 from tests.fakes.clock import FakeClock
-from tests.unit.worker.client.servers import free_port, hangs_up, says, says_text
+from tests.unit.worker.client.servers import hangs_up, nobody, says, says_text
 from worker.client.discovery import Discovery
 from worker.client.group import GroupClient
 from worker.client.timeouts import Timeouts
@@ -135,14 +135,15 @@ async def test_the_coordinator_is_looked_up_once(transport: Transport, cluster: 
 async def test_managers_that_are_away_are_passed_over(transport: Transport, cluster: Cluster) -> None:
     """The next one is asked; the one that answered is asked first the next time."""
     server = ready(await cluster.start())
-    bench = Bench(transport, f"http://127.0.0.1:{free_port()}", server.url)
-    assert await bench.beat() == OK
+    with nobody() as url:
+        assert await Bench(transport, url, server.url).beat() == OK
 
 
 async def test_no_manager_at_all_is_one_line_with_every_url(transport: Transport) -> None:
     """What the user reads when nothing was started yet."""
-    urls = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
-    answer = await Bench(transport, *urls).beat()
+    with nobody() as one, nobody() as other:
+        urls = [one, other]
+        answer = await Bench(transport, *urls).beat()
     assert isinstance(answer, Failure)
     assert answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert answer.message.startswith("no manager answers: ")

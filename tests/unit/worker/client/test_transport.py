@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
-from tests.unit.worker.client.servers import breaks_off, free_port, hangs_up, never_answers, says
+from tests.unit.worker.client.servers import breaks_off, hangs_up, never_answers, nobody, says
 
 if TYPE_CHECKING:
     from tests.unit.worker.client.servers import Cluster, Handler
@@ -35,8 +36,8 @@ async def test_a_request_and_its_answer(transport: Transport, cluster: Cluster) 
 
 async def test_nobody_listens(transport: Transport) -> None:
     """The failure names the URL and the reason, in one line."""
-    url = f"http://127.0.0.1:{free_port()}"
-    answer = await beat(transport, url)
+    with nobody() as url:
+        answer = await beat(transport, url)
     assert answer == Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{url}: connection refused")
 
 
@@ -62,8 +63,14 @@ async def test_no_answer_in_time(transport: Transport, cluster: Cluster) -> None
     )
 
 
-async def test_a_host_that_does_not_exist(transport: Transport) -> None:
+async def test_a_host_that_does_not_exist(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
     """A typo in `--manager` is a failure like any other."""
+
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)  # real ones may take half a minute to say so
     answer = await beat(transport, "http://no-such-host.invalid:1")
     assert isinstance(answer, Failure)
     assert answer.message.startswith("http://no-such-host.invalid:1: ")
+    assert "Name or service not known" in answer.message

@@ -97,7 +97,7 @@ def test_a_cut_reaches_the_batch_inside() -> None:
 
     def run(_frame: Any, _batch_id: int) -> None:
         entered.set()
-        assert gate._cut.wait(30)
+        assert gate._cut.wait(120)
         gate.check()
 
     def batch() -> None:
@@ -108,7 +108,7 @@ def test_a_cut_reaches_the_batch_inside() -> None:
 
     thread = threading.Thread(target=batch)
     thread.start()
-    assert entered.wait(30)
+    assert entered.wait(120)
     gate.close()
     occupied = gate.is_occupied
     gate.check()

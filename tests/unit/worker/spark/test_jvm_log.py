@@ -44,7 +44,7 @@ def test_the_last_lines_are_kept() -> None:
     lines, pump = _pump(reader)
     os.write(writer, b"".join(b"line %d \xff\n" % n for n in range(50)))
     os.close(writer)
-    pump.join(30)
+    pump.join(120)
     assert len(lines) == 20
     assert lines[-1] == "line 49 �"
 

@@ -49,8 +49,8 @@ def test_a_query_is_looked_at_until_it_is_over(monitor: Monitor) -> None:
     short, long = Polled(lambda count: count == 2), Polled(lambda _count: False)
     monitor.add(short)
     monitor.add(long)
-    assert short.seen.wait(30)
-    assert long.seen.wait(30)
+    assert short.seen.wait(120)
+    assert long.seen.wait(120)
     assert short.polls == 2
     assert monitor.watched() == [long]
 
@@ -85,7 +85,7 @@ def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
     query, healthy = Polled(surprise), Polled(lambda _count: False)
     monitor.add(query)
     monitor.add(healthy)
-    assert query.seen.wait(30)
+    assert query.seen.wait(120)
     assert query.end == Ended("the query cannot be watched any more: a progress record of the future")
-    assert healthy.seen.wait(30)
+    assert healthy.seen.wait(120)
     assert monitor.watched() == [healthy]
