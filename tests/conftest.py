@@ -7,9 +7,19 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Properties are looked for on busy machines too: slow is not wrong.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Properties are looked for on busy machines too: slow is not wrong. And a change passes or fails by itself,
+# not by what happens to be drawn: the examples are the same each time, unless `--hypothesis-seed` is given.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
+settings.register_profile("curious", settings.get_profile("patient"), derandomize=False)
 settings.load_profile("patient")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Whoever names a seed is looking for new examples."""
+    if config.getoption("--hypothesis-seed") is not None:
+        settings.load_profile("curious")
 
 
 @pytest.fixture(autouse=True)

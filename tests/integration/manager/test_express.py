@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manager.access.access import open_to_all
@@ -25,7 +25,7 @@ from tests.fakes.turns import eventually
 from tests.integration.manager.fuzz.front import JOIN, Answer, Wire, request_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
 MAX_BYTES = 100_000
@@ -92,7 +92,13 @@ def _told(answers: list[Answer]) -> list[tuple[int, dict[str, str], bytes]]:
 
 @pytest.fixture
 async def fronts(tmp_path: Path) -> AsyncIterator[Fronts]:
-    storage = SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
+    async with _opened(tmp_path) as fronts:
+        yield fronts
+
+
+@asynccontextmanager
+async def _opened(folder: Path) -> AsyncIterator[Fronts]:
+    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
     runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
     await runtime.start()
     runners = []
@@ -217,44 +223,33 @@ async def test_plain_heartbeats_are_answered_in_the_lane(
     assert _told(mixed) == _told(await fronts.send(fronts.ordinary, [fronts.beat(), offsets, fronts.beat()]))
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize=True,
-)
+@pytest.fixture(scope="module")
+def looped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Runner, Fronts]]:
+    """The same for many examples, with the loop to send them in."""
+    with asyncio.Runner() as loop:
+        stack = AsyncExitStack()
+        opened = _opened(tmp_path_factory.mktemp("looped"))
+        yield loop, loop.run(stack.enter_async_context(opened))
+        loop.run(stack.aclose())
+
+
+@settings(max_examples=40)
 @given(data=st.data())
-def test_however_the_bytes_are_cut(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_however_the_bytes_are_cut(data: st.DataObject, looped: tuple[asyncio.Runner, Fronts]) -> None:
     """A stream of heartbeats and other requests is answered in order, whichever pieces it arrives in."""
-    asyncio.run(_cut(data, tmp_path_factory.mktemp("cut")))
-
-
-async def _cut(data: st.DataObject, folder: Path) -> None:
-    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await runtime.start()
-    app = make_app(runtime, Coordinator(id="m", url="http://m"), MAX_BYTES)
-    runner = Runner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        fronts = Fronts(runtime, runner, runner, {})
-        fronts.member = await _joined(fronts)
-        kinds = {
-            200: fronts.beat(),
-            404: fronts.beat(member_id="nobody"),
-            409: fronts.beat(generation_id=7),
-            400: request_bytes("POST", "/v1/groups/g/offsets/fetch", b"[]"),
-        }
-        wanted = data.draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=5))
-        stream = b"".join(kinds[status] for status in wanted)
-        cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=4)))
-        pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-        answers = await fronts.send(runner, pieces)
-        assert [answer.status for answer in answers] == [*wanted, 200]
-    finally:
-        await runtime.stop()
-        await runner.cleanup()
+    loop, fronts = looped
+    kinds = {
+        200: fronts.beat(),
+        404: fronts.beat(member_id="nobody"),
+        409: fronts.beat(generation_id=7),
+        400: request_bytes("POST", "/v1/groups/g/offsets/fetch", b"[]"),
+    }
+    wanted = data.draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=5))
+    stream = b"".join(kinds[status] for status in wanted)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=4)))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    answers = loop.run(fronts.send(fronts.express, pieces))
+    assert [answer.status for answer in answers] == [*wanted, 200]
 
 
 async def test_a_held_heartbeat_and_what_was_sent_behind_it(fronts: Fronts) -> None:

@@ -19,7 +19,6 @@ import pytest
 import pytest_asyncio
 
 from protocol.definition import parse_definition
-from tests.integration.postgres import running
 from worker.executor import QuerySpec
 from worker.spark.classic import jvm as jvm_module
 from worker.spark.classic.engine import ClassicEngine
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tests.integration.postgres import Server
     from worker.spark.query import SparkQuery
 
 TIMEOUT_S = 120
@@ -165,10 +165,9 @@ def database(tmp_path: Path) -> Database:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(postgres: Server) -> str:
     """The URL of a real PostgreSQL."""
-    with running() as server:
-        yield server.url
+    return postgres.url
 
 
 @pytest.fixture
