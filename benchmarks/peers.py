@@ -11,19 +11,23 @@ from __future__ import annotations
 import asyncio
 import statistics
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from brokers import mock_cluster, tansu
 from http_dialect import HttpDialect
 from kafka_dialect import KafkaDialect
-from measuring import Line, summary
+from measuring import Line, attempted, summary
 from rebalance_load import Rounds
 from servers import manager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Coroutine, Iterator
+    from contextlib import AbstractContextManager
 
+    from brokers import Address
+    from measuring import Curve
     from rebalance_load import Dialect
 
 CONNECTIONS = 50
@@ -33,41 +37,55 @@ REBALANCES = 3
 SECONDS = 1.0
 SESSION_MS = 6_000
 """The least that Kafka's brokers take by default; Tansu's rebalances take as long as sessions let them."""
+HEARTBEAT_GOAL = 1.0
+HEARTBEAT_REASON = (
+    "theirs is compiled and reads some bytes of a binary protocol; of our processor time a quarter is Python's, for"
+    " HTTP, JSON, the rules and the answer, half the event loop's, the rest the system's: `anatomy` has each step"
+)
 KAFKA = "stated, not measured here, for Apache Kafka's broker on two such cores:"
 KAFKA_MS = {10: 11, 100: 30}
+BROKERS = {
+    "Tansu": (tansu, KafkaDialect(SESSION_MS)),
+    "librdkafka's mock cluster": (mock_cluster, KafkaDialect()),
+}
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[Line | Curve]:
     """Heartbeats against both, rebalances against the one that can be measured."""
-    yield from uvloop.run(_heartbeats())
+    for name, (broker, dialect) in BROKERS.items():
+        what = f"time of a heartbeat against {name}"
+        yield from attempted(what, partial(_run, partial(_heartbeats, what, broker, dialect)))
     for members in MEMBERS:
-        yield uvloop.run(_rebalances(members))
+        what = f"join + sync of {members} members against Tansu"
+        yield from attempted(what, partial(_run, partial(_rebalances, what, members)))
 
 
-async def _heartbeats() -> list[Line]:
+def _run(measured: Callable[[], Coroutine[Any, Any, Line]]) -> list[Line]:
+    return [uvloop.run(measured())]
+
+
+async def _heartbeats(
+    what: str, broker: Callable[[], AbstractContextManager[Address]], dialect: Dialect
+) -> Line:
     """A group for each connection, so that nobody waits for anybody."""
     with ExitStack() as stack:
-        server = stack.enter_context(manager())
-        ours, *theirs = await asyncio.gather(
+        server, address = stack.enter_context(manager()), stack.enter_context(broker())
+        ours, theirs = await asyncio.gather(
             _settled(HttpDialect(server.url), server.address, CONNECTIONS, 1),
-            _settled(KafkaDialect(SESSION_MS), stack.enter_context(tansu()), CONNECTIONS, 1),
-            _settled(KafkaDialect(), stack.enter_context(mock_cluster()), CONNECTIONS, 1),
+            _settled(dialect, address, CONNECTIONS, 1),
         )
-        rates = [[await each.rate(SECONDS) for each in (ours, *theirs)] for _ in range(ROUNDS)]
-    mine = [rate[0] for rate in rates]
-    return [
-        _heartbeat(name, mine, [rate[at] for rate in rates])
-        for at, name in enumerate(("Tansu", "librdkafka's mock cluster"), 1)
-    ]
+        rates = [(await ours.rate(SECONDS), await theirs.rate(SECONDS)) for _ in range(ROUNDS)]
+    mine, other = ([rate[at] for rate in rates] for at in (0, 1))
+    return _heartbeat(what, mine, other)
 
 
-def _heartbeat(name: str, ours: list[float], theirs: list[float]) -> Line:
+def _heartbeat(what: str, ours: list[float], theirs: list[float]) -> Line:
     ratios = [other / mine for mine, other in zip(ours, theirs, strict=True)]
     note = f"{statistics.median(ours):,.0f} against {statistics.median(theirs):,.0f} a second; {KAFKA} 90,000"
-    return Line(f"time of a heartbeat against {name}", None, *summary(ratios), "times", note)
+    return Line(what, HEARTBEAT_GOAL, *summary(ratios), "times", note, HEARTBEAT_REASON)
 
 
-async def _rebalances(members: int) -> Line:
+async def _rebalances(what: str, members: int) -> Line:
     with ExitStack() as stack:
         server, broker = stack.enter_context(manager()), stack.enter_context(tansu())
         ours, theirs = await asyncio.gather(
@@ -78,7 +96,7 @@ async def _rebalances(members: int) -> Line:
     ratios = [mine / other for mine, other in pairs]
     taken = [f"{1000 * statistics.median(seconds):.3g} ms" for seconds in zip(*pairs, strict=True)]
     note = f"{' against '.join(taken)}; {KAFKA} {KAFKA_MS[members]} ms"
-    return Line(f"join + sync of {members} members against Tansu", 1.0, *summary(ratios), "times", note)
+    return Line(what, 1.0, *summary(ratios), "times", note)
 
 
 async def _settled(dialect: Dialect, address: tuple[str, int], groups: int, members: int) -> Rounds:

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import logging
+import signal
 import sys
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
 from machine import machine
 from measuring import Curve, Line, attempted
 from report import RESULTS, Report, Section, read_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
-SLOW = ("peers", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
+SLOW = ("anatomy", "peers", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
+LIMIT_S = 900
+"""For one benchmark; the longest takes a few minutes."""
 
 
 def main() -> int:
     """Run what was asked for; the exit code says whether every goal of it is met."""
     options = _options()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     sys.path.append(str(Path(__file__).parent.parent))  # the tests know how to start a PostgreSQL
     names = options.only or (QUICK if options.quick else QUICK + SLOW)
     report = _report(options)
@@ -54,11 +61,26 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _results(name: str, *, quick: bool) -> Iterable[Line | Curve]:
-    """What a benchmark finds; its `quick()` if it has one and that is enough."""
+def _results(name: str, *, quick: bool) -> Iterator[Line | Curve]:
+    """What a benchmark finds within its time; its `quick()` if it has one and that is enough."""
     module = importlib.import_module(name)
-    found: Iterable[Line | Curve] = (getattr(module, "quick", module.measure) if quick else module.measure)()
-    return found
+    with _limit(LIMIT_S):
+        yield from (getattr(module, "quick", module.measure) if quick else module.measure)()
+
+
+@contextmanager
+def _limit(seconds: int) -> Iterator[None]:
+    """What hangs fails, so that nobody has to watch."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError(f"not over after {seconds} s")
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
 
 
 def _write(report: Report, options: argparse.Namespace) -> None:

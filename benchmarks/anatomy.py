@@ -1,0 +1,162 @@
+"""Where the processor time of a heartbeat goes: the whole of it asked of a manager, its steps one by one.
+
+A manager in this process has one member, and does each step of that member's heartbeat many times in a row,
+on the very objects of its connection; what is left of the whole is the event loop's and the system's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tempfile
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import uvloop
+from brokers import free_port
+from heartbeats import CONNECTIONS, GROUP, SECONDS, beats, rate, settled
+from load import END_OF_HEAD, request
+from measuring import Line, summary
+from servers import Server
+from servers import manager as manager_process
+
+from cli.client import path_of
+from manager import daemon
+from manager.http.express import _as_bytes
+from manager.http.server import Connection
+from manager.runtime.pending import Reply
+from manager.settings import ManagerSettings
+from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from manager.core.turn import Outcome
+
+TIMES = 2_000
+ROUNDS = 7
+WHAT = "processor time of a heartbeat: "
+OK = HeartbeatResponse(tasks_revision=0)
+
+
+def measure() -> Iterator[Line]:
+    """Microseconds of each part; the first line is all of them."""
+    whole = _whole()
+    steps = uvloop.run(_steps())
+    user, system = summary([each[0] for each in whole]), summary([each[1] for each in whole])
+    ours = steps.pop("all")
+    rest = ours[0] - sum(taken for taken, _ in steps.values())
+    yield _line("all of it", *summary([sum(each) for each in whole]))
+    yield _line("the system's, to send and receive", *system)
+    yield _line("the event loop's, around what is ours", user[0] - ours[0], user[1])
+    for step, (taken, spread) in steps.items():
+        yield _line(step, taken, spread)
+    yield _line("what is between these", rest, ours[1])
+
+
+def _line(what: str, taken: float, spread: float) -> Line:
+    return Line(WHAT + what, None, taken, spread, "µs")
+
+
+def _whole() -> list[tuple[float, float]]:
+    """User's and system's microseconds of a manager for each heartbeat, several times."""
+    with manager_process() as server:
+        bodies = beats(settled(server, CONNECTIONS))
+        rate(server, bodies)
+        return [_spent(server, bodies) for _ in range(ROUNDS)]
+
+
+def _spent(server: Server, bodies: list[bytes]) -> tuple[float, float]:
+    process = psutil.Process(server.process.pid)
+    before = process.cpu_times()
+    answered = rate(server, bodies) * SECONDS
+    after = process.cpu_times()
+    return (after.user - before.user) / answered * 1e6, (after.system - before.system) / answered * 1e6
+
+
+async def _steps() -> dict[str, tuple[float, float]]:
+    """Medians of each, with the whole of what is ours as `all`."""
+    url = f"http://127.0.0.1:{free_port()}"
+    with tempfile.TemporaryDirectory() as folder:
+        settings = ManagerSettings(
+            listen=url.removeprefix("http://"),
+            database=f"sqlite+aiosqlite:///{folder}/manager.db",
+            initial_rebalance_delay_ms=0,
+        )
+        up = asyncio.Event()
+        running = asyncio.create_task(daemon.run(settings, lambda _: up.set()))
+        await up.wait()
+        try:
+            return await _timed(url)
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+async def _timed(url: str) -> dict[str, tuple[float, float]]:
+    none: Any = None
+    server = Server(none, url)
+    (body,) = beats(await asyncio.to_thread(settled, server, 1))
+    host, port = server.address
+    data = request(host, path_of("groups", GROUP, "heartbeat"), body)
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(data)
+    await reader.read(1)
+    steps = _calls(_connection(), data)
+    taken = {name: [_microseconds(call) for _ in range(ROUNDS)] for name, call in steps.items()}
+    writer.close()
+    return {name: summary(each) for name, each in taken.items()}
+
+
+def _connection() -> Connection:
+    """The one that is open."""
+    each = [one for one in gc.get_objects() if isinstance(one, Connection) and one.transport is not None]
+    return each[-1]
+
+
+def _calls(connection: Connection, data: bytes) -> Mapping[str, Callable[[], object]]:
+    """The steps, as `manager.http.express` takes them."""
+    lane: Any = connection._lane  # noqa: SLF001 - its parts are what is to be timed
+    head, _, body = data.partition(END_OF_HEAD)
+    asked: HeartbeatRequest = lane._read(body)  # noqa: SLF001 - likewise
+    runtime = lane._runtime  # noqa: SLF001 - likewise
+    connection.transport = Nowhere(connection.transport)  # type: ignore[assignment]
+    return {
+        "all": lambda: connection.data_received(data),
+        "its head": lambda: lane._heads.read(head),  # noqa: SLF001 - likewise
+        "its body": lambda: lane._read(body),  # noqa: SLF001 - likewise
+        "the group, its session, the lease": lambda: runtime.put(GROUP, asked, Nobody("127.0.0.1")),
+        "the answer": lambda: _as_bytes(OK),
+        "counting it for /metrics": lambda: runtime.meter.answered(HeartbeatRequest, OK),
+    }
+
+
+class Nobody(Reply):
+    """Does not want to know."""
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Nothing."""
+
+
+class Nowhere:
+    """A transport that sends nothing."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def write(self, data: bytes) -> None:
+        """Nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def _microseconds(call: Callable[[], object]) -> float:
+    """Processor time of one of many."""
+    start = time.process_time()
+    for _ in range(TIMES):
+        call()
+    return (time.process_time() - start) / TIMES * 1e6
