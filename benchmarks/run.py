@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
 SLOW = ("anatomy", "peers", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
+TERMINATED = 128 + signal.SIGTERM
 LIMIT_S = 900
 """For one benchmark; the longest takes a few minutes."""
+
+
+class LateExit(SystemExit):
+    """Time is up; event loops let no other kind of error of a signal's through."""
 
 
 def main() -> int:
     """Run what was asked for; the exit code says whether every goal of it is met."""
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # what was started is ended, too
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     sys.path.append(str(Path(__file__).parent.parent))  # the tests know how to start a PostgreSQL
     names = options.only or (QUICK if options.quick else QUICK + SLOW)
@@ -73,12 +79,14 @@ def _limit(seconds: int) -> Iterator[None]:
     """What hangs fails, so that nobody has to watch."""
 
     def ring(*_: object) -> None:
-        raise TimeoutError(f"not over after {seconds} s")
+        raise LateExit
 
     signal.signal(signal.SIGALRM, ring)
     signal.alarm(seconds)
     try:
         yield
+    except LateExit:
+        raise TimeoutError(f"not over after {seconds} s") from None
     finally:
         signal.alarm(0)
 

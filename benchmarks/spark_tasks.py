@@ -85,7 +85,7 @@ class Side:
             text=True,
         )
         stack.callback(process.wait)
-        stack.callback(process.terminate)
+        stack.callback(process.kill)
         Thread(target=self._listen, daemon=True).start()
         self._wait("joining", 1, {})
 
