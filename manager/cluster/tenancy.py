@@ -106,6 +106,10 @@ class SlotTenancy:
         """Whether its slot is."""
         return self._leases.state(self.slot_of(group)) is not None
 
+    def serves(self, group: str) -> bool:
+        """Whether its slot is ours, and loaded."""
+        return self._leases.serves(group)
+
     async def renew(self, groups: Collection[str]) -> Collection[int]:
         """Raise the slots' epochs: that waits for what is under way, and fences what is still to come."""
         await self._storage.probe()

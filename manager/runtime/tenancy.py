@@ -55,6 +55,10 @@ class Tenancy(Protocol):
         """Whether rows of `group` are ours to write."""
         ...
 
+    def serves(self, group: str) -> bool:
+        """Whether `group` is ours, and not on its way into memory, or out of it."""
+        ...
+
     async def renew(self, groups: Collection[str]) -> Collection[int]:
         """Make sure that rows can be stored, and that nothing written so far can still arrive.
 
@@ -101,6 +105,10 @@ class Everything:
         return NO_FENCE
 
     def is_ours(self, group: str) -> bool:  # noqa: ARG002 - the interface's
+        """Always."""
+        return True
+
+    def serves(self, group: str) -> bool:  # noqa: ARG002 - the interface's
         """Always."""
         return True
 

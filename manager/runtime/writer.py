@@ -14,7 +14,7 @@ from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
 from manager.storage.base import FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
@@ -167,16 +167,15 @@ class Writer:
             self._refuse()
 
     async def _restore(self) -> None:
-        for name in self._commits.to_restore():
-            if not self._tenancy.is_ours(name):
-                self._commits.restored(name)
-        names = self._commits.to_restore()
-        if not names:
+        """Also for no group at all, to find out whether the storage is well again."""
+        names = self._to_restore()
+        if not names and not self._is_failing:
             return
         try:
             with self._patience():
                 self._on_fenced(await self._tenancy.renew(names))
-                names = tuple(name for name in names if self._tenancy.is_ours(name))
+                names = self._to_restore()
+                epochs = dict(self._tenancy.epochs(names))
                 stored = await self._storage.load(names)
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
             self._is_failing = self._is_away = True
@@ -187,9 +186,31 @@ class Writer:
         self._is_failing = self._is_away = False
         if self._is_stopping:
             return
-        taken_up = [self.take_up(name, stored.get(name, ())) for name in names]
+        unmoved = self._unmoved(names, epochs)
+        if len(unmoved) < len(names):
+            self._wake.set()
+        taken_up = [self.take_up(name, stored.get(name, ())) for name in unmoved]
         if all(taken_up):
             self._backoff.reset()
+
+    def _to_restore(self) -> tuple[str, ...]:
+        """The lost groups that are ours to read; whoever takes a slot over reads those of it."""
+        for name in self._commits.to_restore():
+            if not self._tenancy.serves(name):
+                self._commits.restored(name)
+        return self._commits.to_restore()
+
+    def _unmoved(self, names: Collection[str], epochs: Mapping[int, int]) -> tuple[str, ...]:
+        """Those whose slots have been ours since, under the same epochs.
+
+        A slot that was lost and taken again meanwhile has been read anew, and may have gone on from there:
+        what was read for these `names` is of before.
+        """
+        served = [name for name in names if self._tenancy.serves(name)]
+        present = self._tenancy.epochs(served)
+        return tuple(
+            name for name in served if present.get(slot := self._tenancy.slot_of(name)) == epochs.get(slot)
+        )
 
     def take_up(self, name: str, rows: Iterable[Row]) -> bool:
         """Bring a group back from its rows; one that resists stays lost, and is tried again later."""

@@ -76,7 +76,7 @@ class SimManager:
         self.coordinator = Coordinator(self.settings, self.cluster.new_id)
         self.commits = Commits()
         self._rows: dict[str, Rows] = {}
-        self._is_committing = False
+        self._is_busy = False
         self._armed: int | None = None
         self._turns = 0
         self._settling: list[tuple[Collection[str], Callable[[], None]]] = []
@@ -271,20 +271,39 @@ class SimManager:
 
     def _restore(self) -> None:
         """What was lost is read again under new epochs: what is still under way can do no harm after that."""
+        if self._is_busy or not self._to_restore():
+            return
         store = self.cluster.store
         if store.is_down or store.is_full:
             self._restore_soon()
             return
+        slots = sorted({self.leases.slot_of(group) for group in self._to_restore()})
+        self.step_down(self.leases.retook(slots, store.leases.keep(self.steward.me, slots)))
+        stored = {group: dict(store.rows(group)) for group in self._to_restore()}
+        epochs, _ = self.leases.epochs(stored)
+        self._is_busy = True
+        self.later(self.some_time(slowness=0.2), partial(self._restored, stored, epochs))
+
+    def _restored(self, stored: Mapping[str, Rows], epochs: Mapping[int, int]) -> None:
+        """Of what was read, that is taken up whose slots have been ours since, under the same epochs."""
+        self._is_busy = False
+        present, _ = self.leases.epochs(stored)
+        slots = {slot for slot, epoch in epochs.items() if present.get(slot) == epoch}
+        served = {
+            group: rows
+            for group, rows in stored.items()
+            if self.leases.serves(group) and self.leases.slot_of(group) in slots
+        }
+        self.take_up(served)
+        if len(served) < len(stored):
+            self._restore_soon()
+        self._commit()
+
+    def _to_restore(self) -> tuple[str, ...]:
         for group in self.commits.to_restore():
-            slot = self.leases.slot_of(group)
-            gone = (
-                self.leases.retook([slot], store.leases.keep(self.steward.me, [slot]))
-                if self._is_ours(group)
-                else ()
-            )
-            self.step_down(gone)
-            self.commits.restored(group)
-            self.take_up({group: dict(store.rows(group))})
+            if not self.leases.serves(group):
+                self.commits.restored(group)
+        return self.commits.to_restore()
 
     def _restore_soon(self) -> None:
         """After a pause: storage that refuses what is read and written at once would keep it spinning."""
@@ -311,9 +330,9 @@ class SimManager:
             self.cluster.watch.check_reload(live, self.settings, rows)
 
     def _commit(self) -> None:
-        if self._is_committing or not self.commits.has_work:
+        if self._is_busy or not self.commits.has_work:
             return
-        self._is_committing = True
+        self._is_busy = True
         batch = self.commits.begin()
         fence, foreign = self.leases.epochs(batch.groups)
         hold("nothing is written for what is another's", not foreign, foreign)
@@ -330,7 +349,7 @@ class SimManager:
             self.when_awake(lambda: self._committed(batch, is_known=done and not fails))
 
     def _committed(self, batch: Batch, *, is_known: bool) -> None:
-        self._is_committing = False
+        self._is_busy = False
         if is_known:
             self._deliver(self.commits.committed().all_answers())
             for group in batch.groups:

@@ -1,0 +1,114 @@
+"""Lost groups come back from storage as it is now, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from manager.core.rows import GroupRow
+from manager.runtime.tenancy import Everything
+from manager.runtime.writer import Writer
+from manager.storage.base import StorageError
+from tests.fakes.turns import settle, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+
+    from manager.core.rows import Row
+    from manager.storage.base import Storage
+
+
+class Shelf:
+    """A storage with one group, whose answers wait for `may_answer`; `commit` fails."""
+
+    def __init__(self) -> None:
+        self.generation = 1
+        self.reads = self.probes = 0
+        self.may_answer = asyncio.Event()
+
+    async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
+        rows: list[Row] = [GroupRow(group="g", generation=self.generation)]
+        self.reads += 1
+        await self.may_answer.wait()
+        return {"g": rows} if groups else {}
+
+    async def commit(self, *_: object) -> None:
+        raise StorageError("disk full")
+
+    async def probe(self) -> None:
+        self.probes += 1
+
+
+class Slot(Everything):
+    """The one slot, which may be another's meanwhile."""
+
+    def __init__(self, storage: Shelf) -> None:
+        super().__init__(cast("Storage", storage))
+        self.epoch = 1
+        self.is_served = True
+
+    def serves(self, _: str) -> bool:
+        return self.is_served
+
+    def epochs(self, _: Iterable[str]) -> Mapping[int, int]:
+        return {0: self.epoch}
+
+
+class Setting:
+    """A writer that runs, and what it brings back."""
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+        self.slot = Slot(self.shelf)
+        self.brought_back: list[int] = []
+        self.writer = Writer(
+            cast("Storage", self.shelf),
+            self.slot,
+            cast("Any", SimpleNamespace(commit=lambda _: nullcontext())),
+            on_lost=lambda _: None,
+            on_restored=lambda _, rows: self.brought_back.extend(cast("Any", row).generation for row in rows),
+            on_durable=lambda _: None,
+            on_fenced=lambda _: None,
+        )
+
+
+@pytest.fixture
+async def setting() -> AsyncIterator[Setting]:
+    made = Setting()
+    made.writer.start()
+    yield made
+    made.shelf.may_answer.set()
+    await made.writer.stop()
+
+
+async def test_what_was_read_before_the_slot_was_lost_and_taken_again_is_read_anew(setting: Setting) -> None:
+    """Whoever took it has read it too, and gone on: the older state would give out a generation twice."""
+    setting.writer.lose("g")
+    await until(lambda: setting.shelf.reads == 1)
+    setting.slot.epoch, setting.shelf.generation = 2, 7
+    setting.shelf.may_answer.set()
+    await until(lambda: setting.brought_back)
+    assert setting.brought_back == [7]
+
+
+async def test_a_group_whose_slot_is_being_taken_over_is_left_to_who_reads_it(setting: Setting) -> None:
+    """It would be in memory twice, from two moments."""
+    setting.slot.is_served = False
+    setting.writer.lose("g")
+    await settle()
+    assert setting.shelf.reads == 0
+    assert not setting.writer.refuses("g")
+
+
+async def test_the_storage_is_found_well_though_no_group_waits_for_it(setting: Setting) -> None:
+    """The groups of the transaction that failed are others' by now."""
+    setting.slot.is_served = False
+    setting.shelf.may_answer.set()
+    turn = SimpleNamespace(group=SimpleNamespace(name="g"), changes=[GroupRow(group="g")], answers=[])
+    setting.writer.take(cast("Any", turn))
+    await until(lambda: setting.shelf.probes)
+    await until(lambda: setting.writer.is_healthy)
