@@ -6,8 +6,6 @@ Both are timed by their checkpoints: from the commit of the first batch to that 
 from __future__ import annotations
 
 import asyncio
-import csv
-import os
 import sqlite3
 import statistics
 import tempfile
@@ -18,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg
+from flight_rows import COLUMNS, SCHEMA, TYPES, flights_source
 from measuring import Line, growth, summary
 from pyspark.sql import SparkSession
 
-from cli.demo.data import flights
 from protocol.definition import parse_definition
 from tests.integration.postgres import running
 from worker.executor import QuerySpec
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
 RUNS = 3
 BATCHES = 16
 ROWS_A_BATCH = (300, 3_000, 30_000)
-COLUMNS = ("carrier", "flight", "origin", "dest", "dep_delay", "time_hour")
-SCHEMA = "carrier STRING, flight INT, origin STRING, dest STRING, dep_delay DOUBLE, time_hour STRING"
-TYPES = "carrier TEXT, flight INTEGER, origin TEXT, dest TEXT, dep_delay DOUBLE PRECISION, time_hour TEXT"
 GOAL = 1 / 0.9
 REASONS = {
     300: "of 520 ms of processor time for a batch (plain: 502; a busy machine) 42 are the Python worker's"
@@ -86,7 +81,7 @@ async def _measure(folder: Path, postgres: str) -> list[Line]:
 
 
 async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
-    sources = {rows: source(folder / f"in-{rows}", rows) for rows in ROWS_A_BATCH}
+    sources = {rows: flights_source(folder / f"in-{rows}", rows, BATCHES) for rows in ROWS_A_BATCH}
     for place in _places(folder, postgres):
         medians = []
         for rows, source in sources.items():
@@ -171,16 +166,3 @@ def _places(folder: Path, postgres: str) -> Iterator[Place]:
 
     yield Place("sqlite", f"sqlite:///{file}", open_sqlite, "?")
     yield Place("postgres", postgres, lambda: psycopg.connect(postgres), "%s")
-
-
-def source(folder: Path, rows: int, batches: int = BATCHES) -> dict[str, Any]:
-    """The flights, from the beginning again where there are too few of them, as a file a batch."""
-    folder.mkdir()
-    every = [[flight[column] for column in COLUMNS] for flight in flights()]
-    for number in range(batches):
-        path = folder / f"{number:03}.csv"
-        with path.open("w", newline="") as file:
-            csv.writer(file).writerows(every[(number * rows + at) % len(every)] for at in range(rows))
-        os.utime(path, (number, number))
-    options = {"path": str(folder), "nullValue": "NA", "maxFilesPerTrigger": 1}
-    return {"format": "csv", "schema": SCHEMA, "options": options}

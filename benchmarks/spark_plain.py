@@ -14,8 +14,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from flight_rows import COLUMNS, SCHEMA, TYPES
 from pyspark.sql import SparkSession
-from rows import COLUMNS, SCHEMA, TYPES
 from spark_worker import CONF, say
 
 if TYPE_CHECKING:

@@ -1,0 +1,29 @@
+"""What the queries of the benchmarks read: real flights, as CSV files that arrive one a batch."""
+
+from __future__ import annotations
+
+import csv
+import os
+from typing import TYPE_CHECKING, Any
+
+from cli.demo.data import flights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS = ("carrier", "flight", "origin", "dest", "dep_delay", "time_hour")
+SCHEMA = "carrier STRING, flight INT, origin STRING, dest STRING, dep_delay DOUBLE, time_hour STRING"
+TYPES = "carrier TEXT, flight INTEGER, origin TEXT, dest TEXT, dep_delay DOUBLE PRECISION, time_hour TEXT"
+
+
+def flights_source(folder: Path, rows: int, batches: int) -> dict[str, Any]:
+    """The flights, from the beginning again where there are too few of them, as a file a batch."""
+    folder.mkdir()
+    every = [[flight[column] for column in COLUMNS] for flight in flights()]
+    for number in range(batches):
+        path = folder / f"{number:03}.csv"
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(every[(number * rows + at) % len(every)] for at in range(rows))
+        os.utime(path, (number, number))
+    options = {"path": str(folder), "nullValue": "NA", "maxFilesPerTrigger": 1}
+    return {"format": "csv", "schema": SCHEMA, "options": options}
