@@ -148,7 +148,8 @@ async def test_a_receiver_that_hangs_is_given_up_and_asked_again(
     async with site.telling(receiver.url):
         await site.happen("a", "b")
         await receiver.until(lambda: receiver.ids[-1:] == [2])
-    assert receiver.ids == [1, 1, 1, 2]
+    assert receiver.ids[:3] == [1, 1, 1]
+    assert receiver.ids == sorted(receiver.ids)  # a slow machine may answer too late besides
 
 
 async def test_one_webhook_that_is_dead_or_hangs_delays_no_other(site: Site, receiver: Receiver) -> None:
@@ -160,7 +161,7 @@ async def test_one_webhook_that_is_dead_or_hangs_delays_no_other(site: Site, rec
     async with site.telling(dead.url, hanging.url, receiver.url):
         await site.happen("a", "b", "c")
         await receiver.until(lambda: receiver.ids == [1, 2, 3])
-    assert hanging.ids == [1]
+    assert set(hanging.ids) == {1}
     await hanging.close()
 
 
