@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "workers": ("cli.workers", "See, drain and remove the workers of a group."),
     "managers": ("cli.managers", "See the managers of a cluster."),
     "events": ("cli.events", "See what happened, and what happens."),
+    "audit": ("cli.audit", "See what admins did, and what was tried."),
     "db": ("cli.db", "Look at, and bring up to date, the schema of a manager's database."),
     "tokens": ("cli.tokens", "Make, list and revoke the tokens of workers and people."),
     "completion": ("cli.completion", "Print what makes a shell complete commands and names."),

@@ -18,6 +18,7 @@ from manager.access.access import Access
 from manager.access.exposure import Exposure
 from manager.access.keeper import TokenKeeper
 from manager.access.rates import Rates
+from manager.access.trail import Trail
 from manager.cluster.joining import Place, find_place
 from manager.cluster.view import Identity
 from manager.http.app import make_app
@@ -74,6 +75,8 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             members_show_certificates=settings.tls_client_ca is not None,
         )
         place = await _start(settings, me, access, exposure)
+        trail = Trail(place.audit, settings.audit_retention_ms, settings.audit_retention_count, _now_ms)
+        await stack.enter_async_context(trail)
         app = make_app(
             place.runtime,
             Coordinator(me.id, me.url),
@@ -82,6 +85,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             access=access,
             rates=Rates(settings.client_rate, BURST_S * settings.client_rate),
             tls=trust,
+            trail=trail,
             hsts_max_age_s=None if certificate is None else settings.hsts_max_age_s,
         )
         runner = Runner(app, _limits(settings))

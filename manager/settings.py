@@ -129,6 +129,12 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
         7 * 24 * 3600 * 1000
     )
     event_retention_count: Annotated[int, Meta(ge=1, description="Most events that are kept.")] = 1_000_000
+    audit_retention_ms: Annotated[
+        int, Meta(ge=1, description="How long the database keeps what admins did, in ms.")
+    ] = 90 * 24 * 3600 * 1000
+    audit_retention_count: Annotated[
+        int, Meta(ge=1, description="Most entries of the audit log that are kept.")
+    ] = 1_000_000
     webhook: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^https?://[^\s#]+$")], ...],
         Meta(description="URL that every event is posted to, as https://HOST[:PORT]/PATH."),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from manager.cluster.directory import Directory
     from manager.cluster.view import Identity
     from manager.settings import ManagerSettings
+    from manager.storage.audit import AuditTable
     from manager.storage.base import EventLog
     from manager.storage.sql import SqlStorage
     from manager.storage.tokens import TokenTable
@@ -35,6 +36,7 @@ class Place:
     directory: Directory
     events: EventLog
     tokens: TokenTable
+    audit: AuditTable
     lock: ProcessLock | None
 
     async def leave(self) -> None:
@@ -69,4 +71,4 @@ async def find_place(settings: ManagerSettings, storage: SqlStorage, me: Identit
     else:
         steward = Sole(leases, storage.leases, tenancy, runtime)
     directory = ClusterDirectory(leases, tenancy, storage, runtime)
-    return Place(runtime, steward, tenancy, directory, storage.events, storage.tokens, lock)
+    return Place(runtime, steward, tenancy, directory, storage.events, storage.tokens, storage.audit, lock)

@@ -10,6 +10,8 @@ from aiohttp import HttpVersion11, web
 from manager.access.access import open_to_all
 from manager.cluster.directory import OneManager
 from manager.console.site import Console
+from manager.http.audit import Audit
+from manager.http.audit_list import AuditHandlers, NothingKept
 from manager.http.cluster import ClusterHandlers
 from manager.http.events import EventHandlers
 from manager.http.express import Express
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
     from manager.access.access import Access
     from manager.access.rates import Rates
+    from manager.access.trail import Trail
     from manager.cluster.directory import Directory
+    from manager.http.audit_list import AuditReader
     from manager.http.endpoints import Endpoint
     from manager.runtime.runtime import Runtime
     from protocol.messages.groups import Coordinator
@@ -47,6 +51,7 @@ def make_app(
     rates: Rates | None = None,
     tls: ssl.SSLContext | None = None,
     hsts_max_age_s: int | None = None,
+    trail: Trail | None = None,
 ) -> web.Application:
     """Put the handlers together; `manager.http.server` serves them.
 
@@ -58,6 +63,7 @@ def make_app(
         access: who may ask for what; without it, everybody for everything.
         rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
+        trail: where what admins do is written down; without it, in the log only.
         hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
     access = access or open_to_all()
@@ -65,11 +71,11 @@ def make_app(
     app[EXPRESS] = Express(runtime, max_request_bytes, access)
     directory = directory or OneManager(runtime, this_manager)
     forwarding = Forwarding(directory, this_manager, tls)
-    guard = Guard(access, rates)
+    guard = Guard(access, rates, Audit(None if trail is None else trail.put, this_manager.id))
     app.cleanup_ctx.append(forwarding.session)
     if hsts_max_age_s is not None:
         app.on_response_prepare.append(_strict_transport(hsts_max_age_s))
-    for endpoint in endpoints_of(runtime, directory):
+    for endpoint in endpoints_of(runtime, directory, trail):
         handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
         guarded = guard.wrap(endpoint, handler)
         route = web.RouteDef(endpoint.method, _pattern(endpoint.path), guarded, {"expect_handler": _go_on})
@@ -78,20 +84,21 @@ def make_app(
     return app
 
 
-def endpoints_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
+def endpoints_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = None) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
-    api = api_of(runtime, directory)
+    api = api_of(runtime, directory, audit)
     return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
-def api_of(runtime: Runtime, directory: Directory) -> list[Endpoint]:
-    """What programs ask, but for its description."""
+def api_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = None) -> list[Endpoint]:
+    """What programs ask, but for its description; `audit` is what admins did, nothing without it."""
     return [
         *MemberHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
         *GroupHandlers(runtime).endpoints(),
         *TaskHandlers(runtime).endpoints(),
+        *AuditHandlers(audit or NothingKept()).endpoints(),
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),
     ]

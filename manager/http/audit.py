@@ -1,33 +1,103 @@
-"""The audit log: who asked for what changes something, and what came of it. One line of the log each."""
+"""The audit log: who asked for what changes something, and what came of it, as lines and as rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import time
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import structlog
 from aiohttp import web
 
-from manager.http.forwarding import FORWARDED_BY
+from manager.http.forwarding import FORWARDED_BY, PASSED_ON
 from manager.http.reading import host_of
+from protocol.errors import ErrorCode
+from protocol.messages.audit import AuditEntry
 from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from manager.access.access import Caller
     from manager.http.endpoints import Endpoint
     from protocol.errors import Failure
 
 log = structlog.get_logger(__name__)
 
-SUBJECTS: Final = ("group", "task", "member_id")
+LONGEST: Final = 500
+"""Characters that are kept of what a client has sent."""
+NOBODY: Final = "nobody who may"
 _CHANGING: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 
 
 class _Said(msgspec.Struct):
     """What an answer says of how it went."""
 
-    error: str = "NONE"
+    error: str = ErrorCode.NONE.value
     cause_id: str | None = None
+
+
+class Audit:
+    """Writes down what was asked for. Neither bodies nor tokens are in it.
+
+    Args:
+        keep: takes what belongs into the database as well; nothing does by default.
+        manager: the id of this one.
+    """
+
+    def __init__(self, keep: Callable[[AuditEntry], None] | None = None, manager: str | None = None) -> None:
+        self._keep = keep
+        self._manager = manager
+
+    def record(
+        self, request: web.Request, endpoint: Endpoint, caller: Caller, response: web.StreamResponse
+    ) -> None:
+        """What came to an answer; one that another manager gave is in the database by that manager."""
+        said = _read(response)
+        entry = self._entry(request, endpoint, caller, said.error)
+        entry = msgspec.structs.replace(entry, status=response.status, cause_id=said.cause_id)
+        _tell(entry, caller.name)
+        if PASSED_ON not in request:
+            self._store(entry)
+
+    def refused(
+        self, request: web.Request, endpoint: Endpoint, caller: Caller | None, failure: Failure
+    ) -> None:
+        """What was asked for by somebody who may not. Strangers are in the log only: a table has an end."""
+        entry = self._entry(request, endpoint, caller, failure.code.name)
+        entry = msgspec.structs.replace(entry, status=failure.code.status, why=_plain(failure.message))
+        _tell(entry, NOBODY if caller is None else caller.name)
+        if caller is not None:
+            self._store(entry)
+
+    def _entry(
+        self, request: web.Request, endpoint: Endpoint, caller: Caller | None, result: str
+    ) -> AuditEntry:
+        token = None if caller is None else caller.token
+        return AuditEntry(
+            at_ms=time.time_ns() // 1_000_000,
+            who=token.name if token is not None else "anybody",
+            token_id=None if token is None else token.token_id,
+            operation=endpoint.operation,
+            result=result,
+            host=host_of(request),
+            manager=self._manager,
+            forwarded_by=_plain(request.headers.get(FORWARDED_BY)),
+            group=_plain(request.match_info.get("group")),
+            task=_plain(request.match_info.get("task")),
+            member_id=_plain(request.match_info.get("member_id")),
+        )
+
+    def _store(self, entry: AuditEntry) -> None:
+        if self._keep is not None:
+            self._keep(entry)
+
+
+def _plain(text: str | None) -> str | None:
+    """What a client has sent, as any database takes it: it need not be a name, nor text at all."""
+    if text is None:
+        return None
+    return text.encode(errors="replace").decode().replace("\0", "?")[:LONGEST]
 
 
 def is_audited(endpoint: Endpoint) -> bool:
@@ -35,28 +105,14 @@ def is_audited(endpoint: Endpoint) -> bool:
     return endpoint.role in _CHANGING and endpoint.method != "GET"
 
 
-def record(request: web.Request, endpoint: Endpoint, caller: Caller, response: web.StreamResponse) -> None:
-    """What was asked for, and came to an answer. Neither bodies nor tokens are in it."""
-    said = _read(response)
-    _write(request, endpoint, caller.name, said.error, status=response.status, cause_id=said.cause_id)
+def _tell(entry: AuditEntry, who: str) -> None:
+    told = {name: getattr(entry, name) for name in entry.__struct_fields__}
+    kept = {name: value for name, value in told.items() if name not in _UNTOLD and value is not None}
+    log.info("audit", who=who, **kept)
 
 
-def record_refusal(request: web.Request, endpoint: Endpoint, failure: Failure) -> None:
-    """What was asked for by somebody who may not; the message names the token, if it is known."""
-    _write(request, endpoint, None, failure.code.name, status=failure.code.status, why=failure.message)
-
-
-def _write(request: web.Request, endpoint: Endpoint, who: str | None, result: str, **more: Any) -> None:
-    about = {name: request.match_info[name] for name in SUBJECTS if name in request.match_info}
-    more = {**about, **more, "forwarded_by": request.headers.get(FORWARDED_BY)}
-    log.info(
-        "audit",
-        who=who or "nobody who may",
-        host=host_of(request),
-        operation=endpoint.operation,
-        result=result,
-        **{name: value for name, value in more.items() if value is not None},
-    )
+_UNTOLD: Final = {"id", "at_ms", "who", "token_id", "manager"}
+"""The line says it already, or the log does."""
 
 
 def _read(response: web.StreamResponse) -> _Said:

@@ -8,6 +8,7 @@ from protocol.errors import ErrorCode, Failure
 from protocol.meanings import MEANINGS
 from protocol.messages import (
     assignors,
+    audit,
     cluster,
     events,
     groups,
@@ -246,6 +247,25 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     tasks.TaskStatusResponse: {**DONE, **STATUS},
     tasks.TaskResponse: {**DONE, **VIEW},
     tasks.TaskListResponse: {**DONE, "tasks": [VIEW], "tasks_revision": 12},
+    audit.AuditListResponse: {
+        **DONE,
+        "entries": [
+            {
+                "id": 9,
+                "at_ms": NOW_MS,
+                "who": "me",
+                "operation": "pauseTask",
+                "result": "NONE",
+                "token_id": "5f3a77b02c11",
+                "group": GROUP,
+                "task": TASK,
+                "status": 202,
+                "host": "192.0.2.7",
+                "manager": "192.0.2.1:8470",
+            }
+        ],
+        "next": None,
+    },
     events.EventListResponse: {
         **DONE,
         "events": [

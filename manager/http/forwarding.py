@@ -5,7 +5,7 @@ Members find their coordinator themselves, and are told where it is instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 from aiohttp import web
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FORWARDED_BY = "Sparkherd-Forwarded-By"
 """Carries the id of the manager that asks for somebody: what is forwarded once is not forwarded again."""
+PASSED_ON: Final = web.RequestKey("passed on", bool)
+"""Whether the answer is another manager's."""
 TIMEOUT_S = 20.0
 OUR_OWN = frozenset(
     {
@@ -95,7 +97,9 @@ class Forwarding:
         try:
             async with self._client.request(request.method, url, data=body, headers=headers) as answer:
                 passed = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
-                return web.Response(status=answer.status, body=await answer.read(), headers=passed)
+                body = await answer.read()
+                request[PASSED_ON] = True
+                return web.Response(status=answer.status, body=body, headers=passed)
         except (aiohttp.ClientError, TimeoutError, OSError):
             message = f"manager {owner.id} has the group and cannot be reached; try again"
             return refusal(Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message))

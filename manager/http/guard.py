@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from manager.access.access import ANYBODY, Caller, bearer_of
-from manager.http.audit import is_audited, record, record_refusal
+from manager.http.audit import Audit, is_audited
 from manager.http.login_page import login_page
 from manager.http.reading import host_of
 from manager.http.replying import errors_as_json, refusal
@@ -39,14 +39,20 @@ class Guard:
     Args:
         access: who may ask for what.
         rates: how often; what members ask is not counted, unless they are not let in.
+        audit: writes down what was done, and what was tried.
         now: seconds on a clock that never goes back.
     """
 
     def __init__(
-        self, access: Access, rates: Rates | None = None, now: Callable[[], float] = time.monotonic
+        self,
+        access: Access,
+        rates: Rates | None = None,
+        audit: Audit | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._access = access
         self._rates = rates
+        self._audit = audit or Audit()
         self._now = now
 
     def wrap(self, endpoint: Endpoint, handler: Handler) -> Handler:
@@ -58,13 +64,13 @@ class Guard:
             verdict = self._count(request, endpoint, self._judge(request, endpoint))
             if isinstance(verdict, Failure):
                 if is_audited(endpoint) and verdict.code is not ErrorCode.THROTTLING_QUOTA_EXCEEDED:
-                    record_refusal(request, endpoint, verdict)
+                    self._audit.refused(request, endpoint, self._known(request), verdict)
                 return _turn_away(request, endpoint, verdict)
             request[CALLER] = verdict
             if not is_audited(endpoint):
                 return await handler(request)
             response = await errors_as_json(request, handler)
-            record(request, endpoint, verdict, response)
+            self._audit.record(request, endpoint, verdict, response)
             return response
 
         return handle
@@ -81,6 +87,11 @@ class Guard:
             return verdict
         message = f"more requests than one client may make; try again in {ceil(wait_s)} s"
         return Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message, fields={"retry_after_s": ceil(wait_s)})
+
+    def _known(self, request: web.Request) -> Caller | None:
+        """Who was refused, if that is somebody."""
+        caller = self._access.caller(token_of(request))
+        return None if isinstance(caller, Failure) else caller
 
     def _judge(self, request: web.Request, endpoint: Endpoint) -> Caller | Failure:
         if request.method not in SAFE and comes_from_elsewhere(request):

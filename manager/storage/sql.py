@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from manager.cluster.slots import slot_of
 from manager.storage.assignors import assignors
+from manager.storage.audit import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.database import database_at, first_line
 from manager.storage.event_log import SqlEventLog
@@ -45,6 +46,7 @@ class SqlStorage:
         self._file: DatabaseFile | None = None
         self.leases = LeaseTable(self._database)
         self.tokens = TokenTable(self._database)
+        self.audit = AuditTable(self._database)
 
     async def open(self) -> None:
         """Connect and migrate."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, Column, LargeBinary, Table, Text, insert, select, update
 
 from manager.access.tokens import Token
+from manager.storage.audit import add_entries
 from manager.storage.schema import METADATA, Json
+from protocol.errors import ErrorCode
+from protocol.messages.audit import AuditEntry
 from protocol.roles import Role
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from manager.storage.database import Database
+
+COMMAND_LINE: Final = "the command line"
+"""Who makes and revokes tokens, to the audit log."""
 
 TOKENS = Table(
     "tokens",
@@ -47,14 +53,23 @@ def all_tokens(connection: Connection) -> list[Token]:
 
 
 def add_token(connection: Connection, token: Token) -> None:
-    """Keep a new one."""
+    """Keep a new one, and in the audit log that it was made."""
     values = {name: getattr(token, name) for name in token.__struct_fields__}
     connection.execute(insert(TOKENS).values({**values, "role": token.role.value}))
+    _write_down(connection, "createToken", token.token_id, token.created_at_ms)
+
+
+def _write_down(connection: Connection, operation: str, token_id: str, at_ms: int) -> None:
+    entry = AuditEntry(
+        at_ms=at_ms, who=COMMAND_LINE, operation=operation, result=ErrorCode.NONE.value, token_id=token_id
+    )
+    add_entries(connection, [entry])
 
 
 def revoke_token(connection: Connection, token_id: str, at_ms: int) -> bool:
     """End a token; returns whether there was one. One that was revoked before stays as it is."""
     known = connection.execute(select(TOKENS.c.token_id).where(TOKENS.c.token_id == token_id)).first()
     wanted = update(TOKENS).where(TOKENS.c.token_id == token_id, TOKENS.c.revoked_at_ms.is_(None))
-    connection.execute(wanted.values(revoked_at_ms=at_ms))
+    if connection.execute(wanted.values(revoked_at_ms=at_ms)).rowcount:
+        _write_down(connection, "revokeToken", token_id, at_ms)
     return known is not None

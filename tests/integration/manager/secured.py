@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,8 +54,9 @@ class Tokens:
 
     async def make(self, role: Role, *groups: str, **more: Any) -> str:
         """A new one, called as its role is."""
+        now_ms = time.time_ns() // 1_000_000
         text, token = mint(
-            secrets.token_bytes, name=role.value, role=role, groups=groups, created_at_ms=0, **more
+            secrets.token_bytes, name=role.value, role=role, groups=groups, created_at_ms=now_ms, **more
         )
         await self._add(token)
         return text

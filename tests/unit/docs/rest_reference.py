@@ -22,6 +22,7 @@ TITLES = {
     "groups": "Groups and their members",
     "tasks": "Tasks",
     "events": "Events",
+    "audit": "Audit log",
     "assignors": "Assignors",
     "managers": "Managers",
     "coordinator": "Coordinator",

@@ -32,6 +32,7 @@ viewer      GET    /v1/managers
 viewer      GET    /v1/groups
 viewer      GET    /v1/assignors
 viewer      GET    /v1/events
+admin       GET    /v1/audit
 viewer      GET    /v1/groups/{group}
 admin       DELETE /v1/groups/{group}
 operator    POST   /v1/groups/{group}/rebalance

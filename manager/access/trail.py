@@ -1,0 +1,134 @@
+"""The way of audit entries into the database: gathered, and written beside the requests, never in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+import structlog
+
+from manager.storage.base import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from protocol.messages.audit import AuditEntry, AuditListQuery
+
+log = structlog.get_logger(__name__)
+
+GATHER_S: Final = 1.0
+"""How long entries are gathered: a manager that is killed loses those of the last second, at most."""
+PRUNE_EVERY_S: Final = 60.0
+MOST_WAITING: Final = 10_000
+"""Entries that wait while the database is away; what is more is in the log only."""
+AT_ONCE: Final = 1000
+
+
+class Ledger(Protocol):
+    """Where entries are kept; `manager.storage.audit` has one. Every method may raise `StorageError`."""
+
+    async def add(self, entries: Sequence[AuditEntry]) -> None:
+        """Store them, all or none."""
+        ...
+
+    async def read(self, asked: AuditListQuery) -> tuple[AuditEntry, ...]:
+        """Those that are asked for, and one more if there are more."""
+        ...
+
+    async def prune(self, before_ms: int, keep: int) -> bool:
+        """Forget what is too old or too much; whether there may be more to forget."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+
+class Trail:
+    """Takes entries at any time; stores them while its `async with` block runs, the last ones at its end.
+
+    A batch of which the database does not say whether it is stored is stored again: twice rather than never.
+
+    Args:
+        ledger: where they are kept.
+        keep_ms: for how long.
+        keep_count: how many at most.
+        now_ms: milliseconds since 1970.
+    """
+
+    def __init__(self, ledger: Ledger, keep_ms: int, keep_count: int, now_ms: Callable[[], int]) -> None:
+        self._ledger = ledger
+        self._keep_ms = keep_ms
+        self._keep_count = keep_count
+        self._now_ms = now_ms
+        self._waiting: deque[AuditEntry] = deque()
+        self._dropped = 0
+        self._storing = asyncio.Lock()
+        self._stop = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def put(self, entry: AuditEntry) -> None:
+        """It is stored soon."""
+        if len(self._waiting) < MOST_WAITING:
+            self._waiting.append(entry)
+            return
+        self._dropped += 1
+        if self._dropped == 1:
+            log.warning(
+                "audit entries are in the log only: too many wait for the database", waiting=MOST_WAITING
+            )
+
+    async def flush(self) -> None:
+        """Store all that wait; raises `StorageError`, and what was not stored waits on."""
+        async with self._storing:
+            while batch := [*islice(self._waiting, AT_ONCE)]:
+                await self._ledger.add(batch)
+                for _ in batch:
+                    self._waiting.popleft()
+            self._dropped = 0
+
+    async def read(self, asked: AuditListQuery) -> tuple[AuditEntry, ...]:
+        """What is asked for, with what this manager has done until now; raises `StorageError`."""
+        await self.flush()
+        return await self._ledger.read(asked)
+
+    async def prune(self) -> None:
+        """Forget what is too old or too much; raises `StorageError`."""
+        while await self._ledger.prune(self._now_ms() - self._keep_ms, self._keep_count):
+            pass
+
+    async def __aenter__(self) -> Self:
+        self._tasks = [
+            asyncio.create_task(self._every(GATHER_S, self.flush, "audit entries cannot be stored now")),
+            asyncio.create_task(
+                self._every(PRUNE_EVERY_S, self.prune, "old audit entries cannot be deleted")
+            ),
+        ]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """The last to go: no request is answered any more. What is being stored is not given up on."""
+        self._stop.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            await self.flush()
+        except StorageError as error:
+            log.warning("audit entries are in the log only", entries=len(self._waiting), why=str(error))
+        await self._ledger.close()
+
+    async def _every(self, wait_s: float, work: Callable[[], Awaitable[None]], trouble: str) -> None:
+        failed = False
+        while not self._stop.is_set():
+            try:
+                await work()
+                failed = False
+            except StorageError as error:
+                if not failed:
+                    log.warning(trouble, why=str(error))
+                failed = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._stop.wait()
