@@ -22,12 +22,12 @@ async def test_the_loss_of_the_server_is_noticed(
     remote: SparkExecutor, spec: Callable[..., QuerySpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The executor and its queries know when it has been silent for long enough; nothing hangs on it."""
-    monkeypatch.setattr(engine, "LOST_AFTER_S", 1.0)
     with connect_server.running(tmp_path, tmp_path) as server:
         executor = SparkExecutor(structs.replace(remote._settings, remote=server.url), lambda: True)
         await executor.open()
         definition: dict[str, Any] = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
         query = await executor.start(spec("t", 1, **definition))
+        monkeypatch.setattr(engine, "LOST_AFTER_S", 1.0)  # not before: starting is slow on a slow machine
         server.process.kill()
         async with asyncio.timeout(120):
             how, ended = await asyncio.gather(executor.died(), query.ended())
