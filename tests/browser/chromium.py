@@ -26,7 +26,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 """Kept for people to look at; git does not."""
 NOTE_VIOLATIONS = """

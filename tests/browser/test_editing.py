@@ -9,11 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chromium import PATIENCE_MS
+from tests.browser.clicks import save
 from tests.browser.conftest import DEFINITION, GROUP
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
     from tests.browser.chromium import Window
     from tests.browser.conftest import Stage
 
@@ -28,15 +27,6 @@ SEED = 9_007_199_254_740_993
 def changed(**options: Any) -> str:
     source = {"format": "rate", "options": {"rowsPerSecond": 10, **options}}
     return msgspec.json.encode(DEFINITION | {"source": source}).decode()
-
-
-def save(page: Page, *, sure: bool = True) -> None:
-    """Save, and say yes or no."""
-    page.get_by_role("button", name="Save the definition").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("started with the new definition")
-    dialog.get_by_role("button").nth(int(sure)).click()
-    expect(dialog).to_have_count(0)
 
 
 def test_a_definition_is_changed(window: Window, stage: Stage) -> None:

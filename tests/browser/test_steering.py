@@ -8,11 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chromium import PATIENCE_MS
+from tests.browser.clicks import badge, press
 from tests.browser.conftest import GROUP, WORKERS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
     from tests.browser.chromium import Window
     from tests.browser.conftest import Stage
 
@@ -20,22 +19,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.processes, pytest.mark.timeout(60
 
 expect.set_options(timeout=PATIENCE_MS)
 TASK = f"/groups/{GROUP}/tasks/arrivals"
-
-
-def press(page: Page, name: str, *, sure: bool | None = None) -> None:
-    """Press a button; where it asks, say yes or no."""
-    page.get_by_role("button", name=name, exact=True).first.click()
-    dialog = page.get_by_role("dialog")
-    if sure is None:
-        expect(dialog).to_have_count(0)
-        return
-    expect(dialog).to_be_visible()
-    dialog.get_by_role("button").nth(int(sure)).click()
-    expect(dialog).to_have_count(0)
-
-
-def badge(page: Page) -> Locator:
-    return page.locator("#facts .badge").first
 
 
 def test_a_task_is_paused_resumed_stopped_and_restarted(window: Window, stage: Stage) -> None:
