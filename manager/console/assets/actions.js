@@ -18,9 +18,11 @@ async function act(button) {
   if (confirm && !(await confirmed(confirm, detail, verb, dangerous))) return;
   const [method, url] = call.split(" ");
   button.disabled = true;
+  if (then) document.body.dataset.still = ""; // what this page shows is about to be gone
   const outcome = await ask(method, url, method === "POST" ? {} : undefined);
   button.disabled = false;
   if (!outcome.ok) {
+    if (then) delete document.body.dataset.still;
     complain(outcome.message, outcome.problems.map(({ path, message }) => `${path}: ${message}`));
     return;
   }
