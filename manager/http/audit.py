@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import structlog
@@ -54,8 +54,9 @@ class Audit:
     ) -> None:
         """What came to an answer; one that another manager gave is in the database by that manager."""
         said = _read(response)
-        entry = self._entry(request, endpoint, caller, said.error)
-        entry = msgspec.structs.replace(entry, status=response.status, cause_id=said.cause_id)
+        entry = self._entry(
+            request, endpoint, caller, said.error, status=response.status, cause_id=said.cause_id
+        )
         _tell(entry, caller.name)
         if PASSED_ON not in request:
             self._store(entry)
@@ -64,14 +65,14 @@ class Audit:
         self, request: web.Request, endpoint: Endpoint, caller: Caller | None, failure: Failure
     ) -> None:
         """What was asked for by somebody who may not. Strangers are in the log only: a table has an end."""
-        entry = self._entry(request, endpoint, caller, failure.code.name)
-        entry = msgspec.structs.replace(entry, status=failure.code.status, why=_plain(failure.message))
+        code, why = failure.code, _plain(failure.message)
+        entry = self._entry(request, endpoint, caller, code.name, status=code.status, why=why)
         _tell(entry, NOBODY if caller is None else caller.name)
         if caller is not None:
             self._store(entry)
 
     def _entry(
-        self, request: web.Request, endpoint: Endpoint, caller: Caller | None, result: str
+        self, request: web.Request, endpoint: Endpoint, caller: Caller | None, result: str, **how: Any
     ) -> AuditEntry:
         token = None if caller is None else caller.token
         return AuditEntry(
@@ -86,6 +87,7 @@ class Audit:
             group=_plain(request.match_info.get("group")),
             task=_plain(request.match_info.get("task")),
             member_id=_plain(request.match_info.get("member_id")),
+            **how,
         )
 
     def _store(self, entry: AuditEntry) -> None:
