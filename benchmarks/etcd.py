@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from brokers import free_port
+from brokers import free_port, serving
 from measuring import Line, summary
 from servers import manager
 from tooz import ToozError, coordination
@@ -70,26 +69,13 @@ def server() -> Iterator[str]:
             command += [flag, f"http://{address}"]
         for flag in ("--listen-peer-urls", "--initial-advertise-peer-urls"):
             command += [flag, f"http://{peers}"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            try:
-                _until_up(address)
-                yield address
-            finally:
-                process.kill()
+        with serving(command, lambda: _try(address), (ToozError, OSError)):
+            yield address
 
 
-def _until_up(address: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            with closing(_Tooz(address, "first")) as first:
-                first.create("first")
-        except (ToozError, OSError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return
+def _try(address: str) -> None:
+    with closing(_Tooz(address, "first")) as first:
+        first.create("first")
 
 
 class _Tooz:

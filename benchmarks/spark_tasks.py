@@ -46,7 +46,10 @@ START_REASON = (
     "a plain query has no fence to raise and no checkpoint to look through before it starts, two durable"
     " transactions and some files; and its rows do not go through a Python worker (within addBatch)"
 )
-RATE_REASON = "`rows` has the same of one query, and the reason: the rows' way through a Python worker"
+RATE_REASON = (
+    "in part what `rows` has of one query: the rows' way through a Python worker; 10 and 50 tasks were not"
+    " looked into"
+)
 MEMORY_REASON = "Python workers, which take the rows of partitions, each with the sink's libraries"
 STEPS = ("granted", "planned", "checked", "started")
 OF_A_BATCH = ("latestOffset", "queryPlanning", "walCommit", "addBatch", "commitOffsets")

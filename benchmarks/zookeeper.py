@@ -11,7 +11,6 @@ import asyncio
 import logging
 import signal
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark
-from brokers import free_port
+from brokers import free_port, serving
 from herd import Herd, create_tasks
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -133,27 +132,16 @@ def server() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         command = ["java", "-cp", jars, "-Dzookeeper.admin.enableServer=false"]
         command += ["org.apache.zookeeper.server.ZooKeeperServerMain", str(port), folder, "2000"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            try:
-                _until_up(address)
-                yield address
-            finally:
-                process.kill()
+        with serving(command, lambda: _try(address), (KazooTimeoutError, KazooException)):
+            yield address
 
 
-def _until_up(address: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        client = KazooClient(address)
-        try:
-            client.start(timeout=2)
-        except (KazooTimeoutError, KazooException):
-            if time.monotonic() > deadline:
-                raise
-        else:
-            return
-        finally:
-            client.stop()
+def _try(address: str) -> None:
+    client = KazooClient(address)
+    try:
+        client.start(timeout=2)
+    finally:
+        client.stop()
 
 
 def _wait(members: list[Member]) -> float:
