@@ -1,7 +1,8 @@
 """Reads a JSON document into Structs and lists everything that is wrong with it.
 
-msgspec stops at the first fault. A person who writes a definition wants them all at once, so this
-walks the document along the Structs and leaves only the leaves to msgspec.
+Most documents are sound, which a glance with msgspec and the checks finds out. But msgspec stops at the first
+fault, and a person who writes a definition wants them all at once: where the glance finds one, the document
+is walked along the Structs, and only the leaves are left to msgspec.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import json
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from types import UnionType
+from functools import cache, partial
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -20,7 +21,9 @@ from msgspec import UNSET
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    Sound = Callable[[Any], bool]
 
 T = TypeVar("T")
 
@@ -51,6 +54,9 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read(value: object, kind: type[T], path: str = "") -> tuple[T, tuple[Problem, ...]]:
     """`value`, decoded JSON at `path`, as a `kind`; of use only if there is no problem."""
+    glance = _glance(value, kind)
+    if glance is not UNSET:
+        return glance, ()
     reader = _Reader()
     result = reader.read(value, kind, path)
     return result, tuple(reader.problems)
@@ -140,6 +146,30 @@ class _Reader:
         self.problems.append(Problem(path, message))
 
 
+def _glance(value: object, kind: Any) -> Any:
+    """`value` as `kind`, or UNSET if there is a fault anywhere in it."""
+    try:
+        result = msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return UNSET
+    return result if all(sound(result) for sound in _soundness(kind)) else UNSET
+
+
+def _is_sound(leaf: object, checks: Sequence[Check]) -> bool:
+    return leaf is None or not any(check.fault(leaf) for check in checks)
+
+
+def _are_sound(items: Collection[object] | None, soundness: Sequence[Sound]) -> bool:
+    values = items.values() if isinstance(items, dict) else items or ()
+    return all(sound(value) for value in values for sound in soundness)
+
+
+def _is_sound_section(section: Section | None, fields: Sequence[tuple[str, Sound]]) -> bool:
+    return section is None or (
+        all(sound(getattr(section, name)) for name, sound in fields) and not tuple(section.faults())
+    )
+
+
 # Looking a type up costs ten times what reading a value by it does, and the types are few.
 
 
@@ -167,3 +197,24 @@ def _checks(kind: Any) -> list[Check]:
     if get_origin(kind) in _UNIONS:
         return [check for part in get_args(kind) for check in _checks(part)]
     return []
+
+
+@cache
+def _soundness(kind: Any) -> tuple[Sound, ...]:
+    """What says whether a value is without fault, which msgspec has let through as a `kind`.
+
+    Of a type that may be more than one thing, and one of those an object or list, it never does.
+    """
+    options = [option for option in _options(kind) if option is not NoneType]
+    origins = {get_origin(option) for option in options}
+    sections = [option for option in options if isinstance(option, type) and issubclass(option, Section)]
+    if len(options) > 1 and (sections or origins & {dict, tuple}):
+        return (lambda value: value is None,)
+    if sections:
+        fields = [(each.name, sound) for each in _fields(sections[0]) for sound in _soundness(each.type)]
+        return (partial(_is_sound_section, fields=fields),)
+    if origins & {dict, tuple}:
+        items = _soundness(get_args(options[0])[1 if origins == {dict} else 0])
+        return (partial(_are_sound, soundness=items),) if items else ()
+    checks = _checks(kind)
+    return (partial(_is_sound, checks=checks),) if checks else ()

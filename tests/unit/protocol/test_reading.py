@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import pytest
+
+from protocol.messages.tasks import Problem
+from protocol.reading import Check, Section, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _blank(text: str) -> str | None:
+    return None if text.strip() else "is blank"
+
+
+Text = Annotated[str, Check(_blank)]
+
+
+class Leaf(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: Text
+    last: bool = False
+
+    def faults(self) -> Iterator[Problem]:
+        if self.name == "last" and not self.last:
+            yield Problem("last", "goes with that name")
+
+
+class Tree(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    leaf: Leaf | None = None
+    texts: tuple[Text, ...] = ()
+    named: dict[str, Text] = msgspec.field(default_factory=dict)
+    leaves: tuple[Leaf, ...] | None = None
+    mixed: Leaf | str | None = None
+
+
+def test_a_sound_document_is_read_as_it_is() -> None:
+    tree, problems = read({"leaf": {"name": "a"}, "texts": ["b"], "named": {"c": "d"}, "mixed": "e"}, Tree)
+    assert problems == ()
+    assert tree == Tree(leaf=Leaf(name="a"), texts=("b",), named={"c": "d"}, mixed="e")
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({"leaf": {"name": " "}}, "leaf.name"),
+        ({"leaf": {"name": "last"}}, "leaf.last"),
+        ({"texts": ["a", ""]}, "texts[1]"),
+        ({"named": {"a": "b", "c": ""}}, "named.c"),
+        ({"leaves": [{"name": "a"}, {"name": ""}]}, "leaves[1].name"),
+        ({"mixed": {"name": ""}}, "mixed.name"),
+    ],
+)
+def test_no_fault_is_overlooked_wherever_it_is(document: object, path: str) -> None:
+    _, problems = read(document, Tree)
+    assert [problem.path for problem in problems] == [path]
