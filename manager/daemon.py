@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 import time
@@ -99,6 +100,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         await web.SockSite(runner, listener, ssl_context=context).start()
         if certificate is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate)
+        gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
         ends: set[asyncio.Future[Any]] = {stop, place.steward.deposed}

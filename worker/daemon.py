@@ -7,6 +7,7 @@ instance id; 4 the engine (Spark's JVM) died; 5 the manager refuses it for good;
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -226,6 +227,7 @@ class Worker:
         except StartError as error:
             raise StartupError(str(error)) from None
         await looking
+        gc.freeze()  # what was imported stays: looking through it again and again stops everything for 25 ms
         self._crew.spawn(self._watch_engine())
         self._post(Started())
 
