@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from worker.membership.effects import Identity
 
 BRISK_S = 0.1
-"""An answer that comes sooner was not held, and asking again at once would ask without end."""
+"""An answer that comes sooner and grants nothing was not held: asking at once again would ask without end."""
 
 
 class Claims:
@@ -103,7 +103,7 @@ class Claims:
             self._unheard[place] = tasks = tuple(pending.task for pending in answer.pending)
             self._taken(answer)
             tries = 0 if answer.granted else tries + 1
-            if tasks and self._line.clock.now() < asked_at + BRISK_S:
+            if tasks and tries and self._line.clock.now() < asked_at + BRISK_S:
                 await self._line.pause(tries)
 
     def _note(self, place: object, known: int, answer: ClaimResponse | Failure) -> None:

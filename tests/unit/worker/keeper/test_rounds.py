@@ -126,6 +126,13 @@ async def test_pending_tasks_are_claimed_until_they_are_granted(bench: Bench) ->
     await until(lambda: bench.executor.running == {"t1", "t2"})
 
 
+async def test_what_is_pending_beside_a_grant_is_claimed_again_at_once(bench: Bench) -> None:
+    """The others let go one after the other: a pause between two grants would delay every rebalance."""
+    bench.grants(pending("t2"))
+    bench.assign("t1", "t2")
+    await until(lambda: bench.claimed == [("t1", "t2"), ("t2",)])
+
+
 async def test_claims_that_are_not_held_do_not_run_hot(bench: Bench) -> None:
     """A manager that says pending at once is asked about once a second, not without end."""
     bench.grants(pending("t1"))
