@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
+from telemetry.lines import render_line
 from telemetry.scope import add_scope
 from telemetry.secrets import scrub_fields
 
@@ -73,17 +74,13 @@ def configure_logging(settings: LogSettings) -> None:
     LEVEL.set(settings.log_level)
     stream = cast("TextIO", _Unfailing(sys.stderr))
     add_level = structlog.processors.add_log_level
-    known: list[structlog.typing.Processor] = [
-        add_scope,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
     structlog.configure(
-        processors=[add_level, LEVEL.drop_below, *known, *_rendering(settings)],
+        processors=[add_level, LEVEL.drop_below, add_scope, *_rendering(settings)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.WriteLoggerFactory(file=stream),
         cache_logger_on_first_use=True,
     )
-    _take_in_others(stream, [add_level, structlog.stdlib.add_logger_name, *known], _rendering(settings))
+    _take_in_others(stream, [add_level, structlog.stdlib.add_logger_name, add_scope], _rendering(settings))
 
 
 def _take_in_others(
@@ -121,16 +118,16 @@ class _Unfailing:
 
 def _rendering(settings: LogSettings) -> list[structlog.typing.Processor]:
     """Traces without the values of local variables: those are where the secrets are."""
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
     if settings.log_format == "json":
-        traces = ExceptionDictTransformer(show_locals=False)
-        return [structlog.processors.ExceptionRenderer(traces), _scrub, structlog.processors.JSONRenderer()]
-    return [
-        structlog.processors.format_exc_info,
-        _scrub,
-        structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        ),
-    ]
+        traces = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
+        return [traces, _scrub, stamp, structlog.processors.JSONRenderer()]
+    for_people = (
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if sys.stderr.isatty()
+        else render_line
+    )
+    return [structlog.processors.format_exc_info, _scrub, stamp, for_people]
 
 
 def _scrub(_: Any, __: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
