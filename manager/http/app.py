@@ -91,13 +91,16 @@ def endpoints_of(runtime: Runtime, directory: Directory, audit: AuditReader | No
 
 
 def api_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = None) -> list[Endpoint]:
-    """What programs ask, but for its description; `audit` is what admins did, nothing without it."""
+    """What programs ask, but for its description; `audit` is what admins did, nothing without it.
+
+    What is asked most often comes first: aiohttp tries one path after the other.
+    """
     return [
         *MemberHandlers(runtime).endpoints(),
+        *TaskHandlers(runtime).endpoints(),
+        *GroupHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
-        *GroupHandlers(runtime).endpoints(),
-        *TaskHandlers(runtime).endpoints(),
         *AuditHandlers(audit or NothingKept()).endpoints(),
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),
