@@ -24,7 +24,7 @@ GATHER_S: Final = 1.0
 PRUNE_EVERY_S: Final = 60.0
 MOST_WAITING: Final = 10_000
 """Entries that wait while the database is away; what is more is in the log only."""
-AT_ONCE: Final = 1000
+AT_ONCE: Final = 100
 
 
 class Ledger(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from sqlalchemy import BigInteger, Column, Index, Table, Text, delete, insert, or_, select, update
 
+from manager.storage.prepared import insert_rows
 from manager.storage.schema import METADATA, Json
 from protocol.messages.audit import AuditEntry, AuditListQuery
 
@@ -41,6 +42,8 @@ NUMBERS = Table(
 )
 """One row. Whoever stores entries holds it: ids are in the order of commits, and a reader misses none."""
 
+_INSERT = insert(AUDIT)
+
 
 class AuditTable:
     """What a manager needs of it; every method raises `StorageError`."""
@@ -70,7 +73,7 @@ def add_entries(connection: Connection, entries: Sequence[AuditEntry]) -> None:
     forward = update(NUMBERS).values(last_id=NUMBERS.c.last_id + len(entries)).returning(NUMBERS.c.last_id)
     first = connection.execute(forward).scalar_one() - len(entries) + 1
     numbered = [msgspec.structs.replace(each, id=first + place) for place, each in enumerate(entries)]
-    connection.execute(insert(AUDIT), [_row(each) for each in numbered])
+    insert_rows(connection, _INSERT, map(_row, numbered))
 
 
 def _row(entry: AuditEntry) -> dict[str, object]:

@@ -28,6 +28,7 @@ import msgspec
 from sqlalchemy import BigInteger, bindparam, case, insert, update
 
 from manager.storage.event_tables import CLOCK, EVENTS
+from manager.storage.prepared import insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,7 +59,7 @@ def append(connection: Connection, events: Sequence[Event]) -> None:
     tick = connection.execute(_TICK, {"count": len(ordered), "newest": ordered[-1].at_ms})
     last_id, floor_ms = tick.one()
     numbered = number(ordered, last_id - len(ordered), floor_ms)
-    connection.execute(_INSERT, [_row(event) for event in numbered])
+    insert_rows(connection, _INSERT, map(_row, numbered))
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:

@@ -11,6 +11,7 @@ from sqlalchemy import Table, and_, bindparam, delete, select, union
 
 from manager.core.rows import Dropped, Row
 from manager.storage.dialects import insert_into
+from manager.storage.prepared import insert_rows
 from manager.storage.schema import LOAD_ORDER, TABLES
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def write_rows(connection: Connection, changes: Sequence[Change]) -> None:
     for kind, keys in deletes.items():
         connection.execute(_delete(kind), keys)
     for kind, rows in upserts.items():
-        connection.execute(_upsert(kind, connection.dialect.name), rows)
+        insert_rows(connection, _upsert(kind, connection.dialect.name), rows)
 
 
 def read_rows(connection: Connection, groups: Collection[str] | None) -> dict[str, list[Row]]:
