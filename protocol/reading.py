@@ -165,9 +165,13 @@ def _are_sound(items: Collection[object] | None, soundness: Sequence[Sound]) -> 
 
 
 def _is_sound_section(section: Section | None, fields: Sequence[tuple[str, Sound]]) -> bool:
-    return section is None or (
-        all(sound(getattr(section, name)) for name, sound in fields) and not tuple(section.faults())
-    )
+    if section is None:
+        return True
+    for name, sound in fields:
+        value = getattr(section, name)
+        if value is not None and not sound(value):
+            return False
+    return not tuple(section.faults())
 
 
 # Looking a type up costs ten times what reading a value by it does, and the types are few.

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Batch:
-    """What goes into one transaction, by group, and the answers that wait for it; of how many turns."""
+    """What goes into one transaction, by group, and the answers that wait for it."""
 
     changes: dict[str, list[Record]] = field(default_factory=dict)
     answers: dict[str, list[Answer]] = field(default_factory=dict)
-    turns: int = 0
+    rows: int = 0
 
     def __contains__(self, group: str) -> bool:
         return group in self.changes
@@ -41,7 +41,7 @@ class Batch:
     def add(self, turn: Turn) -> None:
         """Take the effects of `turn` in."""
         name = turn.group.name
-        self.turns += 1
+        self.rows += len(turn.changes)
         self.changes.setdefault(name, []).extend(turn.changes)
         self.answers.setdefault(name, []).extend(turn.answers)
 
@@ -77,9 +77,9 @@ class Commits:
         return bool(self._gathering.changes)
 
     @property
-    def gathered_turns(self) -> int:
-        """Of how many turns the next transaction will be."""
-        return self._gathering.turns
+    def rows(self) -> int:
+        """How many changes of rows the next transaction will have, events included."""
+        return self._gathering.rows
 
     def is_lost(self, group: str) -> bool:
         """Whether the group is out of memory and waits to be read again."""

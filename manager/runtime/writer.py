@@ -146,9 +146,9 @@ class Writer:
         until = loop.time() + GATHER_S
         quiet = 0
         while quiet < QUIET_TURNS and loop.time() < until:
-            before = self._commits.gathered_turns
+            before = self._commits.rows
             await asyncio.sleep(0)
-            quiet = quiet + 1 if self._commits.gathered_turns == before else 0
+            quiet = quiet + 1 if self._commits.rows == before else 0
 
     async def _commit(self) -> None:
         changes = (batch := self._commits.begin()).all_changes()
