@@ -6,7 +6,6 @@ does once it thaws is harmless is not measured here but tested.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -50,7 +49,7 @@ def _struck(how: signal.Signals, runs: int) -> list[float]:
             herd.hire(name)
         herd.wait_for_joins(WORKERS)
         herd.wait_for_members(WORKERS)
-        asyncio.run(create_tasks(herd.url, TASKS))
+        create_tasks(herd.url, TASKS)
         herd.wait_for_starts(TASKS)
         return [_strike(herd, how, names, number) for number in range(runs)]
 

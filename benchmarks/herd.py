@@ -12,14 +12,16 @@ from pathlib import Path
 from queue import Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import aiohttp
+from load import request, send_all
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
 HERE = Path(__file__).parent
-CONNECTIONS = 20
+CONNECTIONS = 50
 PATIENCE_S = 60.0
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 
@@ -96,15 +98,11 @@ class Herd:
         raise TimeoutError(f"no {count} members")
 
 
-async def create_tasks(url: str, count: int) -> None:
-    """POST each task on its own, over a few connections, as an admin's script does."""
-    waiting = [json.dumps({"task": f"t{n:03}", "definition": DEFINITION}) for n in range(count)]
-    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
-    async with aiohttp.ClientSession(connector=connector) as session:
-
-        async def post() -> None:
-            while waiting:
-                async with session.post(f"{url}/v1/groups/bench/tasks", data=waiting.pop()) as response:
-                    response.raise_for_status()
-
-        await asyncio.gather(*(post() for _ in range(CONNECTIONS)))
+def create_tasks(url: str, count: int) -> float:
+    """POST each task by itself, over as many connections as heartbeats have there; returns when it began."""
+    place = urlsplit(url)
+    assert place.hostname is not None
+    assert place.port is not None
+    bodies = (json.dumps({"task": f"t{n:03}", "definition": DEFINITION}).encode() for n in range(count))
+    posts = [request(place.netloc, "/v1/groups/bench/tasks", body) for body in bodies]
+    return send_all((place.hostname, place.port), posts, CONNECTIONS)

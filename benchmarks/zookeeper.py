@@ -7,7 +7,6 @@ quiet; a second here. In turn with it a worker joins ten of ours, with the setti
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import signal
 import statistics
@@ -96,7 +95,7 @@ def _herd(stack: ExitStack) -> Herd:
         herd.hire(f"w{number}")
     herd.wait_for_joins(MEMBERS)
     herd.wait_for_members(MEMBERS)
-    asyncio.run(create_tasks(herd.url, len(TASKS)))
+    create_tasks(herd.url, len(TASKS))
     herd.wait_for_starts(len(TASKS))
     return herd
 
