@@ -98,9 +98,9 @@ def api_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = N
     return [
         *MemberHandlers(runtime).endpoints(),
         *TaskHandlers(runtime).endpoints(),
-        *GroupHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
+        *GroupHandlers(runtime).endpoints(),
         *AuditHandlers(audit or NothingKept()).endpoints(),
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),
