@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from worker.sinks.fence import FenceRow
     from worker.sinks.marks import Mark
-    from worker.sinks.parts import Part, Take
+    from worker.sinks.parts import Part, Rows, Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,10 @@ class Written:
 
 
 class Batch(Protocol):
-    """One micro-batch on its way into a sink; of the last three methods, one is to be called, once.
+    """One micro-batch on its way into a sink; one of `scatter`, `save` and `discard` is to be called, once.
 
-    Each computes the batch, and raises when the query is being cut short.
+    Each computes the batch, and raises when the query is being cut short. So does `collect`, which may come
+    before them and take their place.
     """
 
     mark: Mark
@@ -45,6 +46,13 @@ class Batch(Protocol):
     @property
     def partitions(self) -> int:
         """In how many parts the batch is computed."""
+        ...
+
+    def collect(self, limit: int) -> Rows | None:
+        """All rows, partition by partition; None if they are more than `limit`, or if to look does not pay.
+
+        Of a batch that has more, some is computed in vain.
+        """
         ...
 
     def scatter(self, take: Take) -> list[Part]:

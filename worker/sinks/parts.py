@@ -1,8 +1,9 @@
 """What happens to one partition of a batch where it is computed: on an executor, in a process of its own.
 
 A small partition goes back to the driver as it is, a large one into a staging area that nobody reads yet.
-That is decided by each partition for itself, when it has been computed, so that a batch is computed once
-and no guess is made about its size. Spark may try a partition several times, and even two attempts at once;
+That is decided by each partition for itself, when it has been computed: no guess is made about its size.
+(Whether a batch is likely to be so small that the driver may ask for it without all this is a guess; the sink
+makes it, and a wrong one costs time.) Spark may try a partition several times, and even two attempts at once;
 each attempt stages under a number of its own that no other ever has, and only those that Spark tells the
 driver of are taken from there.
 """
@@ -70,6 +71,11 @@ class Take:
             for _ in rows:
                 pass  # a query with state commits it at the end only
             return Part(attempt, 0, fault=str(error))
+
+
+def whole(rows: Rows) -> Part:
+    """A small batch that came to the driver in one piece."""
+    return Part(0, len(rows), rows=rows)
 
 
 def chunked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Rows]:

@@ -20,7 +20,7 @@ from worker.sinks.fence_table import (
     raise_fence,
     read_fence,
 )
-from worker.sinks.parts import Part, Take, chunked, raise_faults
+from worker.sinks.parts import Part, Take, chunked, raise_faults, whole
 from worker.sinks.table import describe_table, ensure_table, insert_statement
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class SqlSink(Sink):
         self._owner = owner
         self._engine = connect(options.url, owner)
         self._target: _Target | None = None
+        self._is_small = True
 
     def claim(self) -> FenceRow:
         """Raise the fence row to the owner's token, and clear up after the owners before."""
@@ -84,8 +85,7 @@ class SqlSink(Sink):
             batch.discard()
             return Written(0, stored.rows, duplicate=True)
         staging = self._target.staging(self._owner, batch.mark)
-        parts = batch.scatter(Take(staging.stage, INLINE_ROWS // max(batch.partitions, 1)))
-        raise_faults(parts)
+        parts = self._taken(batch, staging)
         written = self._put(self._target, staging, batch.mark, self._target.encoded(parts))
         staging.dispose()
         return written
@@ -93,6 +93,19 @@ class SqlSink(Sink):
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
+
+    def _taken(self, batch: Batch, staging: Staging) -> list[Part]:
+        """The batch's rows, or what is known of those that are staged now.
+
+        It is taken to be small if the last one was. Where that is wrong some of it is computed twice.
+        """
+        each = INLINE_ROWS // max(batch.partitions, 1)
+        if self._is_small and (rows := batch.collect(each)) is not None:
+            return [whole(rows)]
+        parts = batch.scatter(Take(staging.stage, each))
+        raise_faults(parts)
+        self._is_small = sum(part.count for part in parts) <= each
+        return parts
 
     def _put(self, target: _Target, staging: Staging, mark: Mark, parts: Sequence[Part]) -> Written:
         """The transaction; the fence is asked once more, for a newer owner may have come meanwhile."""

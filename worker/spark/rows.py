@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from worker.sinks.marks import Mark
-    from worker.sinks.parts import Part, Take
+    from worker.sinks.parts import Part, Rows, Take
 
 _COUNTED = {"timestamp": sql.unix_micros, "date": sql.unix_date}
 """What makes numbers of the types that sinks want as numbers (`worker.sinks.types`)."""
@@ -34,6 +34,11 @@ class SparkBatch(ABC):
     @abstractmethod
     def partitions(self) -> int:
         """In how many parts the batch is computed."""
+
+    def collect(self, limit: int) -> Rows | None:
+        """An engine that has a way which is cheaper than `scatter` has it here."""
+        del limit
+        return None
 
     @abstractmethod
     def scatter(self, take: Take) -> list[Part]:

@@ -31,8 +31,11 @@ _numbers = itertools.count()
 class ListBatch:
     """A batch whose partitions are lists; like Spark's, they travel, and may be tried several times.
 
-    `tries` says how often each partition is tried; the last attempt counts.
+    `tries` says how often each partition is tried; the last attempt counts. `collects` is whether its engine
+    has a cheap way for small ones.
     """
+
+    collects = True
 
     def __init__(
         self,
@@ -52,6 +55,16 @@ class ListBatch:
     @property
     def partitions(self) -> int:
         return len(self._partitions)
+
+    def collect(self, limit: int) -> Rows | None:
+        """What is too much is not counted as computed."""
+        rows = [row for partition in self._partitions for row in partition]
+        if not self.collects or len(rows) > limit:
+            return None
+        self.before_computing()
+        self.computed += len(rows)
+        self.before_return()
+        return rows
 
     def scatter(self, take: Take) -> list[Part]:
         """Each attempt has a copy of `take`, as executors have."""

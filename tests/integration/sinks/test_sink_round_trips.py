@@ -67,9 +67,10 @@ ROUND_TRIPS = [
 ]
 
 
-@pytest.fixture(autouse=True, params=["inline", "staged"])
-def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Either way to the table."""
+@pytest.fixture(autouse=True, params=["collected", "inline", "staged"])
+def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, batch: Any) -> None:
+    """Every way to the table."""
+    monkeypatch.setattr(batch, "collects", request.param == "collected")
     if request.param == "staged":
         monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 0)
 

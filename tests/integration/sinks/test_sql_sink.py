@@ -23,9 +23,10 @@ ROWS = "SELECT carrier, delay FROM delays ORDER BY carrier, delay"
 FENCE = "SELECT token, resets, checkpoint_id, batch_id, row_count FROM sparkherd_fence"
 
 
-@pytest.fixture(autouse=True, params=["inline", "staged"])
-def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every promise holds for rows that pass through the driver and for rows that are staged."""
+@pytest.fixture(autouse=True, params=["collected", "inline", "staged"])
+def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, batch: Any) -> None:
+    """Every promise holds for rows that pass through the driver, either way, and for rows that are staged."""
+    monkeypatch.setattr(batch, "collects", request.param == "collected")
     if request.param == "staged":
         monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 0)
         monkeypatch.setattr("worker.sinks.parts.CHUNK_ROWS", 3)

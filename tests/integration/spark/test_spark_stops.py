@@ -12,7 +12,7 @@ from worker.spark.classic.rows import RddBatch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from worker.sinks.parts import Part, Take
+    from worker.sinks.parts import Part, Rows, Take
 
 SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM source"
 
@@ -23,12 +23,12 @@ def hold_batch(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
 
     def hold(batch_id: int) -> None:
         class HeldBatch(RddBatch):
-            def scatter(self, take: Take) -> list[Part]:
-                parts = super().scatter(take)
+            def collect(self, limit: int) -> Rows | None:
+                rows = super().collect(limit)
                 if self.mark.batch_id == batch_id and not stage.go_on.is_set():
                     stage.pause()
                     self._check()
-                return parts
+                return rows
 
         monkeypatch.setattr(outlet, "RddBatch", HeldBatch)
 
@@ -76,12 +76,19 @@ async def test_a_batch_that_takes_too_long_is_cut(
     assert database.ids() == flights.ids
 
 
+@pytest.mark.parametrize("way", ["collect", "scatter"])
 async def test_a_running_job_is_cancelled(
-    *, start: Any, flights: Any, database: Any, stage: Any, jvm_log: Any, monkeypatch: pytest.MonkeyPatch
+    *, start: Any, flights: Any, database: Any, stage: Any, jvm_log: Any, monkeypatch: Any, way: str
 ) -> None:
     """A stop without patience does not wait for Spark's own work, and no traceback overflows a stack."""
 
     class NotedBatch(RddBatch):
+        def collect(self, limit: int) -> Rows | None:
+            if way == "scatter":
+                return None
+            stage.reached.set()
+            return super().collect(limit)
+
         def scatter(self, take: Take) -> list[Part]:
             stage.reached.set()
             return super().scatter(take)
