@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-RUNS = 3
+RUNS = 5
 BATCHES = 16
 ROWS_A_BATCH = (300, 3_000, 30_000)
 GOAL = 1 / 0.9
