@@ -44,13 +44,10 @@ MEGABYTE = 1_000_000
 PATIENCE_S = 240.0
 START_REASON = (
     "a plain query has no fence to raise and no checkpoint to look through before it starts, two durable"
-    " transactions and some files; and its rows do not go through a Python worker (within addBatch)"
+    " transactions and some files"
 )
-RATE_REASON = (
-    "in part what `rows` has of one query: the rows' way through a Python worker; 10 and 50 tasks were not"
-    " looked into"
-)
-MEMORY_REASON = "Python workers, which take the rows of partitions, each with the sink's libraries"
+RATE_REASON = "what `rows` has of one query: reading each batch's plan, asking the fence, planning the limit"
+MEMORY_REASON = "how much of its heap a JVM has touched: that differs by 100 MB from run to run"
 STEPS = ("granted", "planned", "checked", "started")
 OF_A_BATCH = ("latestOffset", "queryPlanning", "walCommit", "addBatch", "commitOffsets")
 
