@@ -56,7 +56,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(following)
 
     def close(self) -> None:
-        """Enough."""
+        """Enough: that the connection is lost now is nobody's trouble."""
+        self.done.cancel()
         if self._transport:
             self._transport.abort()
 
