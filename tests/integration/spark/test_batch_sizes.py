@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from worker.sinks.parts import Part, Rows, Take
 
 ONCE = {"available_now": True}
-NUMBERS = "SELECT id % {keys} AS k, COUNT(*) AS n FROM source GROUP BY 1"
+NUMBERS = "SELECT id % 100 AS k, COUNT(*) AS n FROM source GROUP BY 1"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -71,7 +71,7 @@ async def test_a_state_that_is_computed_twice(
     conf = {} if store == "default" else {"spark.sql.streaming.stateStore.providerClass": store}
     query = await start(
         source=flights.source,
-        sql=NUMBERS.format(keys=100),
+        sql=NUMBERS,
         sink=database.sink("counts", mode="upsert", key=["k"]),
         output_mode="update",
         trigger=ONCE,
