@@ -128,7 +128,7 @@ def _calls(connection: Connection, data: bytes) -> Mapping[str, Callable[[], obj
         "all": lambda: connection.data_received(data),
         "its head": lambda: lane._heads.read(head),  # noqa: SLF001 - likewise
         "its body": lambda: lane._read(body),  # noqa: SLF001 - likewise
-        "the group, its session, the lease": lambda: runtime.put(GROUP, asked, Nobody("127.0.0.1")),
+        "the group, its session, the lease": lambda: runtime.put(GROUP, asked, Nobody(connection.link)),
         "the answer": lambda: _as_bytes(OK),
         "counting it for /metrics": lambda: runtime.meter.answered(HeartbeatRequest, OK),
     }

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 CONNECTIONS = 50
 PATIENCE_S = 60.0
-DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+DEFINITION = {
+    "source": {"format": "rate"},
+    "sink": {"format": "sql", "options": {"url": "sqlite:///out.db", "table": "out"}},
+}
+"""With a fence: a task without one waits for the lease of a killed worker."""
 
 
 class Herd:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from worker.daemon import run
-from worker.executor import Ended, Executor, Progress, Query
+from worker.executor import Ended, Executor, Progress, Query, unheard
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from worker.executor import QuerySpec
+    from worker.executor import EngineDeath, QuerySpec
 
 
 class IdleQuery(Query):
@@ -28,6 +28,11 @@ class IdleQuery(Query):
     def __init__(self, spec: QuerySpec) -> None:
         self.spec = spec
         self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+
+    @property
+    def checkpoint(self) -> str | None:
+        """None: nothing of it is kept."""
+        return None
 
     def progress(self) -> Progress | None:
         """No batch ever."""
@@ -55,14 +60,19 @@ class IdleExecutor(Executor):
         """From now on the worker joins."""
         say("joining", "-")
 
-    async def died(self) -> str:
+    async def died(self) -> EngineDeath:
         """Never."""
-        return str(await asyncio.get_running_loop().create_future())
+        never: asyncio.Future[EngineDeath] = asyncio.get_running_loop().create_future()
+        return await never
 
-    async def start(self, spec: QuerySpec) -> Query:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> Query:
         """At once."""
+        del at
         say("started", spec.task)
         return IdleQuery(spec)
+
+    async def settle(self, spec: QuerySpec) -> None:
+        """Nobody writes anything."""
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from worker.daemon import run
+from worker.executor import unheard
 from worker.settings import WorkerSettings
 from worker.spark.classic.engine import ClassicEngine
 from worker.spark.classic.site import ClassicSite
@@ -57,10 +58,10 @@ class TimedSite(ClassicSite):
         say("planned", self._task)
         super().inherit()
 
-    def start(self, writer: DataStreamWriter) -> JavaHandle:
+    def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> JavaHandle:
         """What comes last."""
         say("checked", self._task)
-        self._handle = super().start(writer)
+        self._handle = super().start(writer, begin)
         say("started", self._task)
         return self._handle
 
@@ -88,13 +89,14 @@ class TimedExecutor(SparkExecutor):
         """From now on the worker joins."""
         await super().open()
         if isinstance(self._engine, ClassicEngine):
-            self._engine = TimedEngine(self._engine.spark, self._engine.jvm)
+            timeout_s = self._engine._timeout_s  # noqa: SLF001 - it is to be the same engine, timed
+            self._engine = TimedEngine(self._engine.spark, self._engine.jvm, timeout_s)
         say("joining", "-")
 
-    async def start(self, spec: QuerySpec) -> SparkQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
         """In a thread, as ever."""
         say("granted", spec.task)
-        return await super().start(spec)
+        return await super().start(spec, at)
 
 
 def make(settings: WorkerSettings, may_write: Callable[[], bool]) -> TimedExecutor:

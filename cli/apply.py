@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from cli.client import path_of
+from cli.client import TIMEOUT_S, path_of
 from cli.differences import Difference, differences
 from cli.task_file import TaskFileError
 from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.base import Response
 from protocol.messages.tasks import (
     CreateTaskRequest,
     Problem,
-    PutTaskRequest,
+    PutTasksRequest,
+    PutTasksResponse,
     TaskListResponse,
     TaskResponse,
+    TaskToPut,
     TaskView,
     ValidateTaskRequest,
     ValidateTaskResponse,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from cli.client import Client
     from cli.task_file import TaskEntry
     from protocol.states import Target
 
+
+_PLACE = re.compile(r"tasks\[(?P<position>\d+)\](?:\.definition)?\.?(?P<rest>.*)")
+
+S_A_TASK: Final = 0.01
+"""Seconds more that the manager has for each task of a list; checking a definition with SQL takes it 1 ms."""
 
 Action = Literal["created", "changed", "unchanged", "deleted"]
 
@@ -61,19 +68,54 @@ def plan(client: Client, group: str, entries: Sequence[TaskEntry], *, prune: boo
 
 
 def carry_out(
-    client: Client, group: str, entries: Sequence[TaskEntry], planned: Iterable[Applied]
-) -> Iterator[Applied]:
-    """Do what was planned, each as it is asked for; `check` comes first. Doing it again changes nothing."""
-    by_name = {entry.task: entry for entry in entries}
-    for applied in planned:
-        path = path_of("groups", group, "tasks", applied.task)
-        if applied.action == "deleted":
-            client.call("DELETE", path, into=Response)
-        elif applied.action != "unchanged":
-            entry = by_name[applied.task]
-            body = PutTaskRequest(definition=_raw(entry.definition), target=entry.target)
-            client.call("PUT", path, body, into=TaskResponse)
-        yield applied
+    client: Client,
+    group: str,
+    entries: Sequence[TaskEntry],
+    planned: Iterable[Applied],
+    *,
+    validate_only: bool = False,
+) -> list[Applied]:
+    """Do what was planned, all of it or nothing, in one request; doing it again changes nothing.
+
+    Args:
+        client: of the manager.
+        group: whose tasks.
+        entries: what they are to be.
+        planned: what is to be done about them, the deletions after `entries`.
+        validate_only: have it checked only.
+
+    Returns:
+        What has become of each, by the manager's word.
+
+    Raises:
+        TaskFileError: every problem that the manager sees in any definition; nothing was done.
+    """
+    body = PutTasksRequest(
+        tasks=tuple(_to_put(entry) for entry in entries),
+        delete=tuple(applied.task for applied in planned if applied.action == "deleted"),
+        validate_only=validate_only,
+    )
+    patient = client.within((TIMEOUT_S + len(entries) * S_A_TASK) * len(client.urls))
+    try:
+        answer = patient.call("PUT", path_of("groups", group, "tasks"), body, into=PutTasksResponse)
+    except RefusedError as error:
+        problems: tuple[Problem, ...] = error.failure.fields.get("problems", ())
+        if not problems:
+            raise
+        raise TaskFileError([_in_words_of_the_file(each, entries) for each in problems]) from None
+    return [Applied(task.task, task.result) for task in answer.tasks]
+
+
+def _to_put(entry: TaskEntry) -> TaskToPut:
+    return TaskToPut(task=entry.task, definition=_raw(entry.definition), target=entry.target)
+
+
+def _in_words_of_the_file(problem: Problem, entries: Sequence[TaskEntry]) -> Problem:
+    """`tasks[3].definition.sql` is the `sql` of the fourth task."""
+    if (place := _PLACE.fullmatch(problem.path)) is None:
+        return problem
+    name = entries[int(place["position"])].task
+    return Problem(f"{name}: {place['rest']}" if place["rest"] else name, problem.message)
 
 
 def create(client: Client, group: str, task: str, definition: dict[str, Any], target: Target) -> None:

@@ -12,7 +12,6 @@ from cli.admin import admin_options, file_group_option, group_option, task_argum
 from cli.exits import DONE, USAGE
 from cli.help import example
 from cli.output import print_json, tell
-from cli.progress import tracked
 from cli.waiting import failures, until_settled
 from protocol.states import Target
 
@@ -46,7 +45,7 @@ def apply_command(
 ) -> int:
     """Create or change the tasks in a file.
 
-    Nothing is created before every definition was found to be in order; doing it twice changes nothing more.
+    All of it comes true or, if anything is wrong, nothing; doing it twice changes nothing more.
     An entry with `for_each` stands for many tasks (docs/tasks.md).
     """
     from cli import apply, task_file  # noqa: PLC0415 - the other commands need no YAML
@@ -54,19 +53,17 @@ def apply_command(
     try:
         file = task_file.read_task_file(Path(path))
         group = group_of(file, group, path)
-        apply.check(client, file.tasks)
+        if prune and not file.tasks:
+            raise click.UsageError(f"{path} has no tasks: with --prune, all of {group} would be deleted")
+        planned = apply.plan(client, group, file.tasks, prune=prune)
+        changed = {applied.task for applied in planned if applied.action == "changed"}
+        mended = failures(client, group, changed) if changed and waiting["wait"] and not dry_run else {}
+        done = apply.carry_out(client, group, file.tasks, planned, validate_only=dry_run)
     except task_file.TaskFileError as error:
         return complain(error.problems)
-    if prune and not file.tasks:
-        raise click.UsageError(f"{path} has no tasks: with --prune, all of {group} would be deleted")
-    planned = apply.plan(client, group, file.tasks, prune=prune)
+    _show(group, planned if dry_run else done, dry_run=dry_run, as_json=as_json)
     if dry_run:
-        _show(group, planned, dry_run=True, as_json=as_json)
         return DONE
-    changed = {applied.task for applied in planned if applied.action == "changed"}
-    mended = failures(client, group, changed) if changed and waiting["wait"] else {}
-    work = apply.carry_out(client, group, file.tasks, planned)
-    _show(group, list(tracked(work, f"applying {path}", len(planned))), dry_run=False, as_json=as_json)
     names = {entry.task for entry in file.tasks}
     return until_settled(client, group, names, waiting["timeout_s"], mended) if waiting["wait"] else DONE
 

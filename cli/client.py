@@ -11,6 +11,7 @@ import msgspec
 
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
+from protocol.messages.tasks import Problem
 from protocol.settings import SettingsError
 from worker.client.token import Bearer
 
@@ -37,6 +38,7 @@ class _ErrorBody(msgspec.Struct):
     error: str
     message: str = ""
     coordinator: dict[str, str] | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 class Client:
@@ -162,7 +164,9 @@ def _checked(url: str) -> str:
 def refusal(status: int, document: bytes) -> RefusedError:
     """An answer that is none, as an error with its code."""
     body = _error_body(document)
-    return RefusedError(ErrorCode.of(body.error), body.message or f"the manager answered HTTP {status}")
+    fields = {"problems": body.problems} if body.problems else {}
+    message = body.message or f"the manager answered HTTP {status}"
+    return RefusedError(ErrorCode.of(body.error), message, **fields)
 
 
 def _error_body(document: bytes) -> _ErrorBody:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +16,7 @@ from cli.options import Sources, settings_options
 from cli.output import tell
 from manager.settings import DatabaseSettings, ManagerSettings
 from protocol.errors import StartupError
+from protocol.fencing import CLOCK_ENDS
 from telemetry.logs import LogSettings
 
 if TYPE_CHECKING:
@@ -62,17 +65,25 @@ def upgrade(*, as_json: bool, **flags: Any) -> int:
 
 
 @command.command("restored")
+@click.option(
+    "--above",
+    type=click.IntRange(0, CLOCK_ENDS),
+    default=0,
+    metavar="TOKEN",
+    help="Raise tokens above this one, which a sink has seen: a clock was wrong, or goes slow.",
+)
 @json_option
 @settings_options(DatabaseSettings)
-def restored(*, as_json: bool, **flags: Any) -> int:
+def restored(*, above: int, as_json: bool, **flags: Any) -> int:
     """Make a database that was put back from a copy safe to go on with.
 
-    Sinks and workers may have seen later tokens and generations than the copy knows: all are raised by a
-    million. Stop every manager before.
+    Sinks and workers may have seen later tokens and generations than the copy knows. Tokens are raised to the
+    present time in seconds, as if each were granted now, generations by a million. Stop every manager before.
     """
     from manager.storage.restored import raise_numbers  # noqa: PLC0415 - `--help` needs no database
 
-    tasks = asyncio.run(_with_database(flags, raise_numbers, alone=True))
+    raising = partial(raise_numbers, now_ms=time.time_ns() // 1_000_000, above=above)
+    tasks = asyncio.run(_with_database(flags, raising, alone=True))
     tell({"tasks": tasks}, f"tokens of {tasks} tasks raised; start the managers", as_json=as_json)
     return DONE
 

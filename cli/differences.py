@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from protocol.reading import path_to
+from telemetry.secrets import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +17,6 @@ ABSENT: Final = msgspec.UNSET
 HIDDEN: Final = "***"
 _SECRET_NAME: Final = re.compile(r"secret|password|token|access[.]?key|jaas", re.IGNORECASE)
 """Names whose values are not shown: those of Spark's own `spark.redaction.regex`, and Kafka's."""
-_CREDENTIALS: Final = re.compile(r"(://[^:/@\s]*):[^@/\s]*@")
 
 
 class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,7 +63,7 @@ def _shown(value: Any, *, secret: bool) -> Any:
         return value
     if secret:
         return HIDDEN
-    return _CREDENTIALS.sub(rf"\1:{HIDDEN}@", value) if isinstance(value, str) else value
+    return scrub(value) if isinstance(value, str) else value
 
 
 def _is_secret(key: str) -> bool:

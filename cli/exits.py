@@ -17,7 +17,7 @@ MEANINGS: Final = {
     FAILED: "failed: the manager refused or is not there, what was waited for did not come, a task is FAILED",
     USAGE: "used wrongly or misconfigured: nothing was begun",
     FENCED: "`worker`: another process carries its instance id",
-    ENGINE_DIED: "`worker`, `run`: Spark's JVM died",
+    ENGINE_DIED: "`worker`, `run`: Spark is lost: its JVM died or hung, or its Spark Connect server is gone",
     REFUSED: "`worker`: the manager refuses it for good",
     INTERRUPTED: "interrupted with Ctrl-C before it was done "
     "(`groups watch` and `events --follow`, which are ended so: 0)",

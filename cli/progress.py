@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     Item = TypeVar("Item")
 
@@ -34,17 +34,6 @@ class Stand:
     def is_reached(self) -> bool:
         """Whether there is nothing left to wait for."""
         return self.done >= self.total
-
-
-def tracked(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
-    """`items`, with a bar that counts them on a terminal; elsewhere what is done speaks for itself."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    with _bar(what) as show:
-        for number, item in enumerate(items, start=1):
-            yield item
-            show(number, total)
 
 
 def wait_for(

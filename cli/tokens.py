@@ -132,7 +132,7 @@ def list_tokens(*, as_json: bool, **flags: Any) -> int:
             (
                 token.token_id,
                 token.name,
-                token.role.value,
+                token.role_name,
                 ", ".join(token.groups) or "all",
                 f"{ago(token.created_at_ms)} ago",
                 _moment(token.expires_at_ms) or "never",
@@ -184,7 +184,7 @@ def _row(token: Token) -> dict[str, object]:
     return {
         "id": token.token_id,
         "name": token.name,
-        "role": token.role.value,
+        "role": token.role_name,
         "groups": list(token.groups),
         "created_at_ms": token.created_at_ms,
         "expires_at_ms": token.expires_at_ms,

@@ -20,6 +20,7 @@ from manager.access.exposure import Exposure
 from manager.access.keeper import TokenKeeper
 from manager.access.rates import Rates
 from manager.access.trail import Trail
+from manager.background import once, tell_unhandled
 from manager.cluster.joining import Place, find_place
 from manager.cluster.view import Identity
 from manager.http.app import make_app
@@ -43,6 +44,7 @@ log = structlog.get_logger(__name__)
 BURST_S = 5
 """A client that was silent may have the requests of so many seconds at once."""
 MAX_PORT = 65_535
+FAILED = 1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
 
@@ -60,6 +62,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         StartupError: it cannot start, or another process has its id by now; one line that names the setting
             to change.
     """
+    asyncio.get_running_loop().set_exception_handler(tell_unhandled)
     stop = _stop_on_signals()
     async with contextlib.AsyncExitStack() as stack:
         listener = _listen(settings.listen)
@@ -75,7 +78,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             open_without_tokens=exposure.is_harmless,
             members_show_certificates=settings.tls_client_ca is not None,
         )
-        place = await _start(settings, me, access, exposure)
+        place, keeper = await _start(settings, me, access, exposure)
         trail = Trail(place.audit, settings.audit_retention_ms, settings.audit_retention_count, _now_ms)
         await stack.enter_async_context(trail)
         app = make_app(
@@ -94,7 +97,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         stack.push_async_callback(place.leave)
         outbox = Outbox(place.runtime.feed, place.events, settings, duty=place.tenancy)
         await stack.enter_async_context(outbox)
-        await stack.enter_async_context(TokenKeeper(place.tokens, access))
+        await stack.enter_async_context(keeper)
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()
@@ -103,20 +106,25 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
-        ends: set[asyncio.Future[Any]] = {stop, place.steward.deposed}
+        broken = once("waiting for bugs", place.runtime.broken.wait())
+        stack.callback(broken.cancel)
+        ends: set[asyncio.Future[Any]] = {stop, broken, place.steward.deposed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         log.info("manager stops")
         if place.steward.deposed.done():
             raise place.steward.deposed.result()
-    return 0
+        return FAILED if place.runtime.broken.is_set() else 0
 
 
-async def _start(settings: ManagerSettings, me: Identity, access: Access, exposure: Exposure) -> Place:
+async def _start(
+    settings: ManagerSettings, me: Identity, access: Access, exposure: Exposure
+) -> tuple[Place, TokenKeeper]:
     """A manager that has taken up what there is for it, if it may be reached by those who reach it."""
     storage = SqlStorage(settings.database)
     try:
         place = await find_place(settings, storage, me)
-        await TokenKeeper(place.tokens, access).read()
+        keeper = TokenKeeper(place.tokens, access)
+        await keeper.read()
         exposure.require_tokens(has_tokens=access.has_tokens)
         await place.steward.start()
     except StorageError as error:
@@ -125,7 +133,7 @@ async def _start(settings: ManagerSettings, me: Identity, access: Access, exposu
     except StartupError:
         await storage.close()
         raise
-    return place
+    return place, keeper
 
 
 def identify(settings: ManagerSettings, url: str) -> Identity:
@@ -146,6 +154,7 @@ def identify(settings: ManagerSettings, url: str) -> Identity:
 def _limits(settings: ManagerSettings) -> Limits:
     return Limits(
         request_s=settings.request_timeout_ms / 1000,
+        answer_s=settings.answer_timeout_ms / 1000,
         idle_s=settings.idle_timeout_ms / 1000,
         connections=settings.client_connections,
     )

@@ -17,6 +17,10 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_session_timeout_ms: Annotated[
         int, Meta(ge=1, description="Largest session timeout a member may ask for, in ms.")
     ] = 1_800_000
+    max_rebalance_timeout_ms: Annotated[
+        int,
+        Meta(ge=1, description="Longest that a member may have others wait for it in a rebalance, in ms."),
+    ] = 3_600_000
     initial_rebalance_delay_ms: Annotated[
         int, Meta(ge=0, description="How long an empty group gathers its first members, in ms.")
     ] = 3000
@@ -28,7 +32,7 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, description="How long a member that was never confirmed may stay parked, in ms.")
     ] = 300_000
     disconnect_grace_ms: Annotated[
-        int, Meta(ge=0, description="Session left to a dynamic member whose connection broke, in ms.")
+        int, Meta(ge=0, description="Session left to a dynamic member whose last connection closed, in ms.")
     ] = 1000
     offset_metadata_max_bytes: Annotated[
         int, Meta(ge=0, description="Longest text kept beside an offset, in bytes.")
@@ -95,6 +99,9 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
     request_timeout_ms: Annotated[
         int, Meta(ge=1, description="How long a request may take to come in whole, in ms.")
     ] = 30_000
+    answer_timeout_ms: Annotated[
+        int, Meta(ge=1, description="How long a client may take nothing of what it is sent, in ms.")
+    ] = 60_000
     idle_timeout_ms: Annotated[
         int, Meta(ge=1000, description="How long a connection may be open without a request, in ms.")
     ] = 75_000

@@ -16,21 +16,39 @@ from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
 from protocol.reading import Check, Section, path_to, read, readable
 from protocol.references import find_problems, specimen
+from protocol.tables import read_table_name, table_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+MOST_BYTES = 1_048_576
+"""Of a definition; Kafka Connect stores no larger one either (`max.request.size` of its producer).
+
+A decoder holds up every other thread until it is done: two seconds for eight megabytes of brackets.
+"""
+
 SQL_SINK = "sql"
 FILES_SINK = "fenced_files"
+FENCED_SINKS = frozenset({SQL_SINK, FILES_SINK})
+"""They refuse whatever a former owner still writes; every other sink takes rows from two drivers at once."""
 FENCE_TABLE = "sparkherd_fence"
 """Where the SQL sink keeps its fence rows; no task may write its rows there, nor where it stages some."""
 
 SUBSTITUTE = "spark.sql.variable.substitute"
-"""Has Spark fill `${env:NAME}` in SQL from its own environment; for a worker's settings, not a task's."""
+"""Has Spark fill `${env:NAME}` in SQL from its own environment."""
+SQL_ON_FILES = "spark.sql.runSQLOnFiles"
+"""Lets SQL read files by their names, as in `` csv.`/data/x.csv` ``."""
+CATALOGS = "spark.sql.catalog."
+"""What begins so has Spark make objects of any class, such as one that sends statements to any database."""
+
+_WHOLE_AGAIN = (
+    "must be append or update with sink.options.mode append: each batch of complete has the whole result"
+    " again; give the sink mode upsert and its key"
+)
+_NO_WHOLE = "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a"
 
 _IDENTIFIER = r"[^\W\d]\w*"
 _ENTRYPOINT = re.compile(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}\Z")
-_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 _DATABASES = ("sqlite", "postgresql")
 
 
@@ -44,14 +62,6 @@ def _entrypoint_fault(text: str) -> str | None:
 
 def _weight_fault(weight: float) -> str | None:
     return None if 0 < weight < float("inf") else "must be a finite number above 0"
-
-
-def _table_fault(table: str) -> str | None:
-    if not _TABLE.match(table):
-        return "must be a letter or _ and then letters, digits or _, at most 63 characters in all"
-    if table.lower().startswith(("sparkherd_", "sqlite_")):
-        return "is a reserved name"
-    return None
 
 
 def _url_fault(url: str) -> str | None:
@@ -70,6 +80,11 @@ def _url_fault(url: str) -> str | None:
     except (ArgumentError, ValueError):
         return "is not a SQLAlchemy URL, such as sqlite:///out.db or postgresql://user:password@host/database"
     return None if database in _DATABASES else f"must be of {' or '.join(_DATABASES)}, not {database}"
+
+
+def _is_sqlite(url: str) -> bool:
+    """Whether a URL that was checked is SQLite's; one that is all secret is for the worker to check."""
+    return re.match(r"sqlite[+:]", url) is not None
 
 
 def _folder_fault(path: str) -> str | None:
@@ -108,7 +123,7 @@ class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The options of the fenced SQL sink."""
 
     url: Annotated[str, Check(_url_fault)]
-    table: Annotated[str, Check(_table_fault)]
+    table: Annotated[str, Check(table_fault)]
     mode: Literal["append", "upsert"] = "append"
     key: tuple[Text, ...] = ()
 
@@ -120,6 +135,8 @@ class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield Problem("key", "goes with mode upsert only")
         if self.key and len({column.lower() for column in self.key}) < len(self.key):
             yield Problem("key", "names a column twice")
+        if readable(self.url, self.table) and _is_sqlite(self.url) and read_table_name(self.table).schema:
+            yield Problem("table", "has a schema before it, and SQLite has none")
 
 
 class FilesOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,7 +154,8 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def faults(self) -> Iterator[Problem]:
         """References to secrets are well-formed, and the options are what the format allows."""
-        yield from find_problems(self.options, "options")
+        for_spark = self.format not in {SQL_SINK, FILES_SINK}
+        yield from find_problems(self.options, "options", for_spark=for_spark)
         yield from self.option_faults()
 
     def option_faults(self) -> Iterable[Problem]:
@@ -146,6 +164,20 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return ()
         own: dict[str, Any] = {SQL_SINK: SqlOptions, FILES_SINK: FilesOptions}
         return read(self.options, own.get(self.format, dict[str, Scalar]), "options")[1]
+
+    def output_mode_fault(self, output_mode: str) -> str | None:
+        """Why the rows of a query with this output mode cannot be right here.
+
+        Which modes go with Spark's own sinks Spark itself says.
+        """
+        if not readable(self.format, self.options):
+            return None
+        if self.format == FILES_SINK and output_mode in {"update", "complete"}:
+            return f"must be append with the sink {FILES_SINK}: a file is never changed"
+        is_appended = self.options.get("mode", "append") == "append"
+        if self.format == SQL_SINK and is_appended and output_mode == "complete":
+            return _WHOLE_AGAIN
+        return None
 
     def sql_options(self) -> SqlOptions:
         """The options of a sink of format `sql`, defaults filled in."""
@@ -181,6 +213,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One task, declarative (`source`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
     `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
+    `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
     """
 
     source: Source | None = None
@@ -195,6 +228,14 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
+    fenced: bool = False
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether a former owner's writes are refused, so that the next one need not wait for its end."""
+        if self.entrypoint is not None:
+            return self.fenced
+        return self.sink is not None and self.sink.format in FENCED_SINKS
 
     def faults(self) -> Iterator[Problem]:
         """A task is either declarative or an entry point, and has what belongs to that."""
@@ -208,30 +249,35 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         yield from self._conf_faults()
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
+        if self.entrypoint is None and self.fenced is True:
+            yield Problem("fenced", "goes with entrypoint; whether a sink is fenced its format says")
         if self.source is None and self.entrypoint is not None and self.sql is not None:
             yield Problem("sql", "goes with source: it reads the view of that name")
-        if self.sink and self.sink.format == FILES_SINK and self.output_mode in {"update", "complete"}:
-            yield Problem(
-                "output_mode", f"must be append with the sink {FILES_SINK}: a file is never changed"
-            )
+        if self.sink and (fault := self.sink.output_mode_fault(self.output_mode)):
+            yield Problem("output_mode", fault)
+        if self.source and self.sql is None and self.output_mode == "complete":
+            yield Problem("output_mode", _NO_WHOLE)
 
     def _conf_faults(self) -> Iterator[Problem]:
         if not readable(self.spark_conf):
             return
         yield from find_problems(self.spark_conf, "spark_conf")
-        if SUBSTITUTE in self.spark_conf:
-            yield Problem(path_to("spark_conf", SUBSTITUTE), "is for the worker's --spark-conf only")
+        for key in self.spark_conf:
+            if key in {SUBSTITUTE, SQL_ON_FILES} or key.startswith(CATALOGS):
+                yield Problem(path_to("spark_conf", key), "is for the worker's --spark-conf only")
 
     def runs_like(self, other: Definition) -> bool:
         """Whether a query of `other` may run on unchanged under this definition.
 
-        True if they differ in nothing but weight, pin, labels and restart policy.
+        True if they differ in nothing but weight, pin, labels, restart policy and what they say of a fence.
         """
         return self._effect() == other._effect()
 
     def _effect(self) -> bytes:
         """All that the query itself depends on; as JSON, because 1 and true are not the same to Spark."""
-        inert = msgspec.structs.replace(self, weight=1.0, worker=None, labels={}, restart=Restart())
+        inert = msgspec.structs.replace(
+            self, weight=1.0, worker=None, labels={}, restart=Restart(), fenced=False
+        )
         return msgspec.json.encode(inert, order="deterministic")
 
 
@@ -257,3 +303,25 @@ def parse_definition(document: bytes | msgspec.Raw) -> Definition:
     if problems:
         raise DefinitionError(problems)
     return definition
+
+
+class _FormatOf(msgspec.Struct):
+    """The part of a sink that tells whether it is fenced."""
+
+    format: str = ""
+
+
+class _Fencing(msgspec.Struct):
+    """The part of a definition that tells whether it is fenced."""
+
+    entrypoint: str | None = None
+    sink: _FormatOf | None = None
+    fenced: bool = False
+
+
+def is_fenced(document: bytes | msgspec.Raw) -> bool:
+    """`Definition.is_fenced` of a document that was found sound before, without reading all of it."""
+    told = msgspec.json.decode(document, type=_Fencing)
+    if told.entrypoint is not None:
+        return told.fenced
+    return told.sink is not None and told.sink.format in FENCED_SINKS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from protocol.definition import Definition, DefinitionError, parse_definition
+from protocol.definition import MOST_BYTES, Definition, DefinitionError, parse_definition
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def check_definition(document: bytes | msgspec.Raw) -> Definition | tuple[Problem, ...]:
     """The definition that `document` holds, or every problem it has, each with its place."""
+    if len(document) > MOST_BYTES:
+        return (Problem("", f"is larger than {MOST_BYTES} bytes"),)
     try:
         definition = parse_definition(document)
     except DefinitionError as error:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MOST_PROBLEMS = 1000
+"""Of a document; nobody reads more, and a large one may have a hundred thousand."""
+
 _UNIONS = (Union, UnionType)
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
@@ -53,12 +56,18 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def read(value: object, kind: type[T], path: str = "") -> tuple[T, tuple[Problem, ...]]:
-    """`value`, decoded JSON at `path`, as a `kind`; of use only if there is no problem."""
-    glance = _glance(value, kind)
-    if glance is not UNSET:
-        return glance, ()
+    """`value`, decoded JSON at `path`, as a `kind`; of use only if there is no problem.
+
+    Where there are more than `MOST_PROBLEMS`, the last one says so.
+    """
+    result = _glance(value, kind)
+    if result is not UNSET:
+        return result, ()
     reader = _Reader()
-    result = reader.read(value, kind, path)
+    try:
+        result = reader.read(value, kind, path)
+    except _TooManyError:
+        reader.problems.append(Problem(path, f"has more problems than these {MOST_PROBLEMS}"))
     return result, tuple(reader.problems)
 
 
@@ -72,6 +81,10 @@ def path_to(parent: str, key: str) -> str:
     if not _PLAIN_KEY.match(key):
         return f"{parent}[{json.dumps(key)}]"
     return f"{parent}.{key}" if parent else key
+
+
+class _TooManyError(Exception):
+    """There is no use in reading on."""
 
 
 @dataclass(slots=True)
@@ -143,6 +156,8 @@ class _Reader:
         return leaf
 
     def _problem(self, path: str, message: str) -> None:
+        if len(self.problems) == MOST_PROBLEMS:
+            raise _TooManyError
         self.problems.append(Problem(path, message))
 
 

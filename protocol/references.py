@@ -1,7 +1,8 @@
 """Secrets by reference: `${env:NAME}` and `${file:PATH}` in the values of a definition (PROTOCOL.md §6).
 
 The manager sees that they are well-formed, and never what they stand for. The worker that runs the task looks
-that up just before it starts the query. `$${` is the text `${` itself.
+that up just before it starts the query. `$${` is the text `${` itself, where neither Spark nor what it calls
+sees it: those fill `${...}` from their own process's variables.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 _START = re.compile(r"\$?\$\{")
 _REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<name>[^{}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_SPARKS_OWN = re.compile(r"\$\$\{(?:env|system)[:.]")
-_FORM = "write ${env:NAME} or ${file:PATH}, or $${ for the text ${ itself"
+_ESCAPED = re.compile(r"\$\$\{")
+_FORM = "write ${env:NAME} or ${file:PATH}"
+_OR_ESCAPED = f"{_FORM}, or $${{ for the text ${{ itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ def find_problems(value: object, path: str, *, for_spark: bool = True) -> Iterat
     Args:
         value: decoded JSON at `path`.
         path: its place in the definition.
-        for_spark: Spark itself will see it, and puts its process's variables in where a value asks for them.
+        for_spark: Spark will see it, and Hadoop, and Kafka's client; each puts in its process's variables
+            where a value asks for them, and Hadoop looks at what it has put in once more.
     """
     for place, text in _texts(value, path):
         if fault := _fault(text, for_spark=for_spark):
@@ -89,14 +92,14 @@ def _texts(value: object, path: str) -> Iterable[tuple[str, str]]:
 
 def _fault(text: str, *, for_spark: bool) -> str | None:
     """What is wrong with a text. Never quotes it: who forgets a brace may have written the secret itself."""
-    if for_spark and _SPARKS_OWN.search(text):
-        return "would have Spark read the worker's own environment; write ${env:NAME}"
+    if for_spark and _ESCAPED.search(text):
+        return f"has a $${{, by which Spark and Hadoop would read the worker's own environment; {_FORM}"
     for start in _START.finditer(text):
         if start[0].startswith("$$"):
             continue
         reference = _REFERENCE.match(text, start.start())
         if reference is None:
-            return f"has a ${{ that begins no reference; {_FORM}"
+            return f"has a ${{ that begins no reference; {_FORM if for_spark else _OR_ESCAPED}"
         if fault := _name_fault(reference["kind"], reference["name"]):
             return fault
     return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from protocol.definition import FILES_SINK, SQL_SINK
+from protocol.definition import FILES_SINK, MOST_BYTES, SQL_SINK
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import EARLIEST, Options, Problem
 from protocol.reading import path_to, read
@@ -93,6 +93,8 @@ def read_ends(document: bytes | msgspec.Raw) -> Ends:
 
 def read_offsets(document: bytes | msgspec.Raw) -> tuple[Offsets, tuple[Problem, ...]]:
     """JSON as what a reset takes for `offsets`; of use only if there is no problem."""
+    if len(document) > MOST_BYTES:
+        return EARLIEST, (Problem("offsets", f"is larger than {MOST_BYTES} bytes"),)
     try:
         value = msgspec.json.decode(document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -196,5 +198,5 @@ def _into_table(options: Mapping[str, Any]) -> str:
         return f"{stay}, and rows that are read again replace them by key ({', '.join(options['key'])})."
     return (
         f"{stay}, and rows that are read again are written again: empty the table before you resume the task,"
-        " unless you want them twice."
+        " when its status shows no cause, unless you want them twice."
     )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
+
+UNREADABLE: Final = "Unreadable"
+"""What is shown instead of a group's state when its rows make no sense; a group is in no such state."""
 
 
 class GroupState(Enum):

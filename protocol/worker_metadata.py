@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Final
+
 import msgspec
 
+from protocol.messages.base import Revision, Token, faulty_place
+
 PROTOCOL_TYPE = "sparkherd"
+
+MAX_CAPACITY: Final = 1_000_000
+Capacity = Annotated[float, msgspec.Meta(gt=0, le=MAX_CAPACITY)]
+"""What a worker can bear, relative to the others of its group."""
 
 
 class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,12 +22,12 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     answered yet: they may have been granted all the same, and the answer be on its way.
     """
 
-    owned: dict[str, int] = {}
+    owned: dict[str, Token] = {}
     claiming: tuple[str, ...] = ()
-    capacity: float = 1.0
+    capacity: Capacity = 1.0
     labels: dict[str, str] = {}
     url: str | None = None
-    tasks_revision: int = 0
+    tasks_revision: Revision = 0
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,3 +35,27 @@ class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: tuple[str, ...] = ()
     left_out: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+
+read_metadata: Final = msgspec.json.Decoder(WorkerMetadata).decode
+"""The metadata of a worker; what it does not know is passed over unread.
+
+Raises:
+    msgspec.ValidationError: it is none, or a part of it cannot be.
+"""
+
+
+_NO_OBJECT = "Expected `object`"
+
+
+def metadata_fault(metadata: msgspec.Raw, path: str) -> str | None:
+    """What is wrong with metadata that is to be found at `path`; None if nothing is.
+
+    What is no JSON object is none of a worker's, and passed on as anybody's is.
+    """
+    try:
+        read_metadata(metadata)
+    except msgspec.ValidationError as error:
+        place, text = faulty_place(error)
+        return None if text.startswith(_NO_OBJECT) and not place else f"{path}{place}: {text}"
+    return None

@@ -122,3 +122,16 @@ def test_help_loads_nothing_heavy(command: str) -> None:
     args = [*command.split(), "--help"]
     statement = f"import cli.main\ntry: cli.main.main({args})\nexcept SystemExit: pass"
     assert not loaded_after(statement) & set(HEAVY)
+
+
+def test_no_task_of_the_manager_ends_unseen() -> None:
+    """All are begun in `manager.background`, which tells of whatever they raise."""
+    beginners = {"create_task", "ensure_future", "TaskGroup", "run_coroutine_threadsafe"}
+    begun = {
+        str(path.relative_to(ROOT))
+        for path in modules("manager")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute | ast.Name)
+        and (node.attr if isinstance(node, ast.Attribute) else node.id) in beginners
+    }
+    assert begun == {"manager/background.py"}

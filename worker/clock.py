@@ -31,3 +31,8 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait that long, by the event loop's clock."""
         await asyncio.sleep(seconds)
+
+
+def wall_ms() -> int:
+    """The wall clock, in milliseconds since 1970; it may be set, and differs from machine to machine."""
+    return time.time_ns() // 1_000_000

@@ -1,7 +1,7 @@
 """The worker daemon: brings up the engine and the membership, ties them together, and ends in order.
 
 Exit codes: 0 asked to stop; 1 a bug; 2 it could not start (by `StartupError`); 3 another process carries its
-instance id; 4 the engine (Spark's JVM) died; 5 the manager refuses it for good; 128 + N a second signal N.
+instance id; 4 the engine (Spark) is lost; 5 the manager refuses it for good; 128 + N a second signal N.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from worker.departure import move_away
 from worker.executor import StartError
 from worker.keeper.keeper import Keeper
 from worker.leader import Leader, load_assignors
-from worker.lease import Lease
+from worker.lease import Lease, lease_s
 from worker.member import Member
 from worker.membership.core import Membership
 from worker.membership.effects import Quit, Reason
@@ -81,6 +81,8 @@ def spark_executor(settings: WorkerSettings, may_write: Callable[[], bool]) -> E
             master=settings.spark_master or "local[2]",
             remote=settings.spark_remote,
             conf=settings.spark_conf,
+            jvm_timeout_s=settings.jvm_timeout_ms / 1000,
+            start_timeout_s=settings.start_timeout_ms / 1000,
             checkpoint_root=settings.checkpoint_root,
             allow_entrypoint=settings.allow_entrypoint,
             allow_secret_env=settings.allow_secret_env,
@@ -151,7 +153,7 @@ class Worker:
         self.meter = Meter(settings.group)
         self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         clock = SystemClock()
-        self._lease = Lease(settings.session_timeout_ms / 1000, clock, lambda: self._post(LeaseExpired()))
+        self._lease = Lease(lease_s(settings.session_timeout_ms), clock, lambda: self._post(LeaseExpired()))
         self._executor = make_executor(settings, self._lease.may_write)
         self._discovery = Discovery(transport, settings.manager, settings.group)
         self._clock = clock
@@ -176,6 +178,7 @@ class Worker:
             spawn=crew.spawn,
             trouble=self._post,
             fenced=self.meter.fenced,
+            is_alone=lambda: self._discovery.is_alone,
         )
         self._member = Member(
             Membership(_terms(settings, assignors), self._offer, random.random),
@@ -232,8 +235,9 @@ class Worker:
         self._post(Started())
 
     async def _watch_engine(self) -> None:
-        cause = await self._executor.died()
-        self._post(StopAsked(Quit(Reason.ENGINE_DIED, f"the engine died: {cause}"), in_order=False))
+        death = await self._executor.died()
+        farewell = Quit(Reason.ENGINE_DIED, f"the engine died: {death.how}", death.end)
+        self._post(StopAsked(farewell, in_order=False))
 
     async def _end(self, farewell: Quit) -> int:
         tell = log.info if farewell.reason is Reason.ASKED else log.error
@@ -262,6 +266,7 @@ class Worker:
             in_order = await move_away(
                 self._member.member_id,
                 manager=self._client,
+                managers=self._discovery,
                 tasks=self._keeper,
                 clock=self._clock,
                 within_s=self._settings.stop_timeout_ms / 1000,

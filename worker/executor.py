@@ -6,19 +6,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from protocol.definition import Definition
-    from protocol.messages.tasks import TaskReset
+    from protocol.messages.membership import EngineEnd
+    from protocol.messages.tasks import Reached, TaskReset
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
-    """One streaming query to run: the task, the fencing token it is run under, and its last reset."""
+    """One streaming query to run: the task, the fencing token it is run under, and its last reset.
+
+    `reached` is how far the task had come when the token was granted, and in which checkpoint.
+    """
 
     group: str
     task: str
     token: int
     definition: Definition
     reset: TaskReset | None = None
+    reached: Reached | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,9 @@ class Progress:
 class Ended:
     """How a query came to its end; `cause` is None for an orderly one.
 
+    That is a stop that was asked for, or the end of a bounded query: all that was there is done. Whether a
+    query is bounded only the engine knows, for an entry point may have given it a trigger of its own.
+
     `fenced` says that a sink refused the token: the task belongs to somebody else by now. `permanent` says
     that starting it again would end the same way.
     """
@@ -55,10 +65,23 @@ class Ended:
     permanent: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EngineDeath:
+    """The end of an engine that nobody had asked for; `how` is a line for people."""
+
+    how: str
+    end: EngineEnd
+
+
 class Query(Protocol):
     """One running streaming query."""
 
     spec: QuerySpec
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The place that knows of every finished batch; None if there is none that is sure to."""
+        ...
 
     def progress(self) -> Progress | None:
         """The last finished batch, None before the first. Never blocks."""
@@ -94,6 +117,11 @@ class StartError(Exception):
         self.permanent = permanent
 
 
+def unheard(step: str) -> None:
+    """Nobody wants to know what a start is waiting for."""
+    del step
+
+
 class Executor(Protocol):
     """The engine of one worker."""
 
@@ -101,11 +129,26 @@ class Executor(Protocol):
         """Bring the engine up; raises `StartError` with what to change when that is impossible."""
         ...
 
-    async def start(self, spec: QuerySpec) -> Query:
-        """Start a query; raises `StartError` when it cannot run. Several may start at once."""
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> Query:
+        """Start a query; raises `StartError` when it cannot run. Several may start at once.
+
+        Args:
+            spec: what to run.
+            at: is called, in the event loop, with each thing that the start may have to wait for.
+
+        Who cancels a start gives it up: nothing of it runs any more when that is through.
+        """
         ...
 
-    async def died(self) -> str:
+    async def settle(self, spec: QuerySpec) -> None:
+        """See to it, without starting anything, that nobody who had the task before writes for it any more.
+
+        Raises:
+            StartError: it cannot be done now.
+        """
+        ...
+
+    async def died(self) -> EngineDeath:
         """Wait until the engine is lost for good (the JVM died) and say how."""
         ...
 

@@ -11,11 +11,12 @@ import structlog
 
 from assignors.base import Member, Task
 from assignors.checked import make_valid, why_unassigned
+from assignors.isolation import isolate
 from assignors.registry import AssignorError, load_assignor
 from protocol.errors import StartupError
-from protocol.messages.base import decode_opaque, encode_opaque
+from protocol.messages.base import encode_opaque
 from protocol.messages.membership import MemberAssignment
-from protocol.worker_metadata import TaskAssignment, WorkerMetadata
+from protocol.worker_metadata import TaskAssignment, WorkerMetadata, read_metadata
 from worker.clock import SystemClock
 from worker.decisions import Decisions, UnusableError
 
@@ -77,7 +78,10 @@ class Leader:
                 asked again then.
         """
         members, tasks = _members(joined), _tasks(joined)
-        self._last_good = await self._decide(joined.protocol_name or "", members, tasks, faults)
+        isolation = isolate(members, tasks, _suspects(joined))
+        name = joined.protocol_name or ""
+        dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
+        self._last_good = isolation.complete(dealt)
         left_out = {joined.member_id: _why_left_out(self._last_good, members, tasks)}
         return tuple(
             _encode(member.member_id, self._last_good, left_out.get(member.member_id))
@@ -130,6 +134,12 @@ def _returned(joined: JoinResponse) -> dict[str, str]:
     return {task.task: task.returns_to for task in offered if task.returns_to is not msgspec.UNSET}
 
 
+def _suspects(joined: JoinResponse) -> frozenset[str]:
+    """The tasks that are to be on a worker of their own."""
+    offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    return frozenset(task.task for task in offered if task.suspect is not msgspec.UNSET and task.suspect)
+
+
 def _is_drained(member: JoinedMember) -> bool:
     return member.draining is not msgspec.UNSET and member.draining
 
@@ -147,7 +157,7 @@ def _member(member: JoinedMember, metadata: WorkerMetadata, owned: Iterable[str]
 def _metadata(member: JoinedMember) -> WorkerMetadata:
     """What a member tells of itself; one whose metadata cannot be read is a worker like any other."""
     try:
-        return msgspec.convert(decode_opaque(member.metadata), WorkerMetadata)
+        return read_metadata(member.metadata)
     except msgspec.ValidationError as error:
         log.warning("a member's metadata cannot be read", member=member.member_id, why=str(error))
         return WorkerMetadata()

@@ -1,7 +1,8 @@
 """The worker's lease on itself: without word from the manager it stops before its tasks are given away.
 
 The manager renews a member's session when a request *arrives* (PROTOCOL.md §3.3), which is never before it
-was sent. Counted from the sending, the lease runs out first.
+was sent. Counted from the sending, the lease runs out first. It is also shorter than the session: queries
+without a fence have ended, too, when the manager lets others have their tasks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from worker.clock import Clock
 
 _NEVER = float("-inf")
+_SHARE = 0.9
+"""Of the session timeout; the rest is for stopping queries, which takes Spark some tenths of a second."""
+
+
+def lease_s(session_timeout_ms: int) -> float:
+    """How long a worker with that session timeout may go on by itself, in seconds."""
+    return _SHARE * session_timeout_ms / 1000
 
 
 class Lease:

@@ -72,15 +72,15 @@ class Tasks(Protocol):
         ...
 
     def refresh(self, tasks_revision: int) -> None:
-        """Definitions or targets have changed up to this revision."""
+        """Something about the tasks has changed up to this revision: definitions, targets, whose they are."""
         ...
 
     def lose(self, reason: str) -> None:
         """Every task is lost."""
         ...
 
-    async def let_go(self, within_s: float) -> None:
-        """Stop and release everything."""
+    async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
+        """Stop and release everything; `for_good` if the worker is about to end."""
         ...
 
 
@@ -228,11 +228,9 @@ class Member:
             case Assign(joined, faults):
                 return Assigned(effect, await self._leader.assign(joined, faults))
             case Revoke():
-                await self._tasks.let_go(self._revoke_s)
-                return Revoked(effect)
+                return Revoked(effect, stopped=await self._tasks.let_go(self._revoke_s))
             case Drain():
-                await self._tasks.let_go(self._drain_s)
-                return Revoked(effect)
+                return Revoked(effect, stopped=await self._tasks.let_go(self._drain_s, for_good=True))
 
     async def _ask(self, request: MembershipRequest) -> Answer:
         match request:

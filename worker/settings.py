@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from protocol.names import MAX_NAME_LENGTH
+from protocol.worker_metadata import MAX_CAPACITY
 
 _LEGAL = r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])"
 _REMOTE = r"^sc://(?!.*;session_id=)[^/;?#@\s]+(?:/(?:;[^;=\s]+=[^;=\s]+)*)?(?![\s\S])"
@@ -101,11 +102,20 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     stop_timeout_ms: Annotated[
         int, Meta(ge=0, description="How long the batch in flight may go on when a query is stopped, in ms.")
     ] = 30_000
+    start_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=1000,
+            description="How long the start of a query may take before it is given up, in ms; once Spark has"
+            " been asked to run the query, it is waited for.",
+        ),
+    ] = 180_000
     checkpoint_root: Annotated[
         str,
         Meta(
             min_length=1,
-            description="Folder or URL for checkpoints; all workers of the group must see the same one.",
+            description="Folder, relative to the one the worker is started in, or URL for checkpoints; all"
+            " workers of the group must see the same one.",
         ),
     ] = "checkpoints"
     spark_master: (
@@ -127,6 +137,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         | None
     ) = None
     spark_conf: Annotated[dict[str, str], Meta(description="A setting of the Spark session.")] = {}
+    jvm_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=1000,
+            description="Silence after which Spark's JVM counts as hung and is killed, in ms;"
+            " longer than any pause of its garbage collector.",
+        ),
+    ] = 60_000
     allow_entrypoint: Annotated[
         tuple[str, ...],
         Meta(description="Module prefix from which tasks may run entry points; none may without it."),
@@ -149,7 +167,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         | None
     ) = None
     capacity: Annotated[
-        float, Meta(gt=0, description="Share of the load, relative to the other workers.")
+        float, Meta(gt=0, le=MAX_CAPACITY, description="Share of the load, relative to the other workers.")
     ] = 1.0
     status_listen: (
         Annotated[

@@ -28,7 +28,7 @@ class Caller:
     @property
     def name(self) -> str:
         """As it is written down in the audit log."""
-        return "anybody" if self.token is None else f"{self.token.name} ({self.token.token_id})"
+        return "anybody" if self.token is None else self.token.owner
 
     def covers(self, group: str) -> bool:
         """Whether it may know of `group`."""
@@ -68,11 +68,18 @@ class Access:
         self._open_without_tokens = open_without_tokens
         self._tokens: dict[str, Token] = {}
         self._verdicts: dict[tuple[bytes | None, str], bool] = {}
+        self._is_closed = False
 
     def learn(self, tokens: Iterable[Token]) -> None:
         """These are all tokens there are."""
         self._tokens = {token.token_id: token for token in tokens}
         self._verdicts.clear()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Nobody knows which tokens there are by now: nobody is let in until they are learned again."""
+        self._verdicts.clear()
+        self._is_closed = True
 
     @property
     def has_tokens(self) -> bool:
@@ -82,21 +89,27 @@ class Access:
     @property
     def is_open(self) -> bool:
         """Whether nobody needs a token."""
-        return self._open_without_tokens and not self._tokens
+        return self._open_without_tokens and not self._tokens and not self._is_closed
 
     def caller(self, bearer: str | None) -> Caller | Failure:
         """Who brings `bearer`, a token without the word before it; UNAUTHENTICATED if nobody known does."""
         if self.is_open:
             return ANYBODY
+        if self._is_closed:
+            return Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "tokens cannot be read now; try again")
         if bearer is None:
             return _unknown("a token is needed: Authorization: Bearer TOKEN")
         token = self._tokens.get(id_of(bearer) or "")
         if token is None or not is_same(token, bearer):
             return _unknown("the token is not known here")
+        fault = self._fault_of(token)
+        return Caller(token) if fault is None else _unknown(f"the token {token.name} has {fault}")
+
+    def _fault_of(self, token: Token) -> str | None:
+        """Why a token that is known opens nothing."""
         if not token.is_live(self._now_ms()):
-            ended = "expired" if token.revoked_at_ms is None else "been revoked"
-            return _unknown(f"the token {token.name} has {ended}")
-        return Caller(token)
+            return "expired" if token.revoked_at_ms is None else "been revoked"
+        return None if isinstance(token.role, Role) else f"the role {token.role}, which is not known here"
 
     def admit(
         self,
@@ -124,7 +137,7 @@ class Access:
         token = caller.token
         if not token.may(needed):
             wanted = " or ".join(sorted(role.value for role in needed))
-            return _denied(f"the token {token.name} has the role {token.role.value}, this takes {wanted}")
+            return _denied(f"the token {token.name} has the role {token.role_name}, this takes {wanted}")
         for group in groups:
             if not token.covers(group):
                 return _denied(f"the token {token.name} is not for group {group}")

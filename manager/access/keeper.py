@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 
-from manager.storage.base import StorageError
+from manager.background import Loop
+from protocol.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 REFRESH_S: Final = 1.0
+STALE_S: Final = 60.0
+"""How long tokens count that cannot be read again: a database takes less to fail over."""
 
 
 def changes(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Iterator[tuple[str, Token]]:
@@ -32,17 +35,27 @@ def changes(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Itera
             yield "revokeToken", token
 
 
+def strangers(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Iterator[Token]:
+    """Tokens whose role this version does not know, and has not told of before."""
+    for token in tokens:
+        before = (known or {}).get(token.token_id)
+        if not isinstance(token.role, Role) and (before is None or before.role != token.role):
+            yield token
+
+
 class TokenKeeper:
     """Reads all tokens once a second, so that no request waits for the database; a context manager.
 
-    While the database cannot be read, the tokens that are known go on to count.
+    While the database cannot be read, the tokens that are known go on to count, for `STALE_S` seconds: one
+    that was revoked meanwhile would be let in. After that nobody is, until they have been read again.
     """
 
     def __init__(self, table: TokenTable, access: Access) -> None:
         self._table = table
         self._access = access
-        self._reading: asyncio.Task[None] | None = None
         self._known: dict[str, Token] | None = None
+        self._reading: Loop | None = None
+        self._stale: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
         """Read them for the first time.
@@ -50,8 +63,13 @@ class TokenKeeper:
         Raises:
             StorageError: they cannot be read, so nobody could be let in.
         """
-        await self.read()
-        self._reading = asyncio.create_task(self._read_on(), name="reading tokens")
+        await self._read_again()
+        self._reading = Loop(
+            "reading tokens",
+            self._read_again,
+            REFRESH_S,
+            "tokens cannot be read; those known go on to count for a while",
+        )
         return self
 
     async def __aexit__(
@@ -59,8 +77,9 @@ class TokenKeeper:
     ) -> None:
         """No more."""
         if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+            await self._reading.stop()
+        if self._stale is not None:
+            self._stale.cancel()
 
     async def read(self) -> None:
         """Once; raises `StorageError`."""
@@ -71,20 +90,21 @@ class TokenKeeper:
                 "audit",
                 who="the command line",
                 operation=operation,
-                whose=f"{token.name} ({token.token_id})",
-                role=token.role.value,
+                whose=token.owner,
+                role=token.role_name,
                 groups=list(token.groups),
             )
+        for token in strangers(self._known, tokens):
+            log.warning("a token opens nothing: its role is unknown", whose=token.owner, role=token.role_name)
         self._known = {token.token_id: token for token in tokens}
 
-    async def _read_on(self) -> None:
-        failed = False
-        while True:
-            await asyncio.sleep(REFRESH_S)
-            try:
-                await self.read()
-                failed = False
-            except StorageError as error:
-                if not failed:
-                    log.warning("tokens cannot be read; those known go on to count", why=str(error))
-                failed = True
+    async def _read_again(self) -> None:
+        """Once more; a read that does not come to its end counts as none."""
+        await self.read()
+        if self._stale is not None:
+            self._stale.cancel()
+        self._stale = asyncio.get_running_loop().call_later(STALE_S, self._close)
+
+    def _close(self) -> None:
+        log.error("nobody is let in: tokens could not be read for too long", for_s=STALE_S)
+        self._access.close()

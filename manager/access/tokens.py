@@ -33,17 +33,28 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     """A token as it is stored: everything but the token.
 
     `groups` are those it is for, by name or by what they begin with and a `*`; none are all. Times are in ms
-    since 1970. A revoked one is kept: it shows that there were tokens, so that nothing is open again.
+    since 1970. A revoked one is kept: it shows that there were tokens, so that nothing is open again. A role
+    that is text is one that this version does not know; the token opens nothing.
     """
 
     token_id: str
     name: str
     digest: bytes
-    role: Role
+    role: Role | str
     groups: tuple[str, ...] = ()
     created_at_ms: int
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
+
+    @property
+    def owner(self) -> str:
+        """Whose it is, as the log and the audit log have it."""
+        return f"{self.name} ({self.token_id})"
+
+    @property
+    def role_name(self) -> str:
+        """As it is stored."""
+        return self.role.value if isinstance(self.role, Role) else self.role
 
     def is_live(self, now_ms: int) -> bool:
         """Whether it still opens anything."""
@@ -55,6 +66,8 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
     def may(self, needed: frozenset[Role]) -> bool:
         """Whether its role is one of `needed` or above one of them; an admin may do anything."""
+        if not isinstance(self.role, Role):
+            return False
         rank = _RANKS.get(self.role, 0)
         return self.role in needed or any(rank >= _RANKS.get(role, _RANKS[Role.ADMIN]) for role in needed)
 

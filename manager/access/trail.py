@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import structlog
 
+from manager.background import Loop, tell_bug
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from protocol.messages.audit import AuditEntry, AuditListQuery
 
@@ -67,8 +67,7 @@ class Trail:
         self._waiting: deque[AuditEntry] = deque()
         self._dropped = 0
         self._storing = asyncio.Lock()
-        self._stop = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._loops: list[Loop] = []
 
     def put(self, entry: AuditEntry) -> None:
         """It is stored soon."""
@@ -101,34 +100,20 @@ class Trail:
             pass
 
     async def __aenter__(self) -> Self:
-        self._tasks = [
-            asyncio.create_task(self._every(GATHER_S, self.flush, "audit entries cannot be stored now")),
-            asyncio.create_task(
-                self._every(PRUNE_EVERY_S, self.prune, "old audit entries cannot be deleted")
-            ),
+        self._loops = [
+            Loop("storing audit entries", self.flush, GATHER_S, "audit entries cannot be stored now"),
+            Loop("pruning the audit log", self.prune, PRUNE_EVERY_S, "old audit entries cannot be deleted"),
         ]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """The last to go: no request is answered any more. What is being stored is not given up on."""
-        self._stop.set()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for loop in self._loops:
+            await loop.finish()
         try:
             await self.flush()
         except StorageError as error:
             log.warning("audit entries are in the log only", entries=len(self._waiting), why=str(error))
+        except Exception as error:  # noqa: BLE001 - the rest of the manager is to end in order all the same
+            tell_bug("storing the last audit entries", error, entries=len(self._waiting))
         await self._ledger.close()
-
-    async def _every(self, wait_s: float, work: Callable[[], Awaitable[None]], trouble: str) -> None:
-        failed = False
-        while not self._stop.is_set():
-            try:
-                await work()
-                failed = False
-            except StorageError as error:
-                if not failed:
-                    log.warning(trouble, why=str(error))
-                failed = True
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._stop.wait()

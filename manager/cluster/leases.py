@@ -8,7 +8,7 @@ another may begin, unless a clock runs fast by more than the time a renewal trav
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,10 +35,11 @@ class SlotState(Enum):
 
 @dataclass(slots=True)
 class Held:
-    """A slot of ours; `epoch` goes with every write."""
+    """A slot of ours; `epoch` goes with every write, `taken_up` are its groups so far while it is LOADING."""
 
     epoch: int
     state: SlotState
+    taken_up: set[str] = field(default_factory=set)
 
 
 class Moves(NamedTuple):
@@ -80,7 +81,9 @@ class Leases:
     def serves(self, group: str) -> bool:
         """Whether requests of `group` are answered here; the caller has looked at `lapses_at`."""
         held = self._held.get(slot_of(group, self.slots))
-        return held is not None and held.state is SlotState.SERVING
+        if held is None:
+            return False
+        return held.state is SlotState.SERVING or (held.state is SlotState.LOADING and group in held.taken_up)
 
     def in_state(self, state: SlotState) -> tuple[int, ...]:
         """The slots that are in `state`."""
@@ -126,11 +129,18 @@ class Leases:
         self.drop(gone)
         return gone
 
+    def taken_up(self, group: str) -> None:
+        """`group` is in memory; it is served before the other groups of its slot are."""
+        held = self._held.get(self.slot_of(group))
+        if held is not None and held.state is SlotState.LOADING:
+            held.taken_up.add(group)
+
     def loaded(self, slots: Iterable[int]) -> None:
         """The groups of these slots are in memory."""
         for slot in slots:
             if self.state(slot) is SlotState.LOADING:
                 self._held[slot].state = SlotState.SERVING
+                self._held[slot].taken_up.clear()
 
     def close(self, give: Mapping[int, str | None]) -> dict[int, int]:
         """Answer for these slots no longer; returns their epochs. Whoever asks is sent to the heirs."""

@@ -67,7 +67,7 @@ class Sole:
         """
         self._leases.took(await self._table.seize(self._leases.me), self._leases.term)
         slots = self._leases.in_state(SlotState.LOADING)
-        await self._runtime.load(slots, self._leases.slots)
+        await self._runtime.load(slots)
         self._tenancy.loaded(slots)
 
     async def stop(self) -> None:

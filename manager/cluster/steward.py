@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.background import Loop, once, tell_bug
 from manager.cluster.leases import SlotState
 from manager.runtime.clock import read_clocks
 from manager.storage.base import GoneError, StorageError
@@ -44,7 +45,7 @@ class Steward:
         self._lease_ms = lease_ms
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._watch: Loop | None = None
         self._moving: asyncio.Task[None] | None = None
         self._is_cut_off = False
         tenancy.on_stranger = self._wake.set
@@ -57,17 +58,26 @@ class Steward:
             StorageError: the database is away.
         """
         await self._table.register(self._leases.me, self._lease_ms, is_starting=True)
-        await self._look()
+        try:
+            await self._look()
+        except GoneError:
+            await self._come_back()
+        self.watch()  # to load may take longer than a lease
         if self._moving is not None:
             await self._moving
-        self._task = asyncio.create_task(self._run(), name="steward")
+
+    def watch(self) -> None:
+        """From now on, by itself: when the lease is due, or a stranger asks."""
+        period_s = self._lease_ms / LOOKS_A_LEASE / 1000
+        self._watch = Loop("keeping the lease", self._run, period_s, "the lease was not renewed")
 
     async def stop(self) -> None:
         """Hand every slot over at once; the others need not wait for the lease to end."""
-        for task in (self._task, self._moving):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
+        if self._watch is not None:
+            await self._watch.stop()
+        if self._moving is not None:
+            self._moving.cancel()
+            await asyncio.wait([self._moving])
         with suppress(StorageError):
             await self._hand_over(self._leases.leave())
             await self._table.leave(self._leases.me)
@@ -93,21 +103,25 @@ class Steward:
             if not self._is_cut_off:
                 log.warning("the lease was not renewed", error=str(error))
             self._is_cut_off = True
-        except Exception:
-            log.exception("bug in the steward: the lease must be renewed all the same")
+        except Exception as error:  # noqa: BLE001 - the lease must be renewed all the same
+            tell_bug("looking after the lease", error)
 
     async def _return(self) -> None:
         """The lease ran out long ago, and nobody knows this manager any more: begin anew, with nothing."""
         log.warning("this manager is not registered any more: its slots are others' by now")
         self._runtime.step_down(self._leases.lapse())
         try:
-            await self._table.register(self._leases.me, self._lease_ms, is_starting=False)
-            await self._look()
+            await self._come_back()
         except StorageError as error:
             log.warning("not registered again", error=str(error))
         except Exception as error:  # noqa: BLE001 - a StartupError: the id is another process's
             if not self.deposed.done():
                 self.deposed.set_result(error)
+
+    async def _come_back(self) -> None:
+        """Unless another process has the id by now."""
+        await self._table.register(self._leases.me, self._lease_ms, is_starting=False)
+        await self._look()
 
     async def _look(self) -> None:
         sent_at = read_clocks().mono
@@ -121,7 +135,7 @@ class Steward:
             log.warning("another manager has taken over", slots=len(moves.lost))
             self._runtime.step_down(moves.lost)
         if self._moving is None or self._moving.done():
-            self._moving = asyncio.create_task(self._move(moves), name="slots on the move")
+            self._moving = once("moving slots", self._move(moves))
 
     def _set_alarm(self) -> None:
         """Those who wait are answered in time even if nobody comes to ask."""
@@ -151,7 +165,7 @@ class Steward:
     async def _load(self) -> None:
         slots = self._leases.in_state(SlotState.LOADING)
         if slots:
-            await self._runtime.load(slots, self._leases.slots)
+            await self._runtime.load(slots)
             self._tenancy.loaded(slots)
             log.info("slots taken over", slots=len(slots))
 

@@ -81,6 +81,14 @@ class SlotTenancy:
         """The manager that has `group`, as far as is known."""
         return self._leases.coordinator(self.slot_of(group), read_clocks().mono)
 
+    def taken_up(self, group: str) -> None:
+        """`group` is in memory, and is served: its sessions run. Others of its slot may still be read."""
+        self._leases.taken_up(group)
+
+    def has_taken_up(self, group: str) -> bool:
+        """Whether it is served."""
+        return self._leases.serves(group)
+
     def loaded(self, slots: Collection[int]) -> None:
         """The groups of these slots are in memory; held heartbeats may go."""
         self._leases.loaded(slots)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from manager.core import checks, rebalance, table
+from manager.core import checks, rebalance, table, tasks
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL, Response
 from protocol.messages.events import EventType
@@ -17,7 +15,7 @@ from protocol.messages.groups import (
     Rebalance,
     RebalanceListResponse,
 )
-from protocol.states import GroupState, TaskState
+from protocol.states import UNREADABLE, GroupState
 
 if TYPE_CHECKING:
     from manager.core.commands import DeleteGroup, DescribeGroup, ListRebalances, StartRebalance
@@ -74,6 +72,11 @@ def summary(group: Group) -> GroupSummary:
     )
 
 
+def unreadable(name: str) -> GroupSummary:
+    """A group whose rows make no sense, in one line: its name is all that is known."""
+    return GroupSummary(name, UNREADABLE, protocol_type=None, generation_id=-1, members=0, tasks=0)
+
+
 def start_rebalance(turn: Turn, request: StartRebalance, parked: Parked) -> None:
     """Have everybody join anew; an Empty group has nobody to."""
     group = turn.group
@@ -114,10 +117,7 @@ def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
     for row in tuple(group.offsets.values()):
         turn.drop(row)
     for task in tuple(group.herd.definitions.values()):
-        ownership = group.herd.ownership_of(group.name, task.task)
-        turn.put(msgspec.structs.replace(ownership, owner=None, state=TaskState.UNASSIGNED, cause=None))
-        turn.drop(task)
-        turn.tell(EventType.TASK_DELETED, task=task.task)
+        tasks.forget(turn, task)
     for line in tuple(group.history):
         turn.drop(line)
     turn.drop(group.header)

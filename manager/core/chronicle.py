@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from manager.core.stories import Memory, Story
 from protocol.messages.history import LifeLine, Move
 
 if TYPE_CHECKING:
@@ -23,21 +23,25 @@ CAUSE_LENGTH: Final = 2000
 class Chronicle:
     """In memory only. `since_ms` is when the group was taken up from storage, None if it never was."""
 
-    __slots__ = ("_stories", "moves", "since_ms")
+    __slots__ = ("_memory", "_stories", "moves", "since_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Memory | None = None) -> None:
         self.since_ms: int | None = None
-        self.moves: deque[Move] = deque(maxlen=MOVES_KEPT)
-        self._stories: dict[str, deque[LifeLine]] = {}
+        self._memory = memory or Memory()
+        self.moves: Story[Move] = Story(self._memory, MOVES_KEPT)
+        self._stories: dict[str, Story[LifeLine]] = {}
 
     def note(self, at_ms: int, before: OwnershipRow | None, row: OwnershipRow) -> None:
         """`row` takes the place of `before`, at `at_ms` (since 1970)."""
         left = before.owner if before is not None else None
         if left != row.owner:
-            self.moves.append(Move(at_ms=at_ms, task=row.task, left=left, joined=row.owner))
-        story = self._stories.setdefault(row.task, deque(maxlen=LINES_KEPT))
+            self.moves.add(Move(at_ms=at_ms, task=row.task, left=left, joined=row.owner))
+        story = self._stories.get(row.task)
+        if story is None:
+            story = self._stories[row.task] = Story(self._memory, LINES_KEPT)
         if not story or before is None or _told(before) != _told(row):
-            story.append(_line(at_ms, row))
+            line = _line(at_ms, row)
+            story.add(line, line.cause)
 
     def story_of(self, task: str) -> Iterator[LifeLine]:
         """What became of one task, oldest first."""
@@ -45,7 +49,14 @@ class Chronicle:
 
     def forget(self, task: str) -> None:
         """There is no such task any more; that it has moved about stays true."""
-        self._stories.pop(task, None)
+        if (story := self._stories.pop(task, None)) is not None:
+            story.clear()
+
+    def forget_all(self) -> None:
+        """The group is not in memory any more."""
+        self.moves.clear()
+        for task in tuple(self._stories):
+            self.forget(task)
 
 
 def _told(row: OwnershipRow) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, ownership, sessions, waiting
+from manager.core import checks, owner_leases, ownership, sessions, suspects, tasks, waiting
 from manager.core.herd import Progress, WaitingClaim
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import (
@@ -20,6 +20,7 @@ from protocol.messages.ownership import (
     TaskErrorsResponse,
     TaskReport,
 )
+from protocol.messages.tasks import Reached
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 OWNERLESS = frozenset({TaskState.STOPPED, TaskState.COMPLETED})
 """States in which a task belongs to nobody."""
+SETTLED = OWNERLESS | {TaskState.RUNNING}
+"""States in which an owner has seen to it that nobody before it writes any more, if it names no cause."""
 
 
 def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
@@ -40,13 +43,13 @@ def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
     member = checks.member(group, request.member_id, request.instance_id)
     checks.generation(group, request.generation_id)
     checks.stable(group)
-    sessions.heard_aside(turn, member)
+    sessions.heard(turn, member, parked)
     response = _serve(turn, member, request)
     wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
     if response.granted or not response.pending or not wait_ms:
         turn.answer(parked, response)
         return
-    parked.member_id = member.id
+    parked.wait()
     number = group.herd.park_claim(WaitingClaim(member.id, parked, request))
     group.timers.set(waiting.claim_key(number), turn.now + wait_ms)
 
@@ -94,13 +97,18 @@ def _serve_one(turn: Turn, member: Member, task: str) -> GrantedTask | PendingTa
         return RefusedTask(task, ErrorCode.UNKNOWN_TASK)
     owner = herd.owner_of(task)
     assigned = herd.assigned.get(task)
-    if owner == member.id and assigned in {None, member.id}:
+    if owner == member.id:
         return _granted(turn, herd.ownership[task])
     if assigned != member.id or not herd.is_runnable(task):
         return RefusedTask(task, ErrorCode.NOT_ASSIGNED)
-    if owner is not None:
-        return PendingTask(task, owner)
-    return _granted(turn, ownership.grant(turn, task, member))
+    former = owner_leases.holder(herd.ownership_of(turn.group.name, task))
+    if owner is not None or former not in {None, member.id}:
+        return PendingTask(task, owner or former or "")
+    if suspects.must_wait(turn.group, member, task):
+        return PendingTask(task, "")
+    row = ownership.grant(turn, task, member)
+    suspects.begin(turn, row)
+    return _granted(turn, row)
 
 
 def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
@@ -113,26 +121,34 @@ def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
         definition_version=definition.definition_version,
         restart_count=definition.restart_count,
         reset=row.reset,
+        reached=turn.group.herd.reached_by(row.task),
     )
 
 
 def owner_too_slow(turn: Turn, task: str) -> None:
-    """An owner had its rebalance timeout to let go: its token is fenced, and it is woken to find out."""
-    group = turn.group
-    owner = group.herd.owner_of(task)
-    if owner is None:
+    """An owner had its rebalance timeout to let go: its token is fenced, and its next report tells it so.
+
+    The announcement has it report at once, whatever it is about to do.
+    """
+    if turn.group.herd.owner_of(task) is None:
         return
-    ownership.free(turn, task)
-    member = group.members[owner]
-    member.concern_revision = group.header.tasks_revision
-    waiting.answer_heartbeat(turn, member)
+    tasks.announce(turn, task)
+    ownership.take_away(turn, task, turn.now)
+    if task not in turn.group.herd.assigned and turn.group.herd.is_runnable(task):
+        tasks.gather(turn)
+    serve_waiting(turn)
+
+
+def former_owner_stopped(turn: Turn, task: str) -> None:
+    """A former owner has not been heard for so long that it runs nothing any more, by its own lease."""
+    owner_leases.end(turn, task)
     serve_waiting(turn)
 
 
 def release(turn: Turn, request: ReleaseRequest, parked: Parked) -> None:
     """The caller runs these tasks no more; whoever waits for one gets it at once."""
     member = checks.member(turn.group, request.member_id, request.instance_id)
-    sessions.heard_aside(turn, member)
+    sessions.heard(turn, member, parked)
     errors = {task: _release_one(turn, member, task, token) for task, token in request.tasks.items()}
     turn.answer(parked, TaskErrorsResponse(tasks=errors))
     serve_waiting(turn)
@@ -142,6 +158,8 @@ def _release_one(turn: Turn, member: Member, task: str, token: int) -> ErrorCode
     error = _check_token(turn, member, task, token)
     if error is ErrorCode.NONE:
         ownership.free(turn, task)
+    else:
+        owner_leases.released(turn, member, task, token)
     return error
 
 
@@ -157,11 +175,23 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     """Take in how tasks are doing; the report of an old token changes nothing."""
     _check_reports(request.tasks)
     member = checks.member(turn.group, request.member_id, request.instance_id)
-    sessions.heard_aside(turn, member)
+    sessions.heard(turn, member, parked)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors))
-    if any(entry.state in OWNERLESS for entry in request.tasks):
+    if any(entry.state in OWNERLESS or suspects.is_harmless(entry) for entry in request.tasks):
         serve_waiting(turn)
+
+
+def probation_over(turn: Turn, task: str) -> None:
+    """A task has been up for so long that it is believed."""
+    _clear(turn, task)
+    serve_waiting(turn)
+
+
+def _clear(turn: Turn, task: str) -> None:
+    """A task does no harm. Once none is suspected any more, none needs a worker of its own."""
+    if suspects.clear(turn, task) and not suspects.has_any(turn.group):
+        tasks.gather(turn)
 
 
 def _check_reports(entries: Iterable[TaskReport]) -> None:
@@ -177,22 +207,36 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     error = _check_token(turn, member, entry.task, entry.token)
     if error is not ErrorCode.NONE:
         return error
+    if suspects.is_harmless(entry):
+        _clear(turn, entry.task)
     herd = turn.group.herd
-    row = herd.ownership[entry.task]
-    progress = herd.progress.setdefault(entry.task, Progress(row.batch_id))
+    progress = herd.progress.setdefault(entry.task, Progress(herd.ownership[entry.task].batch_id))
     if entry.batch_id is not None:
         progress.batch_id = entry.batch_id
+        _note_reached(turn, member, entry, progress)
+    row = herd.ownership[entry.task]
     if entry.metrics is not None:
         progress.metrics = entry.metrics
     progress.figures.record(turn.instant.wall, entry.batch_id, entry.metrics)
-    if (entry.state, entry.cause) != (row.state, row.cause):
+    if (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:
         _change_state(turn, row, entry)
     return ErrorCode.NONE
+
+
+def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: Progress) -> None:
+    """The first batch in a checkpoint is stored at once, the others with whatever is stored next."""
+    if entry.batch_id is None or entry.checkpoint is None:
+        return
+    progress.reached = reached = Reached(entry.batch_id, entry.checkpoint, member.id)
+    row = turn.group.herd.ownership[entry.task]
+    if row.reached is None or row.reached.checkpoint != entry.checkpoint:
+        turn.put(msgspec.structs.replace(row, reached=reached))
 
 
 def _change_state(turn: Turn, row: OwnershipRow, entry: TaskReport) -> None:
     herd = turn.group.herd
     state = entry.state
+    was_runnable = herd.is_runnable(row.task)
     if state is TaskState.STOPPED and herd.definitions[row.task].target is not Target.STOPPED:
         state = TaskState.UNASSIGNED  # it was resumed while it was being stopped
     ownership.settle(
@@ -201,7 +245,11 @@ def _change_state(turn: Turn, row: OwnershipRow, entry: TaskReport) -> None:
             row,
             state=state,
             owner=None if entry.state in OWNERLESS else row.owner,
+            lease=None if entry.state in OWNERLESS else row.lease,
+            unsettled=row.unsettled and (entry.state not in SETTLED or entry.cause is not None),
             batch_id=herd.progress[row.task].batch_id,
             cause=entry.cause,
         ),
     )
+    if state is TaskState.STOPPED and was_runnable and not herd.is_runnable(row.task):
+        tasks.gather(turn)

@@ -76,6 +76,14 @@ class PutTaskResponse(Response, frozen=True, kw_only=True):
     view: TaskResponse
 
 
+class PutTasks(Request, frozen=True, kw_only=True):
+    """Several tasks at once, all or none; with `validate_only`, what would become of them."""
+
+    tasks: tuple[PutTask, ...]
+    delete: tuple[str, ...] = ()
+    validate_only: bool = False
+
+
 class DeleteTask(Request, frozen=True, kw_only=True):
     """Forget a task; its token goes on counting."""
 

@@ -8,25 +8,31 @@ from manager.core import (
     admin,
     claims,
     commands,
+    connections,
     drains,
+    expected,
     expiry,
     heartbeat,
     join,
     leave,
     lost,
     offsets,
+    owner_leases,
     ownership,
     rebalance,
     recollection,
     resets,
     restore,
     sessions,
+    suspects,
     sync,
+    task_lists,
     task_views,
     tasks,
     waiting,
 )
 from manager.core.group import Group
+from manager.core.stories import Memory
 from manager.core.timers import Timers
 from manager.core.turn import Instant, Turn
 from protocol.errors import RefusedError
@@ -38,6 +44,7 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from manager.core.connections import Connection
     from manager.core.group import TimerKey
     from manager.core.parked import Parked
     from manager.core.rows import Row
@@ -69,6 +76,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.GetTaskStatus: task_views.get_status,
     commands.CreateTask: tasks.create,
     commands.PutTask: tasks.put,
+    commands.PutTasks: task_lists.put_all,
     commands.DeleteTask: tasks.delete,
     commands.SetTarget: tasks.set_target,
     commands.RestartTask: tasks.restart,
@@ -77,7 +85,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
 
 DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     sessions.SESSION: expiry.session_over,
-    join.OUTSTANDING: join.expected_never_came,
+    expected.OUTSTANDING: expected.never_came,
     rebalance.INITIAL_DELAY[0]: rebalance.initial_delay_over,
     rebalance.JOIN_PHASE[0]: rebalance.join_phase_over,
     rebalance.SYNC_PHASE[0]: sync.phase_over,
@@ -85,6 +93,8 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     waiting.HELD: heartbeat.wait_over,
     waiting.CLAIM: claims.wait_over,
     ownership.FENCE: claims.owner_too_slow,
+    owner_leases.LEASE: claims.former_owner_stopped,
+    suspects.PROBATION: claims.probation_over,
     tasks.GATHERING[0]: tasks.gathered,
     lost.KEPT: expiry.worker_did_not_return,
 }
@@ -106,6 +116,8 @@ class Coordinator:
         self._new_id = new_id
         self._groups: dict[str, Group] = {}
         self._timers: Timers[str] = Timers()
+        self._newcomers = expected.Newcomers()
+        self._memory = Memory()
 
     def handle(self, name: str, request: Request, parked: Parked, instant: Instant) -> Turn:
         """Carry one request out.
@@ -119,7 +131,7 @@ class Coordinator:
         Returns:
             The effects on this group; `parked` is among the answered ones unless it has to wait.
         """
-        turn = self._turn(self._groups.get(name) or Group(name, self._settings), instant)
+        turn = self._turn(self._groups.get(name) or self._new(name), instant)
         try:
             RULES[type(request)](turn, request, parked)
         except RefusedError as refusal:
@@ -127,13 +139,14 @@ class Coordinator:
         self._keep(turn.group)
         return turn
 
-    def disconnect(self, name: str, parked: Parked, instant: Instant) -> Turn | None:
-        """The connection of a waiting request closed; nothing comes of it if it was answered already."""
-        group = self._groups.get(name)
-        if group is None or parked.settled:
+    def closed(self, connection: Connection, instant: Instant, *, by_peer: bool) -> Turn | None:
+        """A connection closed; nothing comes of it unless a present member's request was the last on it."""
+        was_open, connection.is_open = connection.is_open, False
+        group = self._groups.get(connection.group)
+        if not was_open or group is None or connections.is_gone(group, connection):
             return None
         turn = self._turn(group, instant)
-        expiry.connection_lost(turn, parked)
+        expiry.connection_closed(turn, connection, by_peer=by_peer)
         self._keep(group)
         return turn
 
@@ -160,9 +173,10 @@ class Coordinator:
 
     def restore(self, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
         """Take a group up from its rows, in place of whatever is in memory."""
-        turn = self._turn(Group(name, self._settings), instant)
+        turn = self._turn(self._new(name), instant)
         restore.restore(turn, rows)
-        self._groups.pop(name, None)
+        if (before := self._groups.pop(name, None)) is not None:
+            before.forget_stories()
         self._keep(turn.group)
         return turn
 
@@ -170,14 +184,19 @@ class Coordinator:
         """Let a group go from memory; its waiting requests are the caller's to answer."""
         group = self._groups.pop(name, None)
         self._timers.cancel(name)
-        return waiting.take_all(group) if group is not None else ()
+        self._newcomers.forget(name)
+        if group is None:
+            return ()
+        group.forget_stories()
+        return waiting.take_all(group)
 
     def bury(self, name: str) -> None:
         """The deletion of a Dead group is durable: it is gone, and its name is free again."""
         dead = self._groups.get(name)
         if dead is not None and dead.state is GroupState.DEAD:
-            fresh = Group(name, self._settings)
-            fresh.herd.ownership = dead.herd.ownership
+            fresh = self._new(name)
+            owner_leases.inherit(fresh, dead)
+            dead.forget_stories()
             self._groups[name] = fresh
             self._keep(fresh)
 
@@ -197,11 +216,15 @@ class Coordinator:
         """A line for each known group, by name."""
         return [admin.summary(group) for group in sorted(self.living(), key=lambda group: group.name)]
 
+    def _new(self, name: str) -> Group:
+        return Group(name, self._settings, self._memory)
+
     def _turn(self, group: Group, instant: Instant) -> Turn:
-        return Turn(group, instant, self._new_id)
+        return Turn(group, instant, self._new_id, self._newcomers.total)
 
     def _keep(self, group: Group) -> None:
         """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
+        self._newcomers.look_at(group)
         if group.is_unknown and not group.herd.ownership:
             self._groups.pop(group.name, None)
             self._timers.cancel(group.name)

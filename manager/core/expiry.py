@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import join, lost, rebalance, removal, sessions, tasks, waiting
+from manager.core import connections, expected, lost, rebalance, removal, sessions, tasks, waiting
 from protocol.messages.events import EventType
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
+    from manager.core.connections import Connection
     from manager.core.member import Member
     from manager.core.parked import Parked
     from manager.core.turn import Turn
@@ -21,31 +22,41 @@ def session_over(turn: Turn, member_id: str) -> None:
     rebalance.start(turn, f"the session of {member_id} ended")
 
 
-def connection_lost(turn: Turn, parked: Parked) -> None:
-    """The connection of a waiting request closed.
+def connection_closed(turn: Turn, connection: Connection, *, by_peer: bool) -> None:
+    """A connection closed whose last request was a member's; `by_peer` unless the manager has closed it.
 
     A static member is spared: it may come back on another connection, in its own time. A dynamic one that
-    was never confirmed is withdrawn and its id expected again; a confirmed one gets the grace period.
+    was never confirmed is withdrawn and its id expected again; a confirmed one gets the grace period, unless
+    it has another connection.
     """
-    member = turn.group.members.get(parked.member_id)
-    if parked.settled or member is None or member.is_static:
+    member = connection.member
+    if member is None or member.is_static:
         return
-    parked.settle()
-    if member.confirmed:
-        _give_up(turn, member, parked)
-    else:
+    parked = connection.parked
+    if parked is not None and not member.confirmed:
         _withdraw(turn, member)
+        return
+    tells = parked is not None or connections.was_in_use(turn.now, member, connection)
+    if tells:
+        member.closed_at = turn.now
+    if parked is not None:
+        _give_up(turn, member, parked)
+    if connections.lose(turn.group, member, connection) and tells and by_peer:
+        sessions.shorten(turn, member)
+    else:
+        sessions.resume(turn, member)
 
 
 def _withdraw(turn: Turn, member: Member) -> None:
-    del turn.group.joining[member.id]
+    turn.group.joining.pop(member.id).settle()
     removal.remove(turn, member, "its connection closed before it was confirmed")
-    join.expect(turn, member.id, member.row.session_timeout_ms)
+    expected.expect(turn, member.id, member.row.session_timeout_ms)
     rebalance.maybe_complete(turn)
 
 
 def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
     group = turn.group
+    parked.settle()
     if group.joining.get(member.id) is parked:
         del group.joining[member.id]
     if member.parked_sync is parked:
@@ -55,10 +66,6 @@ def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
         group.timers.cancel(waiting.held_key(member))
     for number in [n for n, claim in group.herd.waiting.items() if claim.parked is parked]:
         waiting.unpark_claim(group, number)
-    if member.last_request is parked:
-        sessions.shorten(turn, member)
-    else:
-        sessions.resume(turn, member)
 
 
 def worker_did_not_return(turn: Turn, worker: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from protocol.messages.base import MAX_INT
 from protocol.messages.history import FiguresPoint
+from protocol.metrics import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,8 +47,8 @@ class Figures:
             return
         place = self._place_of(at_ms // INTERVAL_MS)
         self._rows[place] += rows
-        self._batches[place] += batches
-        if batches and (batch_ms := _figure(metrics, "batch_ms")) is not None:
+        self._batches[place] = min(self._batches[place] + batches, MAX_INT)
+        if batches and (batch_ms := figure(metrics, "batch_ms")) is not None:
             self._batch_ms[place] = max(self._batch_ms[place], batch_ms)
 
     def points(self, now_ms: int) -> Iterator[FiguresPoint]:
@@ -68,7 +69,7 @@ class Figures:
         )
 
     def _rows_gained(self, metrics: Mapping[str, Any] | None) -> float:
-        total = _figure(metrics, "total_rows") if metrics is not None else 0.0
+        total = figure(metrics, "total_rows") if metrics is not None else 0.0
         if total is None:
             return 0.0
         before, self._total = self._total, total
@@ -97,10 +98,3 @@ class Figures:
         self._slots[self._newest], self._batches[self._newest] = slot, 0
         self._rows[self._newest], self._batch_ms[self._newest] = 0.0, -1.0
         return self._newest
-
-
-def _figure(metrics: Mapping[str, Any] | None, name: str) -> float | None:
-    value = (metrics or {}).get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_INT:
-        return None
-    return float(value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from manager.core.chronicle import Chronicle
 from manager.core.herd import Herd
 from manager.core.member import Member
 from manager.core.rows import (
@@ -21,6 +22,7 @@ from manager.core.rows import (
     Row,
     TaskRow,
 )
+from manager.core.stories import Memory, Story
 from manager.core.timers import Timers
 from protocol.states import GroupState
 
@@ -85,7 +87,8 @@ class Group:
         "votes",
     )
 
-    def __init__(self, name: str, settings: GroupSettings) -> None:
+    def __init__(self, name: str, settings: GroupSettings, memory: Memory | None = None) -> None:
+        memory = memory or Memory()
         self.settings = settings
         self.state = GroupState.EMPTY
         self.header = GroupRow(group=name)
@@ -101,9 +104,9 @@ class Group:
         self.round: Round | None = None
         self.unsynced: set[str] = set()
         self.offsets: dict[str, OffsetRow] = {}
-        self.herd = Herd()
+        self.herd = Herd(chronicle=Chronicle(memory))
         self.history: deque[RebalanceRow] = deque(maxlen=HISTORY_LENGTH)
-        self.story: deque[StoryLine] = deque(maxlen=STORY_LENGTH)
+        self.story: Story[StoryLine] = Story(memory, STORY_LENGTH)
         self.timers: Timers[TimerKey] = Timers()
 
     @property
@@ -119,10 +122,14 @@ class Group:
     @property
     def is_unknown(self) -> bool:
         """Whether nothing distinguishes it from a group that never was (tokens aside)."""
+        return not self.outstanding and self.is_new
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it never was a group; somebody may have been told an id to join with."""
         return not (
             self.header.generation
             or self.members
-            or self.outstanding
             or self.offsets
             or self.herd.definitions
             or self.state is not GroupState.EMPTY
@@ -134,11 +141,20 @@ class Group:
 
     def largest_rebalance_timeout(self) -> int:
         """In milliseconds; 0 without members."""
-        return max((m.row.rebalance_timeout_ms for m in self.members.values()), default=0)
+        return max((self.patience_with(member) for member in self.members.values()), default=0)
+
+    def patience_with(self, member: Member) -> int:
+        """The rebalance timeout of `member` in milliseconds; it may have been let in with a longer one."""
+        return min(member.row.rebalance_timeout_ms, self.settings.max_rebalance_timeout_ms)
 
     def tell_story(self) -> str:
         """What happened lately, oldest first."""
         return "; ".join(f"{line.at_ms} [{line.generation_id}] {line.event}" for line in self.story)
+
+    def forget_stories(self) -> None:
+        """The group goes from memory, and with it what was remembered of it."""
+        self.story.clear()
+        self.herd.chronicle.forget_all()
 
     def admit(self, member: Member) -> None:
         """Take `member` in at the end of the line; the first one in leads."""

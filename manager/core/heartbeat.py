@@ -27,8 +27,8 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
     if not wait_ms or _has_missed_something(member, request):
         turn.answer(parked, HeartbeatResponse(tasks_revision=group.header.tasks_revision))
         return
-    parked.member_id = member.id
     member.held_heartbeat = parked
+    parked.wait()
     group.timers.set(waiting.held_key(member), turn.now + wait_ms)
 
 

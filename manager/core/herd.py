@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from manager.core import blame
 from manager.core.chronicle import Chronicle
 from manager.core.figures import Figures
 from manager.core.rows import OwnershipRow, TaskRow
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from manager.core.parked import Parked
     from protocol.messages.ownership import ClaimRequest
+    from protocol.messages.tasks import Reached
 
 LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTARTING})
 """States that say a query is somewhere; without an owner they make no sense."""
@@ -25,6 +27,7 @@ class Progress:
     """The last batch heard of, and the last hour's; kept in memory only."""
 
     batch_id: int | None = None
+    reached: Reached | None = None
     metrics: dict[str, Any] | None = None
     figures: Figures = field(default_factory=Figures)
 
@@ -44,7 +47,8 @@ class Herd:
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
-    gave which tasks to nobody.
+    gave which tasks to nobody. `probation` are the tasks that have yet to show that they do their worker no
+    harm, and when they were granted.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -54,6 +58,7 @@ class Herd:
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: frozenset[str] = frozenset()
     left_out: dict[str, str] = field(default_factory=dict)
+    probation: dict[str, int] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     chronicle: Chronicle = field(default_factory=Chronicle)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
@@ -63,6 +68,12 @@ class Herd:
     def ownership_of(self, group: str, task: str) -> OwnershipRow:
         """The ownership of `task`, a fresh one if it never had any."""
         return self.ownership.get(task) or OwnershipRow(group=group, task=task)
+
+    def reached_by(self, task: str) -> Reached | None:
+        """How far `task` has come, in which checkpoint; None if nobody has told yet."""
+        progress, row = self.progress.get(task), self.ownership.get(task)
+        stored = row.reached if row is not None else None
+        return stored if progress is None else progress.reached or stored
 
     def owner_of(self, task: str) -> str | None:
         """The member that holds the present token of `task`."""
@@ -74,12 +85,17 @@ class Herd:
         return tuple(self.owned.get(member_id, ()))
 
     def is_runnable(self, task: str) -> bool:
-        """Whether the assignor is to place `task`: neither stopped nor completed."""
+        """Whether the assignor is to place `task`: not completed, not in quarantine, not stopped and settled.
+
+        A stopped task that is unsettled is given to a worker once more, which does nothing but settle it.
+        """
         row = self.definitions.get(task)
-        if row is None or row.target is Target.STOPPED:
+        if row is None:
             return False
-        ownership = self.ownership.get(task)
-        return ownership is None or ownership.state is not TaskState.COMPLETED
+        ownership = self.ownership_of(row.group, task)
+        if row.target is Target.STOPPED:
+            return ownership.unsettled
+        return ownership.state is not TaskState.COMPLETED and not blame.is_quarantined(ownership)
 
     def runnable(self) -> Iterable[TaskRow]:
         """The tasks to be placed, in the order of their names."""
@@ -109,5 +125,6 @@ class Herd:
         self.definitions.pop(task, None)
         self.assigned.pop(task, None)
         self.taken_since.pop(task, None)
+        self.probation.pop(task, None)
         self.progress.pop(task, None)
         self.chronicle.forget(task)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, rebalance, removal, sessions, statics
+from manager.core import checks, expected, rebalance, removal, sessions, statics
 from manager.core.member import Member, adopt, detached
 from manager.core.parking import park_join
 from manager.core.replies import join_response
@@ -13,18 +13,17 @@ from protocol.errors import ErrorCode, RefusedError
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.group import Group, TimerKey
+    from manager.core.group import Group
     from manager.core.parked import Parked
     from manager.core.turn import Turn
+    from manager.settings import GroupSettings
     from protocol.messages.membership import JoinRequest
-
-OUTSTANDING = "outstanding id"
 
 
 def join(turn: Turn, request: JoinRequest, parked: Parked) -> None:
     """Answer at once or park, as the rules of the group have it."""
     group = turn.group
-    _check_session_timeout(group, request.session_timeout_ms)
+    _check_timeouts(group.settings, request)
     checks.not_dead(group)
     if request.member_id:
         _join_again(turn, request, parked)
@@ -32,12 +31,19 @@ def join(turn: Turn, request: JoinRequest, parked: Parked) -> None:
         _first_contact(turn, request, parked)
 
 
-def _check_session_timeout(group: Group, timeout_ms: int) -> None:
-    low, high = group.settings.min_session_timeout_ms, group.settings.max_session_timeout_ms
-    if not low <= timeout_ms <= high:
+def _check_timeouts(settings: GroupSettings, request: JoinRequest) -> None:
+    """Nobody is waited for without end; Kafka has bounds for the session only."""
+    low, high = settings.min_session_timeout_ms, settings.max_session_timeout_ms
+    if not low <= request.session_timeout_ms <= high:
         raise RefusedError(
             ErrorCode.INVALID_SESSION_TIMEOUT,
-            f"session_timeout_ms {timeout_ms} is not within {low} and {high}",
+            f"session_timeout_ms {request.session_timeout_ms} is not within {low} and {high}",
+        )
+    if request.rebalance_timeout_ms > settings.max_rebalance_timeout_ms:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST,
+            f"rebalance_timeout_ms {request.rebalance_timeout_ms} is above"
+            f" {settings.max_rebalance_timeout_ms} (max_rebalance_timeout_ms)",
         )
 
 
@@ -56,34 +62,12 @@ def _first_contact(turn: Turn, request: JoinRequest, parked: Parked) -> None:
     _check_size(group, None)
     member_id = f"{request.instance_id or request.client_id or 'member'}-{turn.new_id()}"
     if request.instance_id is None and request.require_member_id:
-        expect(turn, member_id, request.session_timeout_ms)
+        expected.check_room(turn)
+        expected.expect(turn, member_id, request.session_timeout_ms)
         raise RefusedError(
             ErrorCode.MEMBER_ID_REQUIRED, "join again with the member_id given here", member_id=member_id
         )
     _add(turn, member_id, request, parked)
-
-
-def outstanding_key(member_id: str) -> TimerKey:
-    """The timer of an id that was handed out and not used yet."""
-    return (OUTSTANDING, member_id)
-
-
-def expect(turn: Turn, member_id: str, session_timeout_ms: int) -> None:
-    """Remember a handed-out id for one session timeout; it blocks early completion (KIP-394)."""
-    turn.group.outstanding[member_id] = None
-    turn.group.timers.set(outstanding_key(member_id), turn.now + session_timeout_ms)
-
-
-def forget_expected(turn: Turn, member_id: str) -> None:
-    """A handed-out id was used, given back, or never came."""
-    turn.group.outstanding.pop(member_id, None)
-    turn.group.timers.cancel(outstanding_key(member_id))
-
-
-def expected_never_came(turn: Turn, member_id: str) -> None:
-    """The time of a handed-out id ran out."""
-    forget_expected(turn, member_id)
-    rebalance.maybe_complete(turn)
 
 
 def _join_again(turn: Turn, request: JoinRequest, parked: Parked) -> None:
@@ -101,7 +85,7 @@ def _join_again(turn: Turn, request: JoinRequest, parked: Parked) -> None:
         _drop_asking(turn, request.member_id, member)
         raise
     if member is None:
-        forget_expected(turn, request.member_id)
+        expected.forget(turn, request.member_id)
         _add(turn, request.member_id, request, parked)
     else:
         _rejoin(turn, member, request, parked)
@@ -127,7 +111,7 @@ def _drop_asking(turn: Turn, member_id: str, member: Member | None) -> None:
     if member is not None:
         removal.remove(turn, member, "the group is full")
         rebalance.outlast_a_crash(turn)
-    forget_expected(turn, member_id)
+    expected.forget(turn, member_id)
     rebalance.maybe_complete(turn)
 
 
@@ -151,7 +135,7 @@ def _new_row(group: Group, member_id: str, request: JoinRequest, parked: Parked)
         position=group.next_position,
         instance_id=request.instance_id,
         client_id=request.client_id or "",
-        host=parked.host,
+        host=parked.connection.host,
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         protocols=detached(request.protocols),

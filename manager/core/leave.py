@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, join, rebalance, removal
+from manager.core import checks, expected, lost, rebalance, removal
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.membership import LeaveResponse, LeftMember
@@ -47,13 +47,17 @@ def _told_reasons(request: LeaveRequest, outcomes: tuple[LeftMember, ...]) -> st
 def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
     group = turn.group
     if leaver.member_id in group.outstanding and leaver.instance_id is None:
-        join.forget_expected(turn, leaver.member_id)
+        expected.forget(turn, leaver.member_id)
         return ErrorCode.NONE
     try:
         member = _find(group, leaver)
     except RefusedError as refusal:
         return refusal.failure.code
-    removal.remove(turn, member, leaver.reason or "it left")
+    stopped = leaver.stopped and leaver.member_id == member.id
+    if leaver.engine is not None:
+        lost.died(turn, member, leaver.reason or "its engine died", leaver.engine, stopped=stopped)
+    else:
+        removal.remove(turn, member, leaver.reason or "it left", stopped=stopped)
     return ErrorCode.NONE
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import removal
+from manager.core import removal, suspects
 from protocol.messages.base import NULL
 from protocol.messages.events import EventType
+from protocol.states import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from manager.core.member import Member
     from manager.core.rows import TaskRow
     from manager.core.turn import Turn
+    from protocol.messages.membership import EngineEnd
 
 KEPT = "tasks kept"
 
@@ -37,20 +39,38 @@ def _worker(member: Member) -> str:
 def remove(turn: Turn, member: Member, why: str) -> None:
     """Take a member out that was lost; what it owned waits for its return if the settings say so."""
     owned = turn.group.herd.owned_by(member.id)
-    removal.remove(turn, member, why)
-    generation = turn.group.generation
-    turn.tell(EventType.WORKER_LOST, member=member.id, generation_id=generation, cause=why, tasks=len(owned))
+    died(turn, member, why)
     if owned and turn.group.settings.lost_task_delay_ms:
         _keep(turn, owned, _worker(member))
+
+
+def died(
+    turn: Turn, member: Member, how: str, engine: EngineEnd | None = None, *, stopped: bool = False
+) -> None:
+    """Take a member out that has died; its tasks may be to blame.
+
+    `engine` and `stopped` are its own words, if it had the time for any (`Leaver`).
+    """
+    tasks = len(turn.group.herd.owned_by(member.id))
+    suspects.worker_died(turn, member, how, engine)
+    removal.remove(turn, member, how, stopped=stopped)
+    generation = turn.group.generation
+    turn.tell(EventType.WORKER_LOST, member=member.id, generation_id=generation, cause=how, tasks=tasks)
 
 
 def _keep(turn: Turn, names: tuple[str, ...], worker: str) -> None:
     group = turn.group
     delay_ms = group.settings.lost_task_delay_ms
-    for name in names:
+    kept = [name for name in names if group.herd.is_runnable(name) and not _is_stopped(group, name)]
+    for name in kept:
         turn.put(msgspec.structs.replace(group.herd.ownership[name], lost_by=worker))
     group.timers.set(_timer(worker), turn.now + delay_ms)
-    turn.note(f"{len(names)} tasks are kept for {worker}, {delay_ms} ms at most")
+    turn.note(f"{len(kept)} tasks are kept for {worker}, {delay_ms} ms at most")
+
+
+def _is_stopped(group: Group, task: str) -> bool:
+    """Whether it is only to be settled, which any worker does."""
+    return group.herd.definitions[task].target is Target.STOPPED
 
 
 def restore(turn: Turn) -> None:
@@ -66,6 +86,14 @@ def release(turn: Turn, worker: str) -> bool:
     for row in kept:
         turn.put(msgspec.structs.replace(row, lost_by=None))
     return bool(kept)
+
+
+def given_back(turn: Turn) -> None:
+    """What has been given to a worker is kept for nobody any more, even if its claim is yet to be granted."""
+    for task in turn.group.herd.assigned:
+        row = turn.group.herd.ownership.get(task)
+        if row is not None and row.lost_by is not None:
+            turn.put(msgspec.structs.replace(row, lost_by=None))
 
 
 def offers(group: Group) -> Iterator[tuple[TaskRow, str | None]]:

@@ -11,6 +11,7 @@ from protocol.messages.base import NULL
 from protocol.messages.membership import Protocol
 
 if TYPE_CHECKING:
+    from manager.core.connections import Connection
     from manager.core.parked import Parked
     from manager.core.rows import MemberRow
     from protocol.messages.membership import JoinRequest
@@ -20,18 +21,24 @@ if TYPE_CHECKING:
 class Member:
     """A member as it lives; `row` is the part that a completed join phase makes durable.
 
-    `confirmed` becomes true with the first answered join. `last_request` is the latest request that came in,
-    so that a connection that closes late does not count against a member that has spoken since.
+    `confirmed` becomes true with the first answered join. `kept` are the open connections of its own,
+    `heard_over` is the one that its last accepted request came over, `heard_at` when it arrived, by the
+    monotonic clock in milliseconds, and `closed_at` when one was closed that counts. `cleared` counts the
+    suspects that have done it no harm.
     """
 
     row: MemberRow
     stored: MemberRow | None = None
     confirmed: bool = False
-    last_request: Parked | None = None
+    kept: set[Connection] = field(default_factory=set)
+    heard_over: Connection | None = None
     last_heartbeat_ms: int = 0
+    heard_at: int = 0
+    closed_at: int = 0
     parked_sync: Parked | None = None
     held_heartbeat: Parked | None = None
     concern_revision: int = 0
+    cleared: int = 0
     names: frozenset[str] = field(default_factory=frozenset)
 
     @property

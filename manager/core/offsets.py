@@ -80,5 +80,5 @@ def delete(turn: Turn, request: DeleteOffsetsRequest, parked: Parked) -> None:
     for key in request.keys:
         if key in group.offsets:
             turn.drop(group.offsets[key])
-    rebalance.retain(turn)
+    rebalance.begin_retention(turn)
     turn.answer(parked, OffsetErrorsResponse(offsets=dict.fromkeys(request.keys, ErrorCode.NONE)))

@@ -6,19 +6,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from manager.core import owner_leases
 from manager.core.herd import LIVE_STATES
-from protocol.messages.base import decode_opaque
+from protocol.fencing import next_number
 from protocol.messages.events import EventType
 from protocol.states import Target, TaskState
-from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
+from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
     from manager.core.group import TimerKey
     from manager.core.member import Member
-    from manager.core.rows import OwnershipRow
+    from manager.core.rows import OwnerLease, OwnershipRow
     from manager.core.turn import Turn
 
 FENCE = "fence"
+AT_FIRST = {
+    Target.RUNNING: TaskState.STARTING,
+    Target.PAUSED: TaskState.PAUSED,
+    Target.STOPPED: TaskState.STOPPED,
+}
+"""The state of a task that was granted a moment ago."""
 
 TOLD = {
     TaskState.STOPPED: EventType.TASK_STOPPED,
@@ -38,40 +45,59 @@ def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
     group = turn.group
     herd = group.herd
     before = herd.ownership_of(group.name, task)
-    paused = herd.definitions[task].target is Target.PAUSED
     row = msgspec.structs.replace(
         before,
-        token=before.token + 1,
+        token=next_number(before.token, turn.instant.wall),
         owner=member.id,
-        state=TaskState.PAUSED if paused else TaskState.STARTING,
+        state=AT_FIRST[herd.definitions[task].target],
         generation_id=group.generation,
         cause=None,
         since_ms=turn.instant.wall,
         lost_by=None,
+        lease=None,
     )
+    group.timers.cancel(owner_leases.key(task))
     turn.put(row)
     return row
 
 
 def free(turn: Turn, task: str) -> None:
-    """Take `task` from its owner; the token it held is stale from now on."""
-    herd = turn.group.herd
-    row = herd.ownership[task]
-    definition = herd.definitions.get(task)
+    """Its owner runs `task` no more, as it says itself; the token it held is stale from now on."""
+    _disown(turn, turn.group.herd.ownership[task], lease=None)
+
+
+def take_away(turn: Turn, task: str, since: int) -> None:
+    """Take `task` from its owner, which may go on running it; the token it held is stale from now on.
+
+    Args:
+        turn: the step this is part of.
+        task: one that has an owner.
+        since: when that has begun its last lease on itself at the latest; now, if it stays a member.
+    """
+    group = turn.group
+    row = group.herd.ownership[task]
+    lease = owner_leases.begin(turn, row, group.members[str(row.owner)], since)
+    _disown(turn, msgspec.structs.replace(row, unsettled=True), lease)
+
+
+def _disown(turn: Turn, row: OwnershipRow, lease: OwnerLease | None) -> None:
+    definition = turn.group.herd.definitions.get(row.task)
     state = row.state
     if definition is not None and definition.target is Target.STOPPED:
         state = TaskState.STOPPED
     elif row.state in LIVE_STATES:
         state = TaskState.UNASSIGNED
-    settle(turn, msgspec.structs.replace(row, owner=None, state=state))
+    settle(turn, msgspec.structs.replace(row, owner=None, state=state, lease=lease))
 
 
 def settle(turn: Turn, row: OwnershipRow) -> None:
     """Store `row`; a change of state dates from now, and an owner that is gone needs no more patience."""
     herd = turn.group.herd
     before = herd.ownership_of(turn.group.name, row.task)
+    row = msgspec.structs.replace(row, reached=herd.reached_by(row.task))
     if row.owner is None:
         herd.taken_since.pop(row.task, None)
+        herd.probation.pop(row.task, None)
         turn.group.timers.cancel(fence_key(row.task))
     if row.state is before.state:
         turn.put(row)
@@ -88,16 +114,22 @@ def _tell(turn: Turn, row: OwnershipRow, owner: str | None) -> None:
 
 
 def free_all(turn: Turn, member: Member) -> None:
-    """`member` owns nothing any more."""
+    """`member` goes, and runs nothing any more, as it says itself."""
     for task in turn.group.herd.owned_by(member.id):
         free(turn, task)
 
 
+def take_all(turn: Turn, member: Member) -> None:
+    """`member` goes, and owns nothing any more; its queries may go on running."""
+    for task in turn.group.herd.owned_by(member.id):
+        take_away(turn, task, member.heard_at)
+
+
 def disown_unclaimed(turn: Turn, member: Member) -> None:
-    """Free what a rejoining worker no longer says it owns, and is not about to hear that it owns.
+    """Take away what a rejoining worker no longer says it owns, and is not about to hear that it owns.
 
     A worker that lost its generation stops its tasks without releasing them and joins as the owner of none
-    (PROTOCOL.md §7); without this its tasks would wait for its rebalance timeout.
+    (PROTOCOL.md §7); without this its tasks would wait for its rebalance timeout. It may be at it still.
     """
     group = turn.group
     tasks = group.herd.owned_by(member.id)
@@ -109,13 +141,13 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     claiming = frozenset(told.claiming)
     for task in tasks:
         if task not in claiming and told.owned.get(task) != group.herd.ownership[task].token:
-            free(turn, task)
+            take_away(turn, task, turn.now)
 
 
 def _told_by(member: Member) -> WorkerMetadata | None:
     for protocol in member.row.protocols:
         try:
-            return msgspec.convert(decode_opaque(protocol.metadata), WorkerMetadata)
+            return read_metadata(protocol.metadata)
         except msgspec.ValidationError:
             return None
     return None
@@ -129,7 +161,7 @@ def follow_assignment(turn: Turn) -> None:
     group = turn.group
     herd = group.herd
     for member_id, tasks in herd.owned.items():
-        patience = group.members[member_id].row.rebalance_timeout_ms
+        patience = group.patience_with(group.members[member_id])
         for task in tasks:
             if herd.assigned.get(task) == member_id:
                 herd.taken_since.pop(task, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from manager.core.connections import Connection
+
 
 class AnsweredTwiceError(Exception):
     """A second answer to one request: a bug in the core."""
@@ -10,17 +12,19 @@ class AnsweredTwiceError(Exception):
 class Parked:
     """The place of one request, from its arrival to its answer.
 
-    `host` is the address it came from, `member_id` the member that waits with it. `settled` becomes true when
-    the core has decided the answer, or has given the request up because its connection is gone; only one of
-    the two can happen, once.
+    `connection` is what it came over. `settled` becomes true when the core has decided the answer, or has
+    given the request up because its connection is gone; only one of the two can happen, once.
     """
 
-    __slots__ = ("host", "member_id", "settled")
+    __slots__ = ("connection", "settled")
 
-    def __init__(self, host: str = "") -> None:
-        self.host = host
-        self.member_id = ""
+    def __init__(self, connection: Connection | None = None) -> None:
+        self.connection = connection or Connection()
         self.settled = False
+
+    def wait(self) -> None:
+        """It is not answered yet, and its connection is watched meanwhile."""
+        self.connection.waiting = self
 
     def settle(self) -> None:
         """Use up the one answer.

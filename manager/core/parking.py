@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import sessions, waiting
+from manager.core import connections, sessions, waiting
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def park_join(turn: Turn, member: Member, parked: Parked) -> None:
     """Let `parked` wait for the generation; a retry takes the place over."""
     waiting.refuse_join(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
-    parked.member_id = member.id
+    connections.carry(turn.group, member, parked.connection)
+    sessions.arrived(turn, member)
     turn.group.joining[member.id] = parked
-    member.last_request = parked
-    member.last_heartbeat_ms = turn.instant.wall
+    parked.wait()
     sessions.suspend(turn, member)

@@ -146,12 +146,25 @@ def _become_empty(turn: Turn) -> None:
     )
     group.herd.assigned = {}
     history.complete_round(turn)
-    retain(turn)
+    begin_retention(turn)
+
+
+def begin_retention(turn: Turn) -> None:
+    """An Empty group is remembered for `group_retention_ms` from now; one that never had members is not."""
+    if turn.group.generation:
+        turn.put(msgspec.structs.replace(turn.group.header, idle_since_ms=turn.instant.wall))
+        retain(turn)
 
 
 def retain(turn: Turn) -> None:
-    """An Empty group is remembered for `group_retention_ms` more."""
-    turn.group.timers.set(RETENTION, turn.now + turn.group.settings.group_retention_ms)
+    """An Empty group is remembered for what is left of its time, whichever manager had it before.
+
+    A wall clock that was set back meanwhile makes that the whole time once more, and never longer.
+    """
+    group = turn.group
+    whole = group.settings.group_retention_ms
+    left = group.header.idle_since_ms + whole - turn.instant.wall
+    group.timers.set(RETENTION, turn.now + min(max(left, 0), whole))
 
 
 def _begin_generation(turn: Turn) -> None:

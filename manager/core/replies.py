@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import lost
+from manager.core import lost, suspects
 from protocol.messages.membership import JoinedMember, JoinResponse, SyncResponse
 from protocol.messages.tasks import OfferedTask
+from protocol.metrics import figure
 from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
@@ -53,8 +54,7 @@ def _roster(group: Group) -> tuple[JoinedMember, ...]:
 def _load(group: Group, task: str) -> float | None:
     """How much work its worker says it is, None while nobody has measured it."""
     progress = group.herd.progress.get(task)
-    load = progress.metrics.get("load") if progress is not None and progress.metrics else None
-    return float(load) if isinstance(load, int | float) and not isinstance(load, bool) else None
+    return figure(progress.metrics, "load") if progress is not None else None
 
 
 def _offer(group: Group) -> tuple[OfferedTask, ...]:
@@ -66,6 +66,7 @@ def _offer(group: Group) -> tuple[OfferedTask, ...]:
             labels=row.labels,
             load=_load(group, row.task),
             returns_to=member_id or msgspec.UNSET,
+            suspect=suspects.is_suspect(group, row.task) or msgspec.UNSET,
         )
         for row, member_id in lost.offers(group)
     )

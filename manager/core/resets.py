@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import tasks
+from manager.core import owner_leases, tasks
 from manager.core.task_views import find
+from protocol.definition import is_fenced
 from protocol.errors import ErrorCode, RefusedError
+from protocol.fencing import next_number
 from protocol.messages.events import EventType
 from protocol.messages.tasks import ResetTaskResponse, TaskReset
 from protocol.resets import faults, meaning, read_ends, refused_offsets
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 
 
 def reset(turn: Turn, request: ResetTask, parked: Parked) -> None:
-    """Have a task that nobody runs begin anew, under the next reset's number and a higher token.
+    """Have a task that nobody runs begin anew, under a higher token, which is the reset's number as well.
 
-    Its old checkpoint stays where it is, of no use to anybody: sinks refuse whoever goes on from it.
+    Its old checkpoint stays where it is, of no use to anybody: sinks refuse whoever goes on from it. They are
+    told at once, by a worker that the task is given to for nothing else: an owner of before that was frozen
+    might still write into a sink that has been emptied for the rows to come.
     """
     group = turn.group
     row = find(group, request.task)
@@ -52,6 +56,13 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
             ErrorCode.REBALANCE_IN_PROGRESS,
             f"task {row.task} is still being stopped by {owner}; reset it when it has no owner any more",
         )
+    former = owner_leases.holder(group.herd.ownership_of(group.name, row.task))
+    if former is not None:
+        raise RefusedError(
+            ErrorCode.REBALANCE_IN_PROGRESS,
+            f"task {row.task} has no fence, and {former}, which was lost, may still run it;"
+            " reset it when that worker's lease on itself has run out",
+        )
 
 
 def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskReset]:
@@ -59,9 +70,11 @@ def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskRe
     herd = turn.group.herd
     tasks.start_over(turn, tasks.change(turn, row, EventType.TASK_RESET))
     ownership = herd.ownership[row.task]
-    number = 1 if ownership.reset is None else ownership.reset.number + 1
-    token, stored = ownership.token + 1, TaskReset(number, offsets)
-    turn.put(msgspec.structs.replace(ownership, token=token, reset=stored))
+    token = next_number(ownership.token, turn.instant.wall)
+    stored = TaskReset(token, offsets)
+    unsettled = ownership.unsettled or is_fenced(row.definition)
+    turn.put(msgspec.structs.replace(ownership, token=token, reset=stored, unsettled=unsettled))
+    tasks.gather(turn)
     herd.progress.pop(row.task, None)
-    turn.note(f"task {row.task} was reset for the {number}. time")
+    turn.note(f"task {row.task} was reset under token {token}")
     return token, stored

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import assignments, history, lost, ownership, rebalance, sessions
+from manager.core import assignments, history, lost, owner_leases, ownership, rebalance, sessions, suspects
+from manager.core.rows import Unreadable, UnreadableError
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -23,9 +24,14 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
     Args:
         turn: the step this is; its group is new.
         rows: all rows of the group, members in the order of their positions.
+
+    Raises:
+        UnreadableError: one of them makes no sense.
     """
     group = turn.group
     for row in rows:
+        if isinstance(row, Unreadable):
+            raise UnreadableError(row)
         group.apply(row)
     group.state = group.header.state
     group.protocol_type = group.header.protocol_type
@@ -35,16 +41,25 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
     group.herd.chronicle.since_ms = turn.instant.wall
     for member in group.members.values():
         member.confirmed = True
-        member.last_heartbeat_ms = turn.instant.wall
+        sessions.arrived(turn, member)
         member.concern_revision = group.header.tasks_revision
         sessions.renew(turn, member)
     assignments.restore(group)
     lost.restore(turn)
+    owner_leases.restore(turn)
+    suspects.restore(turn)
     if group.state is GroupState.STABLE:
         ownership.follow_assignment(turn)
     elif group.state is GroupState.PREPARING_REBALANCE:
         history.open_round(turn, "taken up in the middle of a rebalance")
         group.timers.set(rebalance.JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
         rebalance.maybe_complete(turn)
-    elif not group.is_unknown:
+    elif group.generation:
+        _retain(turn)
+
+
+def _retain(turn: Turn) -> None:
+    if turn.group.header.idle_since_ms:
         rebalance.retain(turn)
+    else:
+        rebalance.begin_retention(turn)

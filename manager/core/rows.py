@@ -13,8 +13,8 @@ import msgspec
 
 from protocol.messages.base import NULL
 from protocol.messages.events import Event
-from protocol.messages.membership import Protocol
-from protocol.messages.tasks import TaskReset
+from protocol.messages.membership import EngineEnd, Protocol
+from protocol.messages.tasks import Reached, TaskReset
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class GroupRow(Row, frozen=True, kw_only=True):
 
     `state` is how the group is to be taken up again: Empty, Stable, or PreparingRebalance when members must
     be brought together anew (a crash between the join phase and the leader's assignment is such a case).
+    `idle_since_ms` is when it became Empty, or lost something that an Empty group is kept for, by the wall
+    clock; 0 if that is not known.
     """
 
     key_length: ClassVar[int] = 1
@@ -55,6 +57,7 @@ class GroupRow(Row, frozen=True, kw_only=True):
     protocol_name: str | None = None
     leader_id: str | None = None
     tasks_revision: int = 0
+    idle_since_ms: int = 0
 
 
 class MemberRow(Row, frozen=True, kw_only=True):
@@ -94,11 +97,44 @@ class TaskRow(Row, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
+class OwnerLease(msgspec.Struct, frozen=True):
+    """The lease, `timeout_ms` long, that the member `member_id` has or had on itself as an owner."""
+
+    member_id: str
+    timeout_ms: int
+
+
+class WorkerDeath(msgspec.Struct, frozen=True, kw_only=True):
+    """The death of a worker that a task may have caused.
+
+    `lived_ms` is how long the task had been granted to it, `how` a line for people, `engine` the worker's own
+    word if it had the time for one. `alone` says that no other task can have caused it.
+    """
+
+    at_ms: int
+    member_id: str
+    lived_ms: int
+    how: str
+    engine: EngineEnd | None = None
+    alone: bool = False
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """The deaths in a row that a task may have caused, oldest first; `quarantined` when it is run no more."""
+
+    deaths: tuple[WorkerDeath, ...]
+    quarantined: bool = False
+
+
 class OwnershipRow(Row, frozen=True, kw_only=True):
     """Who runs a task and how it stands; outlives the task, so that its token goes on counting.
 
     `lost_by` names the lost worker that the task is kept for. `reset` is the last one: its number is known to
-    the fences in sinks, so it goes on counting, too.
+    the fences in sinks. `lease` without an owner is that of the one before, who may still run the task and is
+    waited for; with an owner it says that this one may run it without a fence, whatever the present
+    definition says. `blame` is there while workers' deaths are held against the task. `reached` is as of
+    the first batch in a checkpoint, and of when the row was stored last: the task may be further. `unsettled`
+    says that somebody before may still write for it: no owner since has raised the fence in its sink.
     """
 
     task: str
@@ -111,6 +147,10 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     since_ms: int = 0
     lost_by: str | None = None
     reset: TaskReset | None = None
+    lease: OwnerLease | None = None
+    blame: Blame | None = None
+    reached: Reached | None = None
+    unsettled: bool = False
 
 
 class RebalanceRow(Row, frozen=True, kw_only=True):
@@ -122,6 +162,23 @@ class RebalanceRow(Row, frozen=True, kw_only=True):
     duration_ms: int
     members: int
     moved: int
+
+
+class Unreadable(Row, frozen=True, kw_only=True):
+    """A stored row that makes no sense: `place` is its table and key, `why` what is wrong with it.
+
+    Nobody knows what it said, so the group is not taken up with it, nor without it.
+    """
+
+    place: str
+    why: str
+
+
+class UnreadableError(Exception):
+    """A group has a row that makes no sense; the text names it."""
+
+    def __init__(self, row: Unreadable) -> None:
+        super().__init__(f"{row.place}: {row.why}")
 
 
 class Dropped(msgspec.Struct, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from manager.core import connections
+
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
@@ -25,18 +27,15 @@ def is_parked(group: Group, member: Member) -> bool:
 
 def heard(turn: Turn, member: Member, parked: Parked) -> None:
     """An accepted request of `member` arrived: its session starts anew."""
-    member.last_request = parked
-    heard_aside(turn, member)
-
-
-def heard_aside(turn: Turn, member: Member) -> None:
-    """As `heard`, of what a worker sends all the while beside its heartbeats: claims, releases, reports.
-
-    They say nothing about a heartbeat's connection that closes after them. If they did, a killed worker,
-    which has reported a moment ago as all workers have, would keep its whole session.
-    """
-    member.last_heartbeat_ms = turn.instant.wall
+    connections.carry(turn.group, member, parked.connection)
+    arrived(turn, member)
     renew(turn, member)
+
+
+def arrived(turn: Turn, member: Member) -> None:
+    """An accepted request of `member` is here; what it holds on to is the worker's own lease on itself."""
+    member.last_heartbeat_ms = turn.instant.wall
+    member.heard_at = turn.now
 
 
 def renew(turn: Turn, member: Member) -> None:
@@ -59,7 +58,7 @@ def suspend(turn: Turn, member: Member) -> None:
 
 
 def shorten(turn: Turn, member: Member) -> None:
-    """A connection of `member` broke: leave it `disconnect_grace_ms`, never more than it had."""
+    """The connections of `member` are closed: leave it `disconnect_grace_ms`, never more than it had."""
     group = turn.group
     grace = turn.now + group.settings.disconnect_grace_ms
     deadline = group.timers.deadline(key(member))

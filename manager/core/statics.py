@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import claims, ownership, rebalance, sessions, voting, waiting
+from manager.core import claims, ownership, rebalance, sessions, suspects, tasks, voting, waiting
 from manager.core.member import Member, adopt
 from manager.core.parking import park_join
 from manager.core.replies import join_response
@@ -23,14 +23,18 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     """Put a new member in the place of `old`: same place, leadership and assignment, another id.
 
     In Stable nobody else notices, unless the group's protocol would change, or the old one was drained: the
-    new one is not, and tasks may come back to it. The old id is fenced at once.
+    new one is not, and tasks may come back to it. Or the old one may have died of one of its tasks once too
+    often: then they are dealt anew. The old id is fenced at once.
     """
     group = turn.group
     waiting.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
     new = _successor(turn, old, request, parked)
+    are_suspected = suspects.worker_died(turn, old, "it was started again before its session ended")
     _take_place(turn, old, new)
     if group.state is GroupState.STABLE and _is_as_good_as(turn, old):
         _slip_in(turn, new, parked)
+        if are_suspected:
+            tasks.gather(turn)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:
         rebalance.prepare(turn, f"static member {request.instance_id} came back")
@@ -50,7 +54,7 @@ def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) ->
         adopt(old.row, request),
         member_id=f"{request.instance_id}-{turn.new_id()}",
         client_id=request.client_id or "",
-        host=parked.host,
+        host=parked.connection.host,
         draining=False,
     )
     return Member(row=row, confirmed=old.confirmed, concern_revision=old.concern_revision)
@@ -59,7 +63,7 @@ def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) ->
 def _take_place(turn: Turn, old: Member, new: Member) -> None:
     group = turn.group
     herd = group.herd
-    ownership.free_all(turn, old)
+    ownership.take_all(turn, old)
     herd.assigned = {t: new.id if m == old.id else m for t, m in herd.assigned.items()}
     led = group.is_leader(old)
     line = [new if member is old else member for member in group.members.values()]

@@ -73,8 +73,8 @@ def _synced(turn: Turn, member: Member, parked: Parked) -> None:
 
 def _park(turn: Turn, member: Member, parked: Parked) -> None:
     waiting.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
-    parked.member_id = member.id
     member.parked_sync = parked
+    parked.wait()
     sessions.suspend(turn, member)
 
 
@@ -90,6 +90,7 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
     turn.put(msgspec.structs.replace(group.header, state=resumed))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
+    lost.given_back(turn)
     history.complete_round(turn)
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core.task_views import why_unassigned
-from protocol.states import GroupState, TaskState
+from protocol.states import UNREADABLE, GroupState, TaskState
 
 if TYPE_CHECKING:
     from manager.core.group import Group
@@ -28,7 +28,7 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """A group in figures; `tasks` counts by state."""
+    """A group in figures; `tasks` counts by state, `fault` is why there are none: it cannot be read."""
 
     group: str
     state: str
@@ -37,6 +37,21 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     draining: int
     tasks: dict[str, int]
     troubles: tuple[Trouble, ...]
+    fault: str | None = None
+
+
+def unreadable(name: str, fault: str) -> Tally:
+    """A group whose rows make no sense."""
+    return Tally(
+        group=name,
+        state=UNREADABLE,
+        generation_id=-1,
+        workers=0,
+        draining=0,
+        tasks={},
+        troubles=(),
+        fault=fault,
+    )
 
 
 def tally(group: Group) -> Tally:

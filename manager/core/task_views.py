@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import checks
+from manager.core import blame, checks, owner_leases
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatusResponse, TaskView
 from protocol.states import TaskState
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from manager.core.commands import GetTask, GetTaskStatus, ListTasks
     from manager.core.group import Group
     from manager.core.parked import Parked
-    from manager.core.rows import TaskRow
+    from manager.core.rows import OwnershipRow, TaskRow
     from manager.core.turn import Turn
 
 
@@ -81,7 +81,7 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
         "generation_id": ownership.generation_id,
         "batch_id": progress.batch_id if progress else ownership.batch_id,
         "metrics": progress.metrics if progress else None,
-        "cause": ownership.cause or why_unassigned(group, row, assigned),
+        "cause": ownership.cause or _why_unsettled(ownership) or why_unassigned(group, row, assigned),
         "since_ms": ownership.since_ms,
         "restart_count": row.restart_count,
         "assigned_to": assigned,
@@ -89,17 +89,27 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
     }
 
 
+def _why_unsettled(ownership: OwnershipRow) -> str | None:
+    """A stopped task says that it still is of concern to a worker."""
+    if ownership.state is not TaskState.STOPPED or not ownership.unsettled:
+        return None
+    return "a worker has yet to see to it that nobody who had it before writes to its sink"
+
+
 def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | None:
     """A task nobody runs says what it waits for."""
     ownership = group.herd.ownership_of(group.name, row.task)
     if ownership.state is not TaskState.UNASSIGNED:
         return None
+    former = owner_leases.holder(ownership)
+    if former is not None:
+        return f"it has no fence, and {former} may still run it: its lease on itself has not run out"
     if ownership.lost_by is not None:
         return f"it is kept for {ownership.lost_by}, which was lost and may return (lost_task_delay_ms)"
     if not group.members:
         return "the group has no workers"
     if assigned is not None:
-        return None
+        return blame.why_waiting(ownership)
     silent = (
         "the leader gave it to no worker, and did not say why" if row.task in group.herd.offered else None
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, ownership, rebalance, waiting
+from manager.core import checks, owner_leases, ownership, rebalance, suspects, waiting
 from manager.core.commands import PutTaskResponse
 from manager.core.rows import TaskRow
 from manager.core.task_views import find, status_response, task_response
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.parked import Parked
     from manager.core.turn import Turn
+    from protocol.messages.tasks import Reached
 
 GATHERING = ("gathering", "")
 GATHER_QUIET_MS = 50
@@ -51,15 +52,19 @@ def put(turn: Turn, request: PutTask, parked: Parked) -> None:
     """Add or replace; asking for what is already so changes nothing."""
     group = turn.group
     checks.not_dead(group)
-    row = group.herd.definitions.get(request.task)
-    checks.meets(request.conditions, row)
+    before = group.herd.definitions.get(request.task)
+    checks.meets(request.conditions, before)
+    row = upsert(turn, request)
+    turn.answer(parked, PutTaskResponse(created=before is None, view=task_response(group, row)))
+
+
+def upsert(turn: Turn, request: PutTask) -> TaskRow:
+    """What `request` asks for, whatever its conditions; the task as it is now."""
+    row = turn.group.herd.definitions.get(request.task)
     if row is None:
-        added = _add(turn, request.task, request.definition, request.target or Target.RUNNING)
-        turn.answer(parked, PutTaskResponse(created=True, view=task_response(group, added)))
-        return
+        return _add(turn, request.task, request.definition, request.target or Target.RUNNING)
     row = _redefine(turn, row, request.definition)
-    row = _retarget(turn, row, request.target or row.target)
-    turn.answer(parked, PutTaskResponse(created=False, view=task_response(group, row)))
+    return _retarget(turn, row, request.target or row.target)
 
 
 def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> TaskRow:
@@ -83,12 +88,9 @@ def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> Ta
 
 def change(turn: Turn, row: TaskRow, kind: EventType = EventType.TASK_CHANGED) -> TaskRow:
     """Store a change of a task under the next revision, wake whom it concerns, and tell the outside."""
-    group = turn.group
-    revision = group.header.tasks_revision + 1
-    row = msgspec.structs.replace(row, revision=revision)
-    turn.put(msgspec.structs.replace(group.header, tasks_revision=revision))
+    announce(turn, row.task)
+    row = msgspec.structs.replace(row, revision=turn.group.header.tasks_revision)
     turn.put(row)
-    _wake(turn, row.task)
     turn.tell(
         kind,
         task=row.task,
@@ -99,9 +101,13 @@ def change(turn: Turn, row: TaskRow, kind: EventType = EventType.TASK_CHANGED) -
     return row
 
 
-def _wake(turn: Turn, task: str) -> None:
-    """The owner and the assignee of a changed task learn of it now, or with their next heartbeat."""
+def announce(turn: Turn, task: str) -> None:
+    """Something about `task` changes: owner and assignee learn of it now, or with their next heartbeat.
+
+    The group's revision grows, so that a heartbeat that is lost on its way to them is answered again.
+    """
     group = turn.group
+    turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
     for member_id in {group.herd.owner_of(task): None, group.herd.assigned.get(task): None}:
         member = group.members.get(member_id) if member_id is not None else None
         if member is not None:
@@ -109,8 +115,14 @@ def _wake(turn: Turn, task: str) -> None:
             waiting.answer_heartbeat(turn, member)
 
 
-def start_over(turn: Turn, row: TaskRow) -> None:
-    """A task that nobody runs starts over: nothing it did before is shown of it any more."""
+def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None:
+    """A task that nobody runs starts over: nothing of before is shown, and it is kept for no lost worker.
+
+    Args:
+        turn: the step this is part of.
+        row: the task.
+        reached: how far it has come, if it is to go on from its checkpoint.
+    """
     group = turn.group
     turn.put(
         msgspec.structs.replace(
@@ -120,6 +132,9 @@ def start_over(turn: Turn, row: TaskRow) -> None:
             batch_id=None,
             cause=None,
             since_ms=turn.instant.wall,
+            lost_by=None,
+            blame=None,
+            reached=reached,
         )
     )
 
@@ -129,33 +144,35 @@ def _redefine(turn: Turn, row: TaskRow, definition: NewDefinition) -> TaskRow:
         return row
     placement = (definition.weight, definition.worker, definition.labels)
     moved = placement != (row.weight, row.worker, row.labels)
-    changed = change(
-        turn,
-        msgspec.structs.replace(
-            row,
-            definition=definition.document.copy(),
-            definition_version=row.definition_version + 1,
-            weight=definition.weight,
-            worker=definition.worker,
-            labels=definition.labels,
-        ),
+    wanted = msgspec.structs.replace(
+        row,
+        definition=definition.document.copy(),
+        definition_version=row.definition_version + 1,
+        weight=definition.weight,
+        worker=definition.worker,
+        labels=definition.labels,
     )
+    owner_leases.remember(turn, row, wanted)
+    changed = change(turn, wanted)
     if _revive(turn, changed) or (moved and turn.group.herd.is_runnable(row.task)):
         gather(turn)
     return changed
 
 
 def _revive(turn: Turn, row: TaskRow) -> bool:
-    """A completed task that is wanted again has to be placed again; says whether it was one."""
-    completed = turn.group.herd.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
+    """A completed or quarantined task that is wanted again has to be placed again; whether it was one."""
+    herd = turn.group.herd
+    completed = herd.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
     if completed:
-        start_over(turn, row)
-    return completed
+        start_over(turn, row, herd.reached_by(row.task))
+    return suspects.pardon(turn, row.task) or completed
 
 
 def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
-    """Pause, resume or stop."""
+    """Pause, resume or stop; whoever resumes a task takes its side against what is held against it."""
     row = _retarget(turn, find(turn.group, request.task), request.target)
+    if request.target is Target.RUNNING:
+        _pardon(turn, row)
     turn.answer(parked, status_response(turn.group, row))
 
 
@@ -164,6 +181,8 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
         return row
     before = row.target
     row = change(turn, msgspec.structs.replace(row, target=target))
+    if target is Target.RUNNING:
+        _pardon(turn, row)
     if Target.STOPPED in {before, target}:
         ownership_row = turn.group.herd.ownership_of(turn.group.name, row.task)
         if ownership_row.owner is None and ownership_row.state is not TaskState.COMPLETED:
@@ -171,6 +190,12 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
             ownership.settle(turn, msgspec.structs.replace(ownership_row, state=state))
         gather(turn)
     return row
+
+
+def _pardon(turn: Turn, row: TaskRow) -> None:
+    """Whoever wants a task to run takes its side against what is held against it."""
+    if suspects.pardon(turn, row.task):
+        gather(turn)
 
 
 def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
@@ -184,19 +209,28 @@ def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
 
 def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
     """Forget a task; its owner finds out at once, its token goes on counting."""
-    group = turn.group
-    row = find(group, request.task)
+    row = find(turn.group, request.task)
     checks.meets(request.conditions, row)
-    turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
-    _wake(turn, row.task)
+    remove(turn, row)
+    turn.answer(parked, Response())
+
+
+def remove(turn: Turn, row: TaskRow) -> None:
+    """Forget a task of a group that goes on."""
+    announce(turn, row.task)
+    forget(turn, row)
+    if turn.group.state is GroupState.EMPTY:
+        rebalance.begin_retention(turn)
+    gather(turn)
+
+
+def forget(turn: Turn, row: TaskRow) -> None:
+    """There is no such task any more; what is left of it is its token, and the number of its last reset."""
+    if turn.group.herd.owner_of(row.task) is not None:
+        ownership.take_away(turn, row.task, turn.now)
     start_over(turn, row)
-    group.timers.cancel(ownership.fence_key(row.task))
     turn.drop(row)
     turn.tell(EventType.TASK_DELETED, task=row.task)
-    if group.state is GroupState.EMPTY:
-        rebalance.retain(turn)
-    gather(turn)
-    turn.answer(parked, Response())
 
 
 def gather(turn: Turn) -> None:

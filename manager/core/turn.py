@@ -35,14 +35,19 @@ class Instant(NamedTuple):
 
 
 class Turn:
-    """The effects of one step on `group`. `new_id` makes the unique half of a member id."""
+    """The effects of one step on `group`.
 
-    __slots__ = ("answers", "changes", "group", "instant", "new_id")
+    `new_id` makes the unique half of a member id, and `newcomers` is how many of them have been handed out in
+    groups that do not exist yet.
+    """
 
-    def __init__(self, group: Group, instant: Instant, new_id: Callable[[], str]) -> None:
+    __slots__ = ("answers", "changes", "group", "instant", "new_id", "newcomers")
+
+    def __init__(self, group: Group, instant: Instant, new_id: Callable[[], str], newcomers: int = 0) -> None:
         self.group = group
         self.instant = instant
         self.new_id = new_id
+        self.newcomers = newcomers
         self.answers: list[tuple[Parked, Outcome]] = []
         self.changes: list[Record] = []
 
@@ -63,7 +68,8 @@ class Turn:
     def note(self, event: str) -> None:
         """Add a line to the group's story; a long one is cut, since requests may bring their own words."""
         group = self.group
-        group.story.append(StoryLine(self.instant.wall, group.generation, event[:MAX_NOTE_LENGTH]))
+        event = event[:MAX_NOTE_LENGTH]
+        group.story.add(StoryLine(self.instant.wall, group.generation, event), event)
 
     def tell(self, kind: EventType, *, cause: str | None = None, **details: Any) -> None:
         """Tell the outside, in the transaction that makes it so; `details` are fields of `Event`."""

@@ -11,13 +11,14 @@ import msgspec
 from aiohttp import web
 
 from manager.http.parameters import GROUP, parameters_of, read_parameters
-from manager.http.reading import body_of, check_names, host_of
+from manager.http.reading import body_of, check_names, connection_of
 from manager.http.replying import JSON, reply
 from protocol.errors import ErrorCode, Failure, RefusedError
 from protocol.messages.base import Response
 from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from manager.core.connections import Connection
     from manager.core.turn import Outcome
 
 Body_co = TypeVar("Body_co", covariant=True)
@@ -51,9 +52,9 @@ class Call(Generic[Body_co, Asked_co]):
         return self.request.match_info["member_id"]
 
     @property
-    def host(self) -> str:
-        """The address that the request came from."""
-        return host_of(self.request)
+    def connection(self) -> Connection | None:
+        """What the request came over; None where another server than ours serves."""
+        return connection_of(self.request)
 
 
 Plain = Call[None, None]
@@ -74,6 +75,7 @@ class Endpoint:
         workers_too: whether a worker may ask although `role` is not WORKER.
         any_group: whether a token for some groups will do although no group is named: the answer tells of
             none, or only of those.
+        counted: whether it counts to what one client may ask for; a supervisor is always answered.
         body: the type of the body; `body_optional` if `{}` is understood when there is none.
         asks: the type of what it takes from the query string and headers (`manager.http.parameters`).
         response: the type of the answer; None when it is not JSON.
@@ -92,6 +94,7 @@ class Endpoint:
     role: Role | None = field(kw_only=True)
     workers_too: bool = field(default=False, kw_only=True)
     any_group: bool = field(default=False, kw_only=True)
+    counted: bool = field(default=True, kw_only=True)
     body: type[msgspec.Struct] | None = field(default=None, kw_only=True)
     body_optional: bool = field(default=False, kw_only=True)
     asks: type[msgspec.Struct] | None = field(default=None, kw_only=True)
@@ -155,11 +158,9 @@ def _errors_of_shape(endpoint: Endpoint) -> set[ErrorCode]:
     """What may be wrong with any request of that shape, or with the manager."""
     codes = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR}
     if endpoint.role is not None:
-        codes |= {
-            ErrorCode.UNAUTHENTICATED,
-            ErrorCode.GROUP_AUTHORIZATION_FAILED,
-            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-        }
+        codes |= {ErrorCode.UNAUTHENTICATED, ErrorCode.GROUP_AUTHORIZATION_FAILED}
+    if endpoint.counted:
+        codes.add(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
     if "{group}" in endpoint.path:
         codes |= {
             ErrorCode.INVALID_GROUP_ID,

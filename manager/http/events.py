@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +9,9 @@ import msgspec
 from aiohttp import web
 
 from manager.http.endpoints import Endpoint
+from manager.http.guard import judge_of
 from manager.http.replying import JSON
+from manager.http.standing import while_let_in
 from manager.outbox.pages import told
 from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, RefusedError
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 STREAM = "text/event-stream"
 HEADERS = {"Content-Type": STREAM, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 HEARTBEAT_S = 15.0
-STUCK_S = 60.0
-"""How long a reader may take nothing of what is sent; it finds its place again when it comes back."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -76,22 +75,16 @@ class EventHandlers:
         await response.prepare(request)
         after, group = place
         try:
-            async with aclosing(self._feed.follow(after or 0, group, HEARTBEAT_S)) as pages:
+            async with (
+                while_let_in(judge_of(request)),
+                aclosing(self._feed.follow(after or 0, group, HEARTBEAT_S)) as pages,
+            ):
                 async for page in pages:
-                    async with asyncio.timeout(STUCK_S):
-                        await response.write(_block(told(page, after), page.through))
+                    await response.write(_block(told(page, after), page.through))
                     after = page.through
         except StorageError:
             pass  # the reader comes back, and is told why there is nothing to read
-        except TimeoutError:
-            _cut_off(request)
         return response
-
-
-def _cut_off(request: web.Request) -> None:
-    """Drop what the reader does not take along with the connection: to close it would be to wait on."""
-    if request.transport is not None:
-        request.transport.abort()
 
 
 def _place_of(asked: EventListQuery) -> Place:

@@ -100,7 +100,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     membership.HeartbeatRequest: {**PRESENT, "wait_ms": 3000, "tasks_revision": 12},
     membership.HeartbeatResponse: {**DONE, "tasks_revision": 12},
-    membership.LeaveRequest: {"members": [{**MEMBER, "reason": "stopped"}]},
+    membership.LeaveRequest: {"members": [{**MEMBER, "reason": "stopped", "engine": None, "stopped": True}]},
     membership.LeaveResponse: {**DONE, "members": [{**MEMBER, "error": "NONE"}]},
     offsets.CommitOffsetsRequest: {**PRESENT, "offsets": {"topic-0": {"offset": 42, "metadata": ""}}},
     offsets.OffsetErrorsResponse: {**DONE, "offsets": {"topic-0": "NONE"}},
@@ -119,6 +119,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "definition_version": 2,
                 "restart_count": 0,
                 "reset": None,
+                "reached": {"batch_id": 41, "checkpoint": "/shared/flights/delays", "member_id": OTHER},
             }
         ],
         "pending": [{"task": "rides", "owner": OTHER}],
@@ -136,6 +137,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "batch_id": 41,
                 "metrics": STATUS["metrics"],
                 "cause": None,
+                "checkpoint": "/shared/flights/delays",
             }
         ],
     },
@@ -231,6 +233,27 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     tasks.CreateTaskRequest: {"task": TASK, "definition": DEFINITION, "target": "RUNNING"},
     tasks.PutTaskRequest: {"definition": DEFINITION, "target": "PAUSED"},
+    tasks.PutTasksRequest: {
+        "tasks": [
+            {
+                "task": TASK,
+                "definition": DEFINITION,
+                "target": None,
+                "if_match": None,
+                "if_none_match": None,
+            }
+        ],
+        "delete": ["rides"],
+        "validate_only": False,
+    },
+    tasks.PutTasksResponse: {
+        **DONE,
+        "tasks": [
+            {"task": TASK, "result": "changed", "etag": '"5f3a77b02c11"', "definition_version": 2},
+            {"task": "rides", "result": "deleted", "etag": None, "definition_version": None},
+        ],
+        "tasks_revision": 12,
+    },
     tasks.ValidateTaskRequest: {"definition": {**DEFINITION, "output_mod": "append"}},
     tasks.ValidateTaskResponse: {
         **DONE,
@@ -241,7 +264,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         **DONE,
         "task": TASK,
         "token": 8,
-        "reset": {"number": 1, "offsets": "earliest"},
+        "reset": {"number": 8, "offsets": "earliest"},
         "meaning": "Everything that the source still has is read again.",
     },
     tasks.TaskStatusResponse: {**DONE, **STATUS},

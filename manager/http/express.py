@@ -12,7 +12,7 @@ import time
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from aiohttp.http import SERVER_SOFTWARE
@@ -25,6 +25,7 @@ from protocol.messages.membership import HeartbeatRequest
 
 if TYPE_CHECKING:
     from manager.access.access import Access
+    from manager.core.connections import Connection
     from manager.core.turn import Outcome
     from manager.runtime.runtime import Runtime
 
@@ -41,6 +42,7 @@ class Carrier(Protocol):
     """The connection that a lane belongs to."""
 
     transport: asyncio.Transport | None
+    link: Connection
 
     def is_idle(self) -> bool:
         """Whether every request before has been answered, and the next one is waited for."""
@@ -52,6 +54,10 @@ class Carrier(Protocol):
 
     def rest(self) -> None:
         """From now on there is nothing to do."""
+        ...
+
+    def cut(self) -> None:
+        """Close it at once."""
         ...
 
 
@@ -79,7 +85,6 @@ class Lane:
         "_certified",
         "_heads",
         "_held",
-        "_host",
         "_max_body",
         "_missing",
         "_runtime",
@@ -91,7 +96,6 @@ class Lane:
         self._access = shared.access
         self._max_body = shared.max_body
         self._carrier = carrier
-        self._host: str | None = None
         self._certified: bool | None = None
         self._missing: int | None = 0
         self._held: _Beat | None = None
@@ -127,9 +131,8 @@ class Lane:
     def lost(self) -> None:
         """The connection is gone, and with it whoever waits."""
         if self._held is not None:
-            held, self._held = self._held, None
+            self._held = None
             self._runtime.parked -= 1
-            self._runtime.disconnected(held.group, held)
 
     def _follow(self, data: bytes) -> None:
         """Where a request ends that came in pieces; None once that cannot be told any more."""
@@ -138,8 +141,8 @@ class Lane:
 
     def _keep(self, data: bytes) -> None:
         self._backlog += data
-        if len(self._backlog) > MAX_BACKLOG and self._carrier.transport is not None:
-            self._carrier.transport.abort()
+        if len(self._backlog) > MAX_BACKLOG:
+            self._carrier.cut()
 
     def _read(self, body: bytes) -> HeartbeatRequest | None:
         """What is wrong with a body is told by the ordinary way."""
@@ -151,7 +154,7 @@ class Lane:
             return None
 
     def _serve(self, group: str, request: HeartbeatRequest) -> bool:
-        beat = _Beat(self._address(), self, group)
+        beat = _Beat(self._carrier.link, self)
         if not self._runtime.put(group, request, beat):
             return False
         if not beat.delivered:
@@ -165,12 +168,6 @@ class Lane:
             transport = self._carrier.transport
             self._certified = transport is not None and bool(transport.get_extra_info("peercert"))
         return self._certified
-
-    def _address(self) -> str:
-        if self._host is None and self._carrier.transport is not None:
-            peer: Any = self._carrier.transport.get_extra_info("peername")
-            self._host = str(peer[0]) if isinstance(peer, tuple) else ""
-        return self._host or ""
 
     def answer(self, beat: _Beat, outcome: Outcome) -> None:
         """Send the answer; what came in meanwhile is looked at next."""
@@ -193,12 +190,11 @@ class Lane:
 class _Beat(Reply):
     """The place of one heartbeat."""
 
-    __slots__ = ("delivered", "group", "lane")
+    __slots__ = ("delivered", "lane")
 
-    def __init__(self, host: str, lane: Lane, group: str) -> None:
-        super().__init__(host)
+    def __init__(self, connection: Connection, lane: Lane) -> None:
+        super().__init__(connection)
         self.lane = lane
-        self.group = group
         self.delivered = False
 
     def deliver(self, outcome: Outcome) -> None:

@@ -95,7 +95,9 @@ class Forwarding:
         headers.append((FORWARDED_BY, self._this_manager.id))
         url = URL(owner.url.rstrip("/") + request.raw_path, encoded=True)
         try:
-            async with self._client.request(request.method, url, data=body, headers=headers) as answer:
+            async with self._client.request(
+                request.method, url, data=body, headers=headers, allow_redirects=False
+            ) as answer:
                 passed = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
                 body = await answer.read()
                 request[PASSED_ON] = True

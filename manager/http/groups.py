@@ -149,7 +149,7 @@ class GroupHandlers:
 
     async def remove_member(self, call: Plain) -> Outcome:
         """Fence a member."""
-        return await self._runtime.ask(call.group, RemoveMember(member_id=call.member), call.host)
+        return await self._runtime.ask(call.group, RemoveMember(member_id=call.member))
 
     async def drain(self, call: Plain) -> Outcome:
         """Move a worker's tasks away and keep new ones off it."""
@@ -161,4 +161,4 @@ class GroupHandlers:
 
     async def _drain(self, call: Plain, *, draining: bool) -> Outcome:
         command = DrainMember(member_id=call.member, draining=draining)
-        return await self._runtime.ask(call.group, command, call.host)
+        return await self._runtime.ask(call.group, command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from manager.http.replying import Handler
 
 CALLER: Final = web.RequestKey("caller", Caller)
+JUDGE: Final = web.RequestKey("judge", partial)
 COOKIE: Final = "sparkherd_session"
 """Holds the token of a browser that has logged in; scripts cannot read it, other sites cannot send it."""
 LOGIN: Final = "/login"
@@ -57,7 +59,7 @@ class Guard:
 
     def wrap(self, endpoint: Endpoint, handler: Handler) -> Handler:
         """The same, for those who may."""
-        if endpoint.role is None:
+        if endpoint.role is None and not endpoint.counted:
             return handler
 
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -67,6 +69,7 @@ class Guard:
                     self._audit.refused(request, endpoint, self._known(request), verdict)
                 return _turn_away(request, endpoint, verdict)
             request[CALLER] = verdict
+            request[JUDGE] = partial(self._judge, request, endpoint)
             if not is_audited(endpoint):
                 return await handler(request)
             response = await errors_as_json(request, handler)
@@ -94,6 +97,8 @@ class Guard:
         return None if isinstance(caller, Failure) else caller
 
     def _judge(self, request: web.Request, endpoint: Endpoint) -> Caller | Failure:
+        if endpoint.role is None:
+            return ANYBODY
         if request.method not in SAFE and comes_from_elsewhere(request):
             return Failure(
                 ErrorCode.GROUP_AUTHORIZATION_FAILED, "a page of another site may not ask for this"
@@ -119,6 +124,12 @@ def caller_of(request: web.Request) -> Caller:
     """Who asks; for handlers that show only what the caller may know of."""
     caller: Caller = request.get(CALLER, ANYBODY)
     return caller
+
+
+def judge_of(request: web.Request) -> Callable[[], Caller | Failure]:
+    """Who asks, or why that is nobody any more; for handlers that go on for long."""
+    judge: Callable[[], Caller | Failure] = request.get(JUDGE, lambda: ANYBODY)
+    return judge
 
 
 def token_of(request: web.Request) -> str | None:

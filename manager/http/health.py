@@ -23,9 +23,23 @@ class HealthHandlers:
     def endpoints(self) -> list[Endpoint]:
         """GET /healthz and /readyz."""
         return [
-            Endpoint("GET", "/healthz", "isAlive", "Whether the manager's loop turns", self.live, role=None),
             Endpoint(
-                "GET", "/readyz", "isReady", "Whether requests are taken and stored", self.ready, role=None
+                "GET",
+                "/healthz",
+                "isAlive",
+                "Whether the manager's loop turns",
+                self.live,
+                role=None,
+                counted=False,
+            ),
+            Endpoint(
+                "GET",
+                "/readyz",
+                "isReady",
+                "Whether requests are taken and stored",
+                self.ready,
+                role=None,
+                counted=False,
             ),
         ]
 

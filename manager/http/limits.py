@@ -13,11 +13,13 @@ class Limits:
 
     Attributes:
         request_s: seconds in which a request has to come in whole, its body included.
+        answer_s: seconds in which something of an answer that waits for its reader has to be taken.
         idle_s: seconds that a connection may be open without a request.
         connections: how many one address may have; this machine's own have no limit.
     """
 
     request_s: float = 30.0
+    answer_s: float = 60.0
     idle_s: float = 75.0
     connections: int = 1000
 

@@ -185,7 +185,7 @@ class MemberHandlers:
 
     async def ask(self, call: Call[Any, None]) -> Outcome:
         """Put the body to the group."""
-        return await self._runtime.ask(call.group, call.body, call.host)
+        return await self._runtime.ask(call.group, call.body, call.connection)
 
     async def join(self, call: Call[JoinRequest, None]) -> Outcome:
         """As any; but an error of a join echoes the id (PROTOCOL.md §3.1)."""

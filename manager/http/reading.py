@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -11,7 +11,11 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from manager.http.nesting import MAX_DEPTH, is_deeper_than
 from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import faulty_place
 from protocol.names import is_legal_name
+
+if TYPE_CHECKING:
+    from manager.core.connections import Connection
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -29,6 +33,11 @@ def check_names(request: web.Request) -> None:
         raise RefusedError(ErrorCode.INVALID_GROUP_ID, f"a group id is {LEGAL}")
     if "task" in names and not is_legal_name(names["task"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"task: a task's name is {LEGAL}")
+
+
+def connection_of(request: web.Request) -> Connection | None:
+    """The connection the request came over, as the group core knows it; None if another server serves it."""
+    return getattr(request.protocol, "link", None)
 
 
 def host_of(request: web.Request) -> str:
@@ -98,6 +107,6 @@ def _too_deep() -> RefusedError:
 
 def plainly(error: msgspec.ValidationError) -> str:
     """`member_id: Expected `str`, got `int`` rather than the library's `... - at `$.member_id``."""
-    text, separator, path = str(error).partition(" - at `$")
-    place = path.rstrip("`").lstrip(".")
-    return f"{place}: {text}" if separator and place else text
+    path, text = faulty_place(error)
+    place = path.lstrip(".")
+    return f"{place}: {text}" if place else text

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from aiohttp import web
 
+from manager.core.connections import Connection as Link
 from manager.http.express import Express
 from manager.http.limits import Limits, Peers
 from manager.http.replying import bug, errors_as_json, refusal
@@ -32,24 +33,42 @@ class Connection(web.RequestHandler):
     Heartbeats have a lane of their own on it (`manager.http.express`).
     """
 
-    __slots__ = ("_address", "_body", "_deadline", "_lane", "_limits", "_peers")
+    __slots__ = (
+        "_address",
+        "_body",
+        "_deadline",
+        "_lane",
+        "_limits",
+        "_peers",
+        "_reading_deadline",
+        "_runtime",
+        "link",
+    )
 
     def __init__(self, server: web.Server, express: Express, limits: Limits, peers: Peers) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), keepalive_timeout=limits.idle_s)
+        self.link = Link()
+        self._runtime = express.runtime
         self._lane = express.lane(self)
         self._limits = limits
         self._peers = peers
         self._address: str | None = None
         self._body: StreamReader | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._reading_deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open; one too many of its address is closed again."""
         super().connection_made(transport)
-        peer = transport.get_extra_info("peername")
-        self._address = str(peer[0]) if isinstance(peer, tuple) else ""
-        if not self._peers.enter(self._address) and isinstance(transport, asyncio.Transport):
-            transport.abort()
+        opened = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
+        if opened.get_extra_info("sslcontext") is None:
+            # With TLS, half a megabyte waits before this is told: it sends its own opening only while it is
+            # read from, and a connection that is stopped at the first byte would never get that far.
+            opened.set_write_buffer_limits(high=1, low=0)
+        peer = opened.get_extra_info("peername")
+        self._address = self.link.host = str(peer[0]) if isinstance(peer, tuple) else ""
+        if not self._peers.enter(self._address):
+            self.cut()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come in, or come in again; none at all are aiohttp's own sign to go on parsing."""
@@ -64,8 +83,53 @@ class Connection(web.RequestHandler):
         if self._address is not None:
             self._peers.leave(self._address)
         self._settle()
+        self._forget_reader()
         self._lane.lost()
+        self._runtime.closed(self.link, by_peer=not self._is_ended())
         super().connection_lost(exc)
+
+    def _is_ended(self) -> bool:
+        """Whether this end has closed it, or was about to after an answer."""
+        return self._force_close or self._close or not self._keepalive
+
+    def pause_writing(self) -> None:
+        """Something of an answer waits to be taken: until it is, nothing more is heard from there."""
+        super().pause_writing()
+        self._pause_transport_reading()
+        if self.transport is not None:
+            self._wait_for_reader(self.transport)
+
+    def resume_writing(self) -> None:
+        """Everything was taken."""
+        super().resume_writing()
+        self._forget_reader()
+        if not (self._reading_paused or self._buffer_paused):
+            self._resume_transport_reading()
+
+    def _resume_transport_reading(self) -> None:
+        """Aiohttp goes on reading for reasons of its own; not before the answers are taken."""
+        if not self.writing_paused:
+            super()._resume_transport_reading()
+
+    def _wait_for_reader(self, transport: asyncio.Transport) -> None:
+        """`transport` is kept: aiohttp forgets the one that it has closed, which still has what to send."""
+        unread = transport.get_write_buffer_size()
+        self._reading_deadline = self._loop.call_later(
+            self._limits.answer_s, self._reading_is_due, transport, unread
+        )
+
+    def _reading_is_due(self, transport: asyncio.Transport, unread: int) -> None:
+        """Whoever has taken something of the `unread` bytes has time again."""
+        if transport.get_write_buffer_size() < unread:
+            self._wait_for_reader(transport)
+        else:
+            self._force_close = True
+            transport.abort()
+
+    def _forget_reader(self) -> None:
+        if self._reading_deadline is not None:
+            self._reading_deadline.cancel()
+            self._reading_deadline = None
 
     def _look_after(self) -> None:
         """A request that is not there as a whole has only so long; one that is may be held as it likes."""
@@ -75,15 +139,20 @@ class Connection(web.RequestHandler):
         if not has_half_a_head and (self._body is None or self._body.is_eof()):
             self._settle()
         elif self._deadline is None:
-            self._deadline = self._loop.call_later(self._limits.request_s, self._cut)
+            self._deadline = self._loop.call_later(self._limits.request_s, self._time_out)
 
     def _settle(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _cut(self) -> None:
+    def _time_out(self) -> None:
         self._deadline = None
+        self.cut()
+
+    def cut(self) -> None:
+        """Close it at once."""
+        self._force_close = True
         if self.transport is not None:
             self.transport.abort()
 

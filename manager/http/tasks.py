@@ -24,12 +24,15 @@ from manager.http.definitions import problems_of, read_definition
 from manager.http.endpoints import ACCEPTED, CREATED, NOT_MODIFIED, OK, Endpoint
 from manager.http.paging import page_of
 from manager.http.replying import reply
+from manager.http.task_lists import read_list
 from protocol.errors import ErrorCode, Failure
 from protocol.etags import Conditions, etag_of
 from protocol.messages.history import TaskHistoryResponse
 from protocol.messages.tasks import (
     CreateTaskRequest,
     PutTaskRequest,
+    PutTasksRequest,
+    PutTasksResponse,
     ResetTaskRequest,
     ResetTaskResponse,
     TaskListQuery,
@@ -162,6 +165,17 @@ class TaskHandlers:
                 errors=(ErrorCode.PRECONDITION_FAILED,),
             ),
             Endpoint(
+                "PUT",
+                TASKS,
+                "putTasks",
+                "Create, replace and forget several tasks, all of them or none",
+                self.put_all,
+                role=Role.ADMIN,
+                body=PutTasksRequest,
+                response=PutTasksResponse,
+                errors=(ErrorCode.PRECONDITION_FAILED,),
+            ),
+            Endpoint(
                 "DELETE",
                 TASK,
                 "deleteTask",
@@ -270,6 +284,10 @@ class TaskHandlers:
         if not outcome.created:
             return _with_etag(outcome.view, OK)
         return _with_etag(outcome.view, CREATED, _location(call.group, call.task))
+
+    async def put_all(self, call: Call[PutTasksRequest, None]) -> Outcome:
+        """Several tasks in one transaction."""
+        return await self._runtime.ask(call.group, await read_list(call.body))
 
     async def reset(self, call: Call[ResetTaskRequest, None]) -> Outcome:
         """Start a stopped task anew; without a body, from the earliest offsets."""

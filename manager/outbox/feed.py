@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from manager.background import Loop
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ class Feed:
         self._version = 0
         self._newest = 0
         self._waiters: set[asyncio.Future[None]] = set()
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: Loop | None = None
         self._is_open = False
 
     def open(self) -> None:
         """The log can be read."""
         self._is_open = True
-        self._looking = asyncio.create_task(self._look(), name="looking for events")
+        self._looking = Loop(
+            "looking for events", self._look, LOOK_EVERY_S, "events of other managers cannot be looked for"
+        )
 
     def close(self) -> None:
         """Everybody who follows comes to the end."""
@@ -110,12 +113,9 @@ class Feed:
 
     async def _look(self) -> None:
         """What other managers write wakes nobody here by itself."""
-        while self._is_open:
-            await asyncio.sleep(LOOK_EVERY_S)
-            if not self._waiters:
-                continue
-            with suppress(StorageError):
-                newest = await self._log.newest()
-                if newest != self._newest:
-                    self._newest = newest
-                    self.poke()
+        if not self._waiters:
+            return
+        newest = await self._log.newest()
+        if newest != self._newest:
+            self._newest = newest
+            self.poke()

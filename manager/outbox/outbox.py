@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Self
 
@@ -16,8 +15,7 @@ from manager.runtime.clock import read_clocks
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
+    from manager.background import Loop
     from manager.outbox.feed import Feed
     from manager.outbox.webhooks.endpoints import Endpoint
     from manager.outbox.webhooks.sender import Duty
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from manager.storage.base import EventLog
 
 log = structlog.get_logger(__name__)
-
-STOP_S = 3.0
 
 
 class Outbox:
@@ -49,13 +45,13 @@ class Outbox:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._run(self._retention.run())
+        self._keep(self._retention.start())
         if self._endpoints:
             poster = Poster()
             self._stack.push_async_callback(poster.close)
             for endpoint in self._endpoints:
                 await self._subscribe(endpoint)
-                self._run(Sender(endpoint, self._feed, self._events, poster, self._duty).run())
+                self._keep(Sender(endpoint, self._feed, self._events, poster, self._duty).start())
         return self
 
     async def _subscribe(self, endpoint: Endpoint) -> None:
@@ -68,12 +64,5 @@ class Outbox:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    def _run(self, work: Coroutine[None, None, None]) -> None:
-        self._stack.push_async_callback(_stop, asyncio.create_task(work))
-
-
-async def _stop(task: asyncio.Task[None]) -> None:
-    """Cancel `task`, again if need be: a driver in trouble may answer that with an error of its own."""
-    while not task.done():
-        task.cancel()
-        await asyncio.wait([task], timeout=STOP_S)
+    def _keep(self, loop: Loop) -> None:
+        self._stack.push_async_callback(loop.stop)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
-import structlog
-
-from manager.storage.base import StorageError
+from manager.background import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manager.core.turn import Instant
     from manager.storage.base import EventLog
-
-log = structlog.get_logger(__name__)
 
 PRUNE_EVERY_S = 60.0
 
@@ -36,14 +31,9 @@ class Retention:
         self._keep_count = keep_count
         self._clock = clock
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            try:
-                await self.prune()
-            except StorageError as error:
-                log.warning("old events cannot be forgotten now", error=str(error), retry_s=PRUNE_EVERY_S)
-            await asyncio.sleep(PRUNE_EVERY_S)
+    def start(self) -> Loop:
+        """Do so every `PRUNE_EVERY_S` seconds."""
+        return Loop("pruning events", self.prune, PRUNE_EVERY_S, "old events cannot be forgotten now")
 
     async def prune(self) -> None:
         """Forget everything that is to be forgotten by now.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable
 
+    from manager.core.connections import Connection
     from manager.core.turn import Outcome
 
 UNAVAILABLE = Failure(
@@ -34,8 +35,8 @@ class Pending(Reply):
 
     __slots__ = ("future",)
 
-    def __init__(self, host: str, future: asyncio.Future[Outcome]) -> None:
-        super().__init__(host)
+    def __init__(self, connection: Connection | None, future: asyncio.Future[Outcome]) -> None:
+        super().__init__(connection)
         self.future = future
 
     def deliver(self, outcome: Outcome) -> None:

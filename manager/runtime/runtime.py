@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.background import once
+from manager.core import admin
 from manager.core.assignors import assignors_of
 from manager.core.coordinator import Coordinator, DeadlineError
-from manager.core.tallies import tally
+from manager.core.tallies import tally, unreadable
 from manager.metrics.groups import GroupReader
 from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
+from manager.portions import portions
 from manager.runtime.clock import read_clocks
 from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
 from manager.runtime.tenancy import Everything, Tenancy
-from manager.runtime.writer import STALL_S, Writer
+from manager.runtime.writer import AT_ONCE, STALL_S, Writer
 from protocol.errors import unexpected
 from telemetry.causes import new_cause_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from manager.core.connections import Connection
     from manager.core.group import Group
     from manager.core.rows import Row
     from manager.core.tallies import Tally
@@ -59,7 +63,10 @@ class Runtime:
             on_restored=self._restore,
             on_durable=self._durable,
             on_fenced=self._fenced,
+            on_broken=self._break,
         )
+        self.broken = asyncio.Event()
+        """Set when nothing can be stored any more, however well the storage is: the process has to end."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
@@ -85,7 +92,7 @@ class Runtime:
         """
         await self._storage.open()
         self.begin()
-        self._take_up(await self._storage.load())
+        await self._take_up(await self._storage.group_names())
 
     def begin(self) -> None:
         """Take requests, though of no group yet; the storage is open."""
@@ -104,25 +111,31 @@ class Runtime:
         for name in self._coordinator.names():
             self._evict(name)
         await self._writer.stop()
-        await asyncio.wait([asyncio.create_task(self._storage.close())], timeout=STALL_S)
+        await asyncio.wait([once("closing the storage", self._storage.close())], timeout=STALL_S)
 
     # Slots come and go.
 
-    async def load(self, slots: Collection[int], of: int) -> None:
-        """Take up the groups of these slots, of which there are `of`.
+    async def load(self, slots: Collection[int]) -> None:
+        """Take up the groups of these slots; each is served from then on.
 
         Raises:
-            StorageError: they cannot be read, for now.
+            StorageError: they cannot be read, for now; some may have been taken up.
         """
-        stored = await self._storage.load_slots(slots, of)
+        wanted, names = set(slots), await self._storage.group_names()
         self.meter.lease_changed("taken", len(slots))
-        self.check_lease()
-        self._take_up({name: rows for name, rows in stored.items() if self._tenancy.is_ours(name)})
+        due = [name for name in names if self._tenancy.slot_of(name) in wanted]
+        await self._take_up([name for name in due if not self._tenancy.has_taken_up(name)])
 
-    def _take_up(self, stored: Mapping[str, Iterable[Row]]) -> None:
-        for name, rows in stored.items():
-            self._writer.take_up(name, rows)
-        log.info("groups taken up", groups=len(stored))
+    async def _take_up(self, names: Sequence[str]) -> None:
+        for some in portions(names, AT_ONCE):
+            stored = await self._storage.load(some)
+            self.check_lease()
+            for name in stored:
+                if self._tenancy.is_ours(name):
+                    self._writer.take_up(name, stored[name])
+                    self._tenancy.taken_up(name)
+            await asyncio.sleep(0)
+        log.info("groups taken up", groups=len(names))
 
     def close(self, slots: Collection[int]) -> list[str]:
         """Let the groups of these slots go: who waits is sent elsewhere; returns them.
@@ -131,6 +144,9 @@ class Runtime:
         """
         gone = set(slots)
         names = [name for name in self._coordinator.names() if self._tenancy.slot_of(name) in gone]
+        for name in self._writer.refused.faults():
+            if self._tenancy.slot_of(name) in gone:
+                self._writer.refused.remove(name)
         for name in names:
             refusal = self._tenancy.refusal(name)
             deliver((parked, refusal) for parked in self._coordinator.evict(name))
@@ -159,30 +175,34 @@ class Runtime:
             self._tenancy.lost(slots)
             self.step_down(slots)
 
+    def _break(self) -> None:
+        self._serving = False
+        self.broken.set()
+
     # Requests, connections, deadlines.
 
-    async def ask(self, group: str, request: Request, host: str = "") -> Outcome:
+    async def ask(self, group: str, request: Request, connection: Connection | None = None) -> Outcome:
         """Put `request` to the group and wait for its one answer.
 
         Cancelling this means that the caller's connection is gone, which the group may act on
-        (PROTOCOL.md §4, Broken connections).
+        (PROTOCOL.md §4, Broken connections). Without a `connection` the request has one of its own.
         """
-        outcome = await self._ask(group, request, host)
+        outcome = await self._ask(group, request, connection)
         self.meter.answered(type(request), outcome)
         return outcome
 
-    async def _ask(self, group: str, request: Request, host: str) -> Outcome:
-        pending = Pending(host, asyncio.get_running_loop().create_future())
+    async def _ask(self, group: str, request: Request, connection: Connection | None) -> Outcome:
+        pending = Pending(connection, asyncio.get_running_loop().create_future())
         if not self.put(group, request, pending):
             return await self._tenancy.turn_away(group, request)
         if pending.future.done():
             return pending.future.result()
-        return await self._wait(group, pending)
+        return await self._wait(pending)
 
     def put(self, group: str, request: Request, reply: Reply) -> bool:
         """Put `request` to the group, whose answer is delivered to `reply`, now or later.
 
-        `disconnected` is to be called if whoever waits for it goes away before.
+        `closed` is to be called when the reply's connection is.
 
         Returns:
             False if the group is not answered for here: then nothing was done.
@@ -191,8 +211,9 @@ class Runtime:
         if self._serving and not self._tenancy.admits(group, instant.mono):
             self.check_lease()
             return False
-        if not self._serving or self._writer.refuses(group):
-            reply.deliver(UNAVAILABLE)
+        refusal = self._writer.refusal(group) if self._serving else UNAVAILABLE
+        if refusal is not None:
+            reply.deliver(refusal)
             return True
         try:
             turn = self._coordinator.handle(group, request, reply, instant)
@@ -203,19 +224,20 @@ class Runtime:
         self._take(turn)
         return True
 
-    async def _wait(self, group: str, pending: Pending) -> Outcome:
+    async def _wait(self, pending: Pending) -> Outcome:
         self.parked += 1
         try:
             return await pending.future
         except asyncio.CancelledError:
-            self.disconnected(group, pending)
+            self.closed(pending.connection, by_peer=True)
             raise
         finally:
             self.parked -= 1
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
-        return self._coordinator.summaries()
+        lines = [*self._coordinator.summaries(), *map(admin.unreadable, self._writer.refused.faults())]
+        return sorted(lines, key=lambda line: line.group)
 
     def assignors(self) -> list[GroupAssignors]:
         """What the members of each group that has some announce, by name."""
@@ -227,7 +249,9 @@ class Runtime:
 
     def tallies(self) -> list[Tally]:
         """The figures of each group, by name."""
-        return [tally(group) for group in sorted(self.living(), key=lambda group: group.name)]
+        faults = self._writer.refused.faults()
+        lines = [*map(tally, self.living()), *(unreadable(name, fault) for name, fault in faults.items())]
+        return sorted(lines, key=lambda line: line.group)
 
     def living(self) -> Iterator[Group]:
         """The groups that exist, for those who only look."""
@@ -237,13 +261,18 @@ class Runtime:
         self._writer.take(turn)
         self._arm()
 
-    def disconnected(self, group: str, reply: Reply) -> None:
-        """The connection of who waits for `reply` is gone (PROTOCOL.md §4, Broken connections)."""
+    def closed(self, connection: Connection, *, by_peer: bool) -> None:
+        """A connection that requests came over is gone (PROTOCOL.md §4, Broken connections).
+
+        Args:
+            connection: the one; telling it twice changes nothing.
+            by_peer: whether the other end has closed it, or died; not if this manager did.
+        """
         self.check_lease()
         try:
-            turn = self._coordinator.disconnect(group, reply, read_clocks())
+            turn = self._coordinator.closed(connection, read_clocks(), by_peer=by_peer)
         except Exception as error:  # noqa: BLE001 - as in `ask`; nobody is there to hear of it
-            self._bug(group, error)
+            self._bug(connection.group, error)
             return
         if turn is not None:
             self._watch.turned(None, turn)

@@ -43,6 +43,14 @@ class Tenancy(Protocol):
         """Another manager has these slots, as a write has shown."""
         ...
 
+    def taken_up(self, group: str) -> None:
+        """`group` is in memory, though others of its slot may not be yet."""
+        ...
+
+    def has_taken_up(self, group: str) -> bool:
+        """Whether that was said of `group` since its slot is ours."""
+        ...
+
     def epochs(self, groups: Iterable[str]) -> Mapping[int, int]:
         """What a transaction with rows of these groups carries.
 
@@ -99,6 +107,13 @@ class Everything:
 
     def lost(self, slots: Collection[int]) -> None:
         """Cannot be."""
+
+    def taken_up(self, group: str) -> None:
+        """It is served anyway."""
+
+    def has_taken_up(self, group: str) -> bool:  # noqa: ARG002 - the interface's
+        """Nobody asks twice."""
+        return False
 
     def epochs(self, groups: Iterable[str]) -> Mapping[int, int]:  # noqa: ARG002 - the interface's
         """None."""

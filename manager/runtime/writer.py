@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from manager.background import vital
+from manager.portions import portions
 from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
 from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
+from manager.runtime.refused import Refused
 from manager.storage.base import FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from manager.runtime.commits import Batch
     from manager.runtime.tenancy import Tenancy
     from manager.storage.base import Storage
+    from protocol.errors import Failure
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +33,8 @@ STALL_S = 10.0
 """How long a request waits for a storage that says nothing, neither yes nor no."""
 GATHER_S = 0.02
 """The longest that a transaction waits for more rows."""
+AT_ONCE: Final = 50
+"""Groups that are read and taken up in one turn of the loop; heartbeats and leases come between two."""
 QUIET_TURNS = 3
 """Turns of the loop without a row after which none is about to come: a request takes as many to its rule."""
 
@@ -51,6 +57,7 @@ class Writer:
         on_restored: Callable[[str, Iterable[Row]], None],
         on_durable: Callable[[Batch], None],
         on_fenced: Callable[[Collection[int]], None],
+        on_broken: Callable[[], None],
     ) -> None:
         self._storage = storage
         self._tenancy = tenancy
@@ -59,15 +66,18 @@ class Writer:
         self._on_restored = on_restored
         self._on_durable = on_durable
         self._on_fenced = on_fenced
+        self._on_broken = on_broken
         self._commits = Commits()
         self._backoff = Backoff()
         self._wake = asyncio.Event()
+        self.refused = Refused(self._wake.set)
         self._went_on = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_failing = False  # the last commit failed, and the storage was not seen to be well since
         self._is_away = False  # it was looked for since, and was not there
         self._is_stalled = False
         self._is_stopping = False
+        self._is_broken = False
 
     @property
     def is_healthy(self) -> bool:
@@ -76,11 +86,12 @@ class Writer:
 
     def start(self) -> None:
         """Begin to write."""
-        self._task = asyncio.create_task(self._run(), name="storage writer")
+        self._task = vital("writing to the storage", self._run(), self._break)
 
     async def stop(self) -> None:
         """Commit what is gathered; those who wait are answered in any case, after `STALL_S` at most."""
         self._is_stopping = True
+        self.refused.close()
         self._wake.set()
         if self._task is None:
             return
@@ -99,9 +110,11 @@ class Writer:
         if self._commits.has_work:
             self._wake.set()
 
-    def refuses(self, group: str) -> bool:
-        """Whether a request could not be answered now: the group, or the storage it waits for, is away."""
-        return self._commits.is_lost(group) or (self._is_stalled and not self._commits.is_settled(group))
+    def refusal(self, group: str) -> Failure | None:
+        """Why a request could not be answered now: the group, or the storage it waits for, is away."""
+        if self._commits.is_lost(group) or (self._is_stalled and not self._commits.is_settled(group)):
+            return UNAVAILABLE
+        return self.refused.get(group)
 
     def lose(self, group: str) -> None:
         """Forget `group` and read it again once what is on its way to the storage has arrived."""
@@ -116,12 +129,19 @@ class Writer:
                 deliver_instead(self._commits.forget(name), UNAVAILABLE)
 
     async def settle(self, groups: Collection[str]) -> None:
-        """Wait until none of these groups has rows on the way; `STALL_S` at most."""
+        """Wait until none of these groups has rows on the way that may arrive; `STALL_S` at most."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STALL_S):
-                while not all(self._commits.is_settled(group) for group in groups):
+                while not (self._is_broken or all(self._commits.is_settled(group) for group in groups)):
                     self._went_on.clear()
                     await self._went_on.wait()
+
+    def _break(self) -> None:
+        """A bug: which rows are durable is not known any more, but whoever reads them again will know."""
+        self._is_broken = True
+        self._stall()
+        self._went_on.set()
+        self._on_broken()
 
     async def _run(self) -> None:
         """Until `stop`: commit, deliver, restore."""
@@ -136,6 +156,8 @@ class Writer:
             self._went_on.set()
             if not self._is_stopping and not self._backoff.is_pausing:
                 await self._restore()
+                if self.refused.is_due and not self._is_failing:
+                    await self._read_refused()
 
     async def _gather(self) -> None:
         """Let rows share a transaction for as long as more of them come in, `GATHER_S` at most.
@@ -191,7 +213,7 @@ class Writer:
         try:
             with self._patience():
                 self._on_fenced(await self._tenancy.renew(names))
-                names = self._to_restore()
+                names = tuple(name for name in names if self._tenancy.serves(name))
                 epochs = dict(self._tenancy.epochs(names))
                 stored = await self._storage.load(names)
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
@@ -203,19 +225,38 @@ class Writer:
         self._is_failing = self._is_away = False
         if self._is_stopping:
             return
-        unmoved = self._unmoved(names, epochs)
-        if len(unmoved) < len(names):
+        self._backoff.reset()
+        for name in self._unmoved(names, epochs):
+            self.take_up(name, stored.get(name, ()))
+        if self._to_restore():
             self._wake.set()
-        taken_up = [self.take_up(name, stored.get(name, ())) for name in unmoved]
-        if all(taken_up):
-            self._backoff.reset()
 
     def _to_restore(self) -> tuple[str, ...]:
-        """The lost groups that are ours to read; whoever takes a slot over reads those of it."""
+        """Lost groups that are ours to read, some at a time; whoever takes a slot over reads those of it."""
         for name in self._commits.to_restore():
             if not self._tenancy.serves(name):
                 self._commits.restored(name)
-        return self._commits.to_restore()
+        return self._commits.to_restore()[:AT_ONCE]
+
+    async def _read_refused(self) -> None:
+        """Somebody may have mended their rows. Nothing of them was written since, so no epoch is raised."""
+        for some in portions(self.refused.take_due(), AT_ONCE):
+            try:
+                with self._patience():
+                    await self._read(some)
+            except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
+                log.warning("refused groups were not read again", error=_told(error))
+        self.refused.try_later()
+
+    async def _read(self, refused: Sequence[str]) -> None:
+        for name in refused:
+            if not self._tenancy.serves(name):
+                self.refused.remove(name)
+        names = [name for name in refused if self.refused.get(name)]
+        epochs = dict(self._tenancy.epochs(names))
+        stored = await self._storage.load(names)
+        for name in self._unmoved(names, epochs):
+            self.take_up(name, stored.get(name, ()))
 
     def _unmoved(self, names: Collection[str], epochs: Mapping[int, int]) -> tuple[str, ...]:
         """Those whose slots have been ours since, under the same epochs.
@@ -229,18 +270,16 @@ class Writer:
             name for name in served if present.get(slot := self._tenancy.slot_of(name)) == epochs.get(slot)
         )
 
-    def take_up(self, name: str, rows: Iterable[Row]) -> bool:
-        """Bring a group back from its rows; one that resists stays lost, and is tried again later."""
+    def take_up(self, name: str, rows: Iterable[Row]) -> None:
+        """Bring a group back from its rows; one that resists is refused, and tried again later."""
         self._commits.restored(name)
         try:
             self._on_restored(name, rows)
-        except Exception:
-            self.lose(name)
-            log.exception(
-                "a group cannot be taken up", group=name, retry_s=self._backoff.pause(self._wake.set)
-            )
-            return False
-        return True
+        except Exception as error:  # noqa: BLE001 - a group that cannot be taken up stops no other
+            self._on_lost(name)
+            self.refused.add(name, error)
+        else:
+            self.refused.remove(name)
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:

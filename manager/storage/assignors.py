@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from manager.core.assignors import announced
 from manager.core.rows import GroupRow, MemberRow
+from manager.storage.reading import read_table
 from manager.storage.schema import TABLES
 
 if TYPE_CHECKING:
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.membership import Protocol
 
-GROUPS, MEMBERS = TABLES[GroupRow], TABLES[MemberRow]
+GROUPS = TABLES[GroupRow]
 
 
 def assignors(connection: Connection) -> list[GroupAssignors]:
     """Every group that has members, as it is stored."""
     lists: defaultdict[str, list[tuple[Protocol, ...]]] = defaultdict(list)
-    for row in connection.execute(select(MEMBERS.c.group, MEMBERS.c.protocols)):
-        lists[row.group].append(row.protocols)
+    for row in read_table(connection, MemberRow):
+        if isinstance(row, MemberRow):
+            lists[row.group].append(row.protocols)
     stored = connection.execute(
         select(GROUPS.c.group, GROUPS.c.protocol_type, GROUPS.c.protocol_name).order_by(GROUPS.c.group)
     )

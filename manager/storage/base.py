@@ -96,16 +96,18 @@ class Storage(Protocol):
         """
         ...
 
-    async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
-        """All rows of `groups`, or of every group; members by position, history by generation.
+    async def group_names(self) -> list[str]:
+        """Every group that anything is stored of, in order.
 
         Raises:
             StorageError: try again later.
         """
         ...
 
-    async def load_slots(self, slots: Collection[int], of: int) -> dict[str, list[Row]]:
-        """All rows of the groups that belong to these slots, of which there are `of` in all.
+    async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
+        """All rows of `groups`, or of every group; members by position, history by generation.
+
+        A row that makes no sense is there as `Unreadable`.
 
         Raises:
             StorageError: try again later.

@@ -41,6 +41,7 @@ def postgresql_engine(url: URL) -> AsyncEngine:
 
 def set_up_sqlite(connection: Any, _: object) -> None:
     """Committed means on the disk; readers and the writer do not wait for one another."""
+    connection.text_factory = _text
     _execute(
         connection, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", f"PRAGMA busy_timeout={LOCK_MS}"
     )
@@ -56,6 +57,14 @@ def set_up_postgresql(connection: Any, _: object) -> None:
         f"SET idle_in_transaction_session_timeout = {STATEMENT_MS}",
     )
     connection.commit()
+
+
+def _text(stored: bytes) -> str | bytes:
+    """What is no UTF-8 stays as it is: the driver would not give out any row of the statement."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
 
 
 def _execute(connection: Any, *statements: str) -> None:

@@ -20,7 +20,7 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from manager.storage.database import Database
 
@@ -59,15 +59,18 @@ class LeaseTable:
     async def register(self, me: Identity, lease_ms: int, *, is_starting: bool) -> None:
         """Be one of the managers from now on.
 
-        A manager that starts under the id and URL of one that seems to live is that one, started again:
-        nobody else can be where its requests go. It takes over what that one had, at once. Should the other
-        live after all, it finds its epochs outdated and itself gone.
+        A manager that starts under the id and URL of one that seems to live is that one, started again after
+        a crash, so it takes over what that one had, at once. Should the other live after all, it finds its
+        epochs outdated and itself gone, and ends; and it marks the new one as contested, so that whoever
+        starts the other again does not depose that in turn: nobody is taken for a crashed contested one
+        before its lease has ended.
 
         Raises:
             StartupError: the id belongs to another manager that lives.
         """
         work = partial(_register, me=me, lease_ms=lease_ms, is_starting=is_starting)
-        await self._database.transact(work)
+        if (refusal := await self._database.transact(work)) is not None:
+            raise StartupError(refusal)
 
     async def seize(self, me: Identity) -> dict[int, int]:
         """Be the only manager, and have every slot; for who knows that there is no other."""
@@ -121,20 +124,34 @@ def _prepare(connection: Connection, slots: int) -> int:
     return present or slots
 
 
-def _register(connection: Connection, me: Identity, lease_ms: int, *, is_starting: bool) -> None:
+def _register(connection: Connection, me: Identity, lease_ms: int, *, is_starting: bool) -> str | None:
+    """Returns why not; that one is contested is stored all the same."""
     known = MANAGERS.c.manager_id == me.id
     present = select(MANAGERS, HAS_EXPIRED.label("has_expired")).where(known).with_for_update()
     row = connection.execute(present).first()
     if row is not None:
-        is_same = is_starting and row.url == me.url
-        if not (is_same or row.has_expired or row.incarnation == me.incarnation):
-            raise StartupError(
-                f"--manager-id {me.id}: a manager of that id serves at {row.url}; take another one"
-            )
+        if (refusal := _refusal(row, me, is_starting=is_starting)) is not None:
+            connection.execute(update(MANAGERS).where(known, MANAGERS.c.url == me.url).values(contested=True))
+            return refusal
         inherited = {"holder": me.incarnation, "epoch": SLOTS.c.epoch + 1}
         connection.execute(update(SLOTS).where(SLOTS.c.holder == row.incarnation).values(inherited))
         connection.execute(delete(MANAGERS).where(known))
     connection.execute(insert(MANAGERS).values(**_row(me, database_now_ms() + lease_ms)))
+    return None
+
+
+def _refusal(row: Row[Any], me: Identity, *, is_starting: bool) -> str | None:
+    """Why `me` may not take the place of the manager in `row`; None if it may."""
+    if row.has_expired or row.incarnation == me.incarnation:
+        return None
+    serves = f"--manager-id {me.id}: a manager of that id serves at {row.url}"
+    if row.url != me.url:
+        return f"{serves}; take another one"
+    if not is_starting:
+        return f"{serves} and was started while this one lived; give each an id and a URL of its own"
+    if row.contested:
+        return f"{serves}, and has ended another one that lived; give each an id and a URL of its own"
+    return None
 
 
 def _seize(connection: Connection, me: Identity) -> dict[int, int]:
@@ -181,6 +198,7 @@ def _row(me: Identity, expires_at_ms: ColumnElement[int] | None) -> dict[str, An
         "url": me.url,
         "started_at_ms": database_now_ms(),
         "expires_at_ms": expires_at_ms,
+        "contested": False,
     }
 
 

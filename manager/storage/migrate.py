@@ -64,8 +64,14 @@ def schema_known(present: str | None) -> Schema:
 
 
 def take_turns(connection: Connection) -> None:
-    """Wait until no other manager that starts is in the middle of this, to the end of the transaction."""
-    if connection.dialect.name == "postgresql":
+    """Wait until no other manager that starts is in the middle of this, to the end of the transaction.
+
+    It is the first thing a transaction does. On SQLite this is what begins it: Python's driver begins none
+    before a `CREATE` or `ALTER`, so each of those would be committed by itself.
+    """
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})

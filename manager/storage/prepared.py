@@ -30,24 +30,31 @@ def insert_rows(connection: Connection, statement: Insert, rows: Iterable[Mappin
     Raises:
         StatementError: a value cannot be bound; as SQLAlchemy says it.
     """
-    sql, binds = _take_apart(statement, connection.dialect)
+    sql, binds, by_position = _take_apart(statement, connection.dialect)
+    bound = _in_order if by_position else _by_name
     try:
-        parameters = [_bound(row, binds) for row in rows]
+        parameters = [bound(row, binds) for row in rows]
     except (TypeError, ValueError, LookupError) as error:
         raise StatementError(str(error), sql, None, error) from error
     connection.exec_driver_sql(sql, parameters)
 
 
-def _bound(row: Mapping[str, Any], binds: Sequence[tuple[str, Bind]]) -> tuple[Any, ...]:
+def _in_order(row: Mapping[str, Any], binds: Sequence[tuple[str, Bind]]) -> tuple[Any, ...]:
     return tuple([row[name] if bind is None else bind(row[name]) for name, bind in binds])
 
 
+def _by_name(row: Mapping[str, Any], binds: Sequence[tuple[str, Bind]]) -> dict[str, Any]:
+    return {name: row[name] if bind is None else bind(row[name]) for name, bind in binds}
+
+
 @cache
-def _take_apart(statement: Insert, dialect: Dialect) -> tuple[str, list[tuple[str, Bind]]]:
-    """The SQL, and each column in the order in which it takes their values, with what binds one."""
+def _take_apart(statement: Insert, dialect: Dialect) -> tuple[str, list[tuple[str, Bind]], bool]:
+    """The SQL, the columns it takes with what binds each, and whether it takes them by position."""
     compiled = statement.compile(dialect=dialect)
-    binds = {
+    processors: dict[str, Bind] = {
         column.name: column.type.dialect_impl(dialect).bind_processor(dialect)
         for column in statement.table.columns
     }
-    return compiled.string, [(name, binds[name]) for name in compiled.positiontup or ()]
+    by_position = compiled.positiontup
+    names = compiled.binds if by_position is None else by_position
+    return compiled.string, [(name, processors[name]) for name in names], by_position is not None

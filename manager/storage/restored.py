@@ -1,29 +1,36 @@
-"""Making a database that was put back from a copy safe to go on with: no number is given out twice."""
+"""Making a database that was put back from a copy safe to go on with: nobody goes on under an old number."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import case, select, update
 
 from manager.core.rows import GroupRow, OwnershipRow
 from manager.storage.leases import HAS_EXPIRED
 from manager.storage.migrate import schema_of, take_turns
 from manager.storage.schema import MANAGERS, TABLES
 from protocol.errors import StartupError
+from protocol.fencing import next_number
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 FURTHER = 1_000_000
-"""More than a herd gets through between two copies; tokens and generations need not be consecutive."""
+"""More than a group gets through between two copies; generations need not be consecutive."""
 
 
-def raise_numbers(connection: Connection) -> int:
-    """Raise every token and generation by `FURTHER`, inside the caller's transaction.
+def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
+    """Raise every token as if it were granted now, and every generation by `FURTHER`, in the transaction.
 
-    Sinks and workers may have seen later ones than the copy has. Members of the copy find their generation
-    unknown and join again.
+    Whatever is granted after this is higher than what sinks have seen, whoever granted that. What is owned in
+    the copy was granted before: without this its owner would go on under that old token. Members of the copy
+    find their generation unknown and join again.
+
+    Args:
+        connection: of the caller's transaction.
+        now_ms: the wall clock, in milliseconds since 1970.
+        above: tokens are to be higher than this, whatever the clock says.
 
     Returns:
         How many tasks there are.
@@ -39,4 +46,6 @@ def raise_numbers(connection: Connection) -> int:
         raise StartupError(f"--database: a manager at {url} uses it; stop all managers first")
     groups, ownership = TABLES[GroupRow], TABLES[OwnershipRow]
     connection.execute(update(groups).values(generation=groups.c.generation + FURTHER))
-    return connection.execute(update(ownership).values(token=ownership.c.token + FURTHER)).rowcount
+    least, following = next_number(above, now_ms), ownership.c.token + 1
+    higher = case((following > least, following), else_=least)
+    return connection.execute(update(ownership).values(token=higher)).rowcount

@@ -1,4 +1,4 @@
-"""The rows that groups are made of: writing what has changed, reading it back."""
+"""The rows that groups are made of: writing what has changed."""
 
 from __future__ import annotations
 
@@ -7,30 +7,21 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Table, and_, bindparam, delete, select, union
+from sqlalchemy import and_, bindparam, delete
 
 from manager.core.rows import Dropped, Row
 from manager.storage.dialects import insert_into
 from manager.storage.prepared import insert_rows
-from manager.storage.schema import LOAD_ORDER, TABLES
+from manager.storage.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection
     from sqlalchemy.dialects import postgresql, sqlite
     from sqlalchemy.sql.dml import Delete
 
     from manager.core.rows import Change
-
-MANY = 10_000
-"""Names in one statement; databases take some 32,000 parameters."""
-NAMES = union(*(select(table.c.group) for table in TABLES.values()))
-
-
-def group_names(connection: Connection) -> set[str]:
-    """Every group that anything is stored of."""
-    return set(connection.execute(NAMES).scalars())
 
 
 def write_rows(connection: Connection, changes: Sequence[Change]) -> None:
@@ -40,15 +31,6 @@ def write_rows(connection: Connection, changes: Sequence[Change]) -> None:
         connection.execute(_delete(kind), keys)
     for kind, rows in upserts.items():
         insert_rows(connection, _upsert(kind, connection.dialect.name), rows)
-
-
-def read_rows(connection: Connection, groups: Collection[str] | None) -> dict[str, list[Row]]:
-    """All rows of `groups`, or of every group; members by position, history by generation."""
-    rows: defaultdict[str, list[Row]] = defaultdict(list)
-    for kind, table in TABLES.items():
-        for row in _read(connection, kind, table, groups):
-            rows[row.group].append(row)
-    return dict(rows)
 
 
 @cache
@@ -87,19 +69,3 @@ def _sort_out(
 
 def _key_parameters(kind: type[Row]) -> list[str]:
     return [f"key_{column.name}" for column in TABLES[kind].primary_key.columns]
-
-
-def _read(
-    connection: Connection, kind: type[Row], table: Table, groups: Collection[str] | None
-) -> Iterator[Row]:
-    statement = select(table)
-    if kind in LOAD_ORDER:
-        statement = statement.order_by(table.c[LOAD_ORDER[kind]])
-    for some in [None] if groups is None else _portions(tuple(groups)):
-        wanted = statement if some is None else statement.where(table.c.group.in_(some))
-        for row in connection.execute(wanted).mappings():
-            yield kind(**row)
-
-
-def _portions(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[start : start + MANY] for start in range(0, len(names), MANY))

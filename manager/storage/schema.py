@@ -19,16 +19,18 @@ from sqlalchemy import (
 )
 
 from manager.core.rows import (
+    Blame,
     GroupRow,
     MemberRow,
     OffsetRow,
+    OwnerLease,
     OwnershipRow,
     RebalanceRow,
     Row,
     TaskRow,
 )
 from protocol.messages.membership import Protocol
-from protocol.messages.tasks import TaskReset
+from protocol.messages.tasks import Reached, TaskReset
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ TABLES: dict[type[Row], Table] = {
         Column("protocol_name", Text),
         Column("leader_id", Text),
         _count("tasks_revision"),
+        _count("idle_since_ms"),
     ),
     MemberRow: Table(
         "members",
@@ -135,6 +138,10 @@ TABLES: dict[type[Row], Table] = {
         _count("since_ms"),
         Column("lost_by", Text),
         Column("reset", Json(TaskReset | None)),
+        Column("lease", Json(OwnerLease | None)),
+        Column("blame", Json(Blame | None)),
+        Column("reached", Json(Reached | None)),
+        Column("unsettled", Boolean, nullable=False),
     ),
     RebalanceRow: Table(
         "rebalances",
@@ -160,8 +167,12 @@ MANAGERS = Table(
     _text("url"),
     _count("started_at_ms"),
     Column("expires_at_ms", BigInteger),
+    Column("contested", Boolean, nullable=False),
 )
-"""Those that are there; `expires_at_ms` is when the lease ends by the database's clock, null for never."""
+"""Those that are there; `expires_at_ms` is when the lease ends by the database's clock, null for never.
+
+A manager is `contested` when it has the id and the URL of another one that has shown to live, too.
+"""
 
 SLOTS = Table("slots", METADATA, _key("slot", BigInteger), _count("epoch"), Column("holder", Text))
 """All slots; `holder` is the incarnation of the manager that has it."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
-from manager.cluster.slots import slot_of
 from manager.storage.assignors import assignors
 from manager.storage.audit import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
@@ -17,7 +16,8 @@ from manager.storage.file import DatabaseFile, file_of
 from manager.storage.leases import LeaseTable, hold_fence
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.numbering import append
-from manager.storage.rows import group_names, read_rows, write_rows
+from manager.storage.reading import group_names, read_rows
+from manager.storage.rows import write_rows
 from manager.storage.summaries import summaries
 from manager.storage.tallies import tallies
 from manager.storage.tokens import TokenTable
@@ -52,6 +52,10 @@ class SqlStorage:
         """Connect and migrate."""
         await with_schema(self._database, upgrade)
         self._file = file_of(self._database)
+
+    async def group_names(self) -> list[str]:
+        """Read the keys of every table."""
+        return await self._database.transact(group_names)
 
     async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
         """Read every table once."""
@@ -90,12 +94,6 @@ class SqlStorage:
             StorageError: try again later.
         """
         return await self._database.transact(tallies)
-
-    async def load_slots(self, slots: Collection[int], of: int) -> dict[str, list[Row]]:
-        """Read all names, then the rows of those that belong to the slots."""
-        names = await self._database.transact(group_names)
-        wanted = set(slots)
-        return await self.load([name for name in names if slot_of(name, of) in wanted])
 
     async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
         """One transaction, one statement a table and direction; the fence first, events last."""

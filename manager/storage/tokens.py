@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 COMMAND_LINE: Final = "the command line"
 """Who makes and revokes tokens, to the audit log."""
 
+_KNOWN_ROLES: Final = {role.value: role for role in Role}
+
 TOKENS = Table(
     "tokens",
     METADATA,
@@ -49,13 +51,13 @@ class TokenTable:
 def all_tokens(connection: Connection) -> list[Token]:
     """Every token that was ever made, the oldest first."""
     rows = connection.execute(select(TOKENS).order_by(TOKENS.c.created_at_ms, TOKENS.c.token_id)).mappings()
-    return [Token(**{**row, "role": Role(row["role"])}) for row in rows]
+    return [Token(**{**row, "role": _KNOWN_ROLES.get(row["role"], row["role"])}) for row in rows]
 
 
 def add_token(connection: Connection, token: Token) -> None:
     """Keep a new one, and in the audit log that it was made."""
     values = {name: getattr(token, name) for name in token.__struct_fields__}
-    connection.execute(insert(TOKENS).values({**values, "role": token.role.value}))
+    connection.execute(insert(TOKENS).values({**values, "role": token.role_name}))
     _write_down(connection, "createToken", token.token_id, token.created_at_ms)
 
 

@@ -75,6 +75,12 @@ def decode_opaque(value: msgspec.Raw) -> Any:
     return msgspec.json.decode(value)
 
 
+def faulty_place(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Where the fault is, and what it is: the library's `... - at `$.member_id`` in two pieces."""
+    text, _, path = str(error).partition(" - at `$")
+    return path.rstrip("`"), text
+
+
 def encode_opaque(value: Any) -> msgspec.Raw:
     """`value` as a field that is passed on unread."""
     return msgspec.Raw(msgspec.json.encode(value))

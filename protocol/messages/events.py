@@ -26,6 +26,7 @@ class EventType(StrEnum):
     TASK_STOPPED = "task.stopped"
     TASK_COMPLETED = "task.completed"
     TASK_FAILED = "task.failed"
+    TASK_QUARANTINED = "task.quarantined"
     GROUP_DELETED = "group.deleted"
     MANAGER_CHANGED = "manager.changed"
     EVENTS_PRUNED = "events.pruned"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -21,6 +22,7 @@ from protocol.messages.base import (
 )
 from protocol.messages.tasks import OfferedTask
 from protocol.names import Name
+from protocol.worker_metadata import PROTOCOL_TYPE, metadata_fault
 
 
 class Protocol(msgspec.Struct, frozen=True):
@@ -42,6 +44,14 @@ class JoinRequest(Request, frozen=True, kw_only=True):
     client_id: Label | None = None
     reason: Text | None = None
     require_member_id: bool = True
+
+    def __post_init__(self) -> None:
+        """What a worker tells is looked at here; leaders, the manager and the console can then rely on it."""
+        if self.protocol_type != PROTOCOL_TYPE:
+            return
+        for position, protocol in enumerate(self.protocols):
+            if fault := metadata_fault(protocol.metadata, f"protocols[{position}].metadata"):
+                raise ValueError(fault)
 
 
 class JoinedMember(msgspec.Struct, frozen=True):
@@ -108,12 +118,29 @@ class HeartbeatResponse(Response, frozen=True, kw_only=True):
     tasks_revision: int
 
 
+class EngineEnd(StrEnum):
+    """How the engine of a worker (Spark's JVM) ended that leaves because of it."""
+
+    EXITED = "EXITED"
+    """By itself: an exit code that nobody asked for, or a crash. What ran on it has done that."""
+    KILLED = "KILLED"
+    """By a signal from outside: a person, or a machine that is short of memory."""
+    LOST = "LOST"
+    """Nobody knows: it cannot be reached any more."""
+
+
 class Leaver(msgspec.Struct, frozen=True):
-    """One entry of a leave: a member, or with `member_id` empty a static member by its instance id."""
+    """One entry of a leave: a member, or with `member_id` empty a static member by its instance id.
+
+    `engine` is there only if it leaves because its engine has ended, and says how. Who leaves runs nothing
+    any more; `stopped` false says that a query of it may still be at work.
+    """
 
     member_id: str
     instance_id: Name | None = None
     reason: Text | None = None
+    engine: EngineEnd | None = None
+    stopped: bool = True
 
 
 class LeaveRequest(Request, frozen=True, kw_only=True):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
-from protocol.messages.tasks import Definition, TaskReset
+from protocol.messages.tasks import Definition, Reached, TaskReset
+from protocol.metrics import out_of_range
 from protocol.names import Name
 from protocol.states import TaskState
+
+Checkpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+"""A path or URL."""
+MAX_CAUSE_LENGTH: Final = 20_000
+"""Characters of a cause; a trace may be of any length, what is stored and kept in memory may not."""
+MAX_METRICS_BYTES: Final = 65_536
+"""Of one task's figures, as compact JSON."""
 
 
 class ClaimRequest(Request, frozen=True, kw_only=True):
@@ -24,7 +32,11 @@ class ClaimRequest(Request, frozen=True, kw_only=True):
 
 
 class GrantedTask(msgspec.Struct, frozen=True):
-    """A task the caller owns now, with all it needs to run it."""
+    """A task the caller owns now, with all it needs to run it.
+
+    `definition_version` counts the changes of a definition; it begins anew with a task of the same name. A
+    checkpoint that does not know of the batch that was `reached` is not the task's.
+    """
 
     task: str
     token: int
@@ -33,10 +45,11 @@ class GrantedTask(msgspec.Struct, frozen=True):
     definition_version: int
     restart_count: int
     reset: TaskReset | None = None
+    reached: Reached | None = None
 
 
 class PendingTask(msgspec.Struct, frozen=True):
-    """A task its present owner has not let go of yet."""
+    """A task its present owner has not let go of yet; empty if it waits for its turn to be started alone."""
 
     task: str
     owner: str
@@ -67,7 +80,7 @@ class ReleaseRequest(Request, frozen=True, kw_only=True):
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker has to say of one task it owns."""
+    """What a worker has to say of one task it owns; `checkpoint` is the place that knows of `batch_id`."""
 
     task: str
     token: Token
@@ -77,11 +90,15 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
     batch_id: BatchId | None = None
     metrics: dict[str, Any] | None = None
     cause: str | None = None
+    checkpoint: Checkpoint | None = None
 
     def __post_init__(self) -> None:
-        """A failure is told whatever its text is; only NUL, which databases refuse, is replaced."""
-        if self.cause is not None and "\0" in self.cause:
-            msgspec.structs.force_setattr(self, "cause", self.cause.replace("\0", "\ufffd"))
+        """A failure is told whatever its text is; it is cut, and NUL, which databases refuse, is replaced."""
+        for name in ("cause", "checkpoint"):
+            text = getattr(self, name)
+            if text is not None and ("\0" in text or len(text) > MAX_CAUSE_LENGTH):
+                told = text[:MAX_CAUSE_LENGTH].replace("\0", "\ufffd")
+                msgspec.structs.force_setattr(self, name, told)
 
 
 class ReportRequest(Request, frozen=True, kw_only=True):
@@ -90,6 +107,15 @@ class ReportRequest(Request, frozen=True, kw_only=True):
     member_id: str
     tasks: tuple[TaskReport, ...]
     instance_id: Name | None = None
+
+    def __post_init__(self) -> None:
+        """Figures are kept, reckoned with, shown and passed on, so they are of a size that can be."""
+        for position, report in enumerate(self.tasks):
+            path = f"tasks[{position}].metrics"
+            for place in out_of_range(report.metrics, path):
+                raise ValueError(f"{place}: Integer value out of range")
+            if len(msgspec.json.encode(report.metrics)) > MAX_METRICS_BYTES:
+                raise ValueError(f"{path}: Expected `object` of at most {MAX_METRICS_BYTES} bytes")
 
 
 class TaskErrorsResponse(Response, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from protocol.errors import ErrorCode
+from protocol.etags import Tags
 from protocol.messages.base import PageQuery, Request, Response, Whole
 from protocol.names import Name
 from protocol.states import Target
@@ -21,13 +22,21 @@ _OFFSETS = msgspec.json.schema(Offsets)
 
 
 class TaskReset(msgspec.Struct, frozen=True):
-    """The last reset of a task; `number` counts them all, and each has a checkpoint of its own.
+    """The last reset of a task; each has a checkpoint of its own, under `number`, the token that it took.
 
-    So beginning twice under one number is no different from doing it once.
+    So numbers only grow, as tokens do, and beginning twice under one is no different from doing it once.
     """
 
     number: int
     offsets: Offsets = EARLIEST
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """How far a task has come: the last batch heard of, in which checkpoint that was, and at which member."""
+
+    batch_id: int
+    checkpoint: str
+    member_id: str
 
 
 _DECLARATIVE = {
@@ -59,6 +68,7 @@ class OfferedTask(msgspec.Struct, frozen=True):
     """A task to be assigned, as the leader is told of it.
 
     `returns_to` is there only for a task that was kept for a lost worker: the member that it is now.
+    `suspect` is there only for one that may have killed its workers, and is to be on a worker of its own.
     """
 
     task: str
@@ -67,6 +77,7 @@ class OfferedTask(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     load: float | None
     returns_to: str | msgspec.UnsetType = msgspec.UNSET
+    suspect: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class TaskListQuery(PageQuery, frozen=True, kw_only=True):
@@ -90,6 +101,46 @@ class PutTaskRequest(Request, frozen=True, kw_only=True):
 
     definition: Definition
     target: Target | None = None
+
+
+class TaskToPut(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several tasks: as `PutTaskRequest`; the conditions are `If-Match` and `If-None-Match` of it."""
+
+    task: Name
+    definition: Definition
+    target: Target | None = None
+    if_match: Tags | None = None
+    if_none_match: Tags | None = None
+
+
+class PutTasksRequest(Request, frozen=True, kw_only=True):
+    """Create or replace `tasks` and forget those of `delete`: all of it or nothing, in one transaction.
+
+    With `validate_only` nothing is done, but everything is checked, and answered as if it had been.
+    """
+
+    tasks: tuple[TaskToPut, ...] = ()
+    delete: tuple[Name, ...] = ()
+    validate_only: bool = False
+
+
+PutResult = Literal["created", "changed", "unchanged", "deleted"]
+
+
+class TaskPut(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one task; `etag` and `definition_version` are its own now, null if it is gone."""
+
+    task: str
+    result: PutResult
+    etag: str | None
+    definition_version: int | None
+
+
+class PutTasksResponse(Response, frozen=True, kw_only=True):
+    """One result a task: those of `tasks`, then those of `delete`, each in the order of the request."""
+
+    tasks: tuple[TaskPut, ...]
+    tasks_revision: int
 
 
 class ValidateTaskRequest(Request, frozen=True, kw_only=True):

@@ -216,9 +216,11 @@ def test_tasks_that_begin_anew(herd: Herd, play: Play) -> None:
     after = play.view.tasks()
     for table in tables:
         assert before[table].token < told[table] < after[table].token
-        assert (before[table].reset, after[table].reset) == (None, TaskReset(1))
-        assert (herd.folder / "checkpoints" / GROUP / f"{table}~1").is_dir()
-    assert "begun anew (reset 1) at the earliest offsets" in play.do("status", "appended")[1]
+        assert (before[table].reset, after[table].reset) == (None, TaskReset(told[table]))
+        assert (herd.folder / "checkpoints" / GROUP / f"{table}~{told[table]}").is_dir()
+    assert (
+        f"begun anew (reset {told['appended']}) at the earliest offsets" in play.do("status", "appended")[1]
+    )
 
 
 def test_an_owner_that_was_frozen_through_a_reset(herd: Herd, play: Play) -> None:

@@ -95,12 +95,13 @@ def test_a_job_and_then_a_service(tmp_path: Path, started: list[Daemon]) -> None
     assert "carrierpigeon" in told["bad"]["cause"]
     assert "state=FAILED" in job.stderr
     assert rows(tmp_path) == whole(1, 2, 3)
-    assert tokens(tmp_path) == {1}
+    [first] = tokens(tmp_path)
 
     tasks_file(tmp_path, "{processing_time: 100 milliseconds}")
     service = Daemon("service", ["run", "-f", "tasks.yaml", *FLAGS], tmp_path)
     started.append(service)
-    eventually(lambda: tokens(tmp_path) == {2}, "both tasks run again", alive=started)
+    eventually(lambda: min(tokens(tmp_path)) > first, "both tasks run again", alive=started)
+    second_run = tokens(tmp_path)
     put(tmp_path, 4)
     eventually(lambda: rows(tmp_path) == whole(1, 2, 3, 4), "the new rows are there", alive=started)
     second = sparkherd("run", "-f", "tasks.yaml", *FLAGS, cwd=tmp_path)
@@ -108,4 +109,4 @@ def test_a_job_and_then_a_service(tmp_path: Path, started: list[Daemon]) -> None
     assert f"(process {service.process.pid})" in second.stderr
     assert service.terminate() == 0
     assert rows(tmp_path) == whole(1, 2, 3, 4)
-    assert tokens(tmp_path) == {2}
+    assert tokens(tmp_path) == second_run

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Ended, Progress, StartError, Totals
+from protocol.messages.membership import EngineEnd
+from worker.executor import Ended, EngineDeath, Progress, StartError, Totals, unheard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.executor import QuerySpec
 
 
@@ -16,9 +19,14 @@ class FakeQuery:
 
     def __init__(self, spec: QuerySpec, *, stops_slowly: bool) -> None:
         self.spec = spec
+        self.checkpoint: str | None = f"/checkpoints/{spec.group}/{spec.task}"
         self.stops: list[float] = []
         self.stop_surprise: Exception | None = None
+        self._may_stop = asyncio.Event()
+        self._may_stop.set()
         self.stopping = asyncio.Event()
+        trigger = spec.definition.trigger
+        self.is_bounded = trigger is not None and trigger.available_now
         self._stops_slowly = stops_slowly
         self._progress: Progress | None = None
         self.has_work = False
@@ -51,7 +59,8 @@ class FakeQuery:
             finally:
                 for each in waiting:
                     each.cancel()
-        self.end()
+        await self._may_stop.wait()
+        self._end(Ended())
 
     # What a test does to it.
 
@@ -65,32 +74,48 @@ class FakeQuery:
         """The batch that a slow stop waits for is done."""
         self._batch_done.set()
 
+    def hold_stops(self) -> None:
+        """Spark takes its time to end it, even one that is cut, until `let_stop`."""
+        self._may_stop.clear()
+
+    def let_stop(self) -> None:
+        """Spark has ended it."""
+        self._may_stop.set()
+
     def end(self, cause: str | None = None, *, fenced: bool = False) -> None:
-        """It comes to its end by itself."""
+        """It comes to its end by itself, which is a failure unless it is bounded."""
+        if cause is None and not self.is_bounded:
+            cause = "the query ended by itself, which nobody had asked for"
+        self._end(Ended(cause, fenced=fenced))
+
+    def _end(self, ended: Ended) -> None:
         if not self._ended.done():
-            self._ended.set_result(Ended(cause, fenced=fenced))
+            self._ended.set_result(ended)
 
 
 class FakeExecutor:
     """Starts fake queries.
 
     `broken` maps tasks to the cause of their failing starts, for good of those in `hopeless`; the sinks of
-    those in `fenced` refuse the token; starts of tasks in `held` wait for their gate; queries of those in
-    `slow` stop when their batch is done.
+    those in `fenced` refuse the token; starts of tasks in `held` wait for their gate, and of those in `begun`
+    cannot be called back there; queries of those in `slow` stop when their batch is done.
     """
 
     def __init__(self) -> None:
         self.started: list[FakeQuery] = []
         self.attempts: list[QuerySpec] = []
+        self.settled: list[QuerySpec] = []
+        self.unsettled: dict[str, asyncio.Event] = {}
         self.broken: dict[str, str] = {}
         self.hopeless: set[str] = set()
         self.fenced: set[str] = set()
         self.surprise: Exception | None = None
         self.held: dict[str, asyncio.Event] = {}
+        self.begun: set[str] = set()
         self.slow: set[str] = set()
         self.cannot_open: str | None = None
         self.is_open = False
-        self._death: asyncio.Future[str] | None = None
+        self._death: asyncio.Future[EngineDeath] | None = None
 
     async def open(self) -> None:
         """Come up, unless the test wants otherwise."""
@@ -99,11 +124,12 @@ class FakeExecutor:
         self._death = asyncio.get_running_loop().create_future()
         self.is_open = True
 
-    async def start(self, spec: QuerySpec) -> FakeQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
         """Start a query, unless the test wants otherwise."""
         self.attempts.append(spec)
         if (gate := self.held.get(spec.task)) is not None:
-            await gate.wait()
+            at(f"the gate of {spec.task}")
+            await self._pass(gate, is_begun=spec.task in self.begun)
         if self.surprise is not None:
             raise self.surprise
         if spec.task in self.fenced:
@@ -114,7 +140,24 @@ class FakeExecutor:
         self.started.append(query)
         return query
 
-    async def died(self) -> str:
+    async def _pass(self, gate: asyncio.Event, *, is_begun: bool) -> None:
+        """Who gives the start up knows that nothing runs: at once, or when what was begun has been ended."""
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            if is_begun:
+                await gate.wait()
+            raise
+
+    async def settle(self, spec: QuerySpec) -> None:
+        """Remember it, unless the test wants otherwise."""
+        if (gate := self.unsettled.get(spec.task)) is not None:
+            await gate.wait()
+        if (cause := self.broken.get(spec.task)) is not None:
+            raise StartError(cause)
+        self.settled.append(spec)
+
+    async def died(self) -> EngineDeath:
         """Wait for `die`."""
         if self._death is None:
             raise AssertionError("not open")
@@ -133,12 +176,12 @@ class FakeExecutor:
 
     # What a test does to it, and asks it.
 
-    def die(self, cause: str) -> None:
+    def die(self, cause: str, end: EngineEnd = EngineEnd.EXITED) -> None:
         """The engine is lost, and every query with it."""
         for query in self.started:
             query.end(cause)
         if self._death is not None and not self._death.done():
-            self._death.set_result(cause)
+            self._death.set_result(EngineDeath(cause, end))
 
     def hold(self, task: str) -> asyncio.Event:
         """Let starts of `task` wait; setting the event lets them go on."""

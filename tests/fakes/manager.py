@@ -33,7 +33,7 @@ from tests.fakes.turns import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from protocol.messages.tasks import TaskReset
+    from protocol.messages.tasks import Reached, TaskReset
 
 Asked = TypeVar("Asked", bound=msgspec.Struct)
 Request = TypeVar("Request", bound=msgspec.Struct)
@@ -49,11 +49,12 @@ def granted(
     restart_count: int = 0,
     *,
     reset: TaskReset | None = None,
+    reached: Reached | None = None,
     **changes: Any,
 ) -> GrantedTask:
     """A granted task; `changes` are keys of its definition."""
     definition = msgspec.Raw(msgspec.json.encode(DEFINITION | changes))
-    return GrantedTask(task, token, target, definition, version, restart_count, reset)
+    return GrantedTask(task, token, target, definition, version, restart_count, reset, reached)
 
 
 def failure(code: ErrorCode, **fields: Any) -> Failure:

@@ -53,6 +53,7 @@ class Sandbox:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder
+        folder.mkdir(exist_ok=True)
         for name in COPIED:
             source = root / name
             if source.is_dir():

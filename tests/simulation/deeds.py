@@ -19,7 +19,7 @@ from protocol.messages.membership import (
 )
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
-from protocol.states import Target, TaskState
+from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 TASKS = tuple(f"t{n}" for n in range(8))
 AWAY_MS = (100, 5000)
 """Shorter and longer than any session, lease and rebalance timeout."""
+DELETED_WITHIN_MS = 6000
+"""How long an admin waits for a group to be empty."""
 
 
 def hire(history: History, chance: Random) -> None:
@@ -109,6 +111,25 @@ def begin_anew(history: History, chance: Random) -> None:
         history.world.after(turn * chance.randint(200, 500), partial(history.ask, group, order))
 
 
+def start_afresh(history: History, chance: Random) -> None:
+    """The workers of a group die; once it is empty an admin deletes it, and creates tasks of before anew."""
+    group = chance.choice(history.plan.groups[: history.plan.herds])
+    for member in history.alive():
+        if member.route.group == group:
+            member.kill()
+    _delete_when_empty(history, group, chance, history.world.now + DELETED_WITHIN_MS)
+
+
+def _delete_when_empty(history: History, group: str, chance: Random, until: int) -> None:
+    live = history.live(group)
+    if live is not None and live.state is GroupState.EMPTY:
+        history.ask(group, commands.DeleteGroup())
+        for _ in range(4):
+            history.world.after(500, partial(add_task, history, chance))
+    elif history.world.now < until:
+        history.world.after(50, partial(_delete_when_empty, history, group, chance, until))
+
+
 def steer(history: History, chance: Random) -> None:
     """One thing an admin does."""
     group = chance.choice(history.plan.groups)
@@ -135,6 +156,7 @@ DEEDS: dict[str, Callable[[History, Random], None]] = {
         outage,
         add_task,
         begin_anew,
+        start_afresh,
         steer,
         lie,
     )
@@ -142,7 +164,8 @@ DEEDS: dict[str, Callable[[History, Random], None]] = {
 
 
 def _definition(chance: Random) -> commands.NewDefinition:
-    document: Any = msgspec.Raw(msgspec.json.encode({"v": chance.randint(0, 2)}))
+    sink = {"format": chance.choice(["sql", "parquet"]), "options": {"v": chance.randint(0, 2)}}
+    document: Any = msgspec.Raw(msgspec.json.encode({"sink": sink}))
     return commands.NewDefinition(document, 1.0, None, {})
 
 
@@ -155,7 +178,7 @@ def _an_order(history: History, group: str, chance: Random) -> Request:
         commands.DescribeGroup(),
         commands.ListRebalances(limit=5),
         commands.DeleteGroup(),
-        LeaveRequest(members=(Leaver("", instance or "s0"), Leaver(member))),
+        LeaveRequest(members=(Leaver("", instance or "s0"), Leaver(member, stopped=False))),
     ]
     if group in history.plan.groups[: history.plan.herds]:
         orders += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from manager.core import lost
 from manager.core.group import Group
 from manager.core.rows import Dropped, GroupRow, MemberRow, OffsetRow, OwnershipRow
 from protocol.messages.base import decode_opaque
@@ -11,7 +12,7 @@ from protocol.messages.events import EventType
 from protocol.messages.membership import JoinResponse, SyncResponse
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetErrorsResponse
 from protocol.messages.ownership import ClaimResponse
-from protocol.states import GroupState
+from protocol.states import GroupState, TaskState
 from tests.simulation.store import in_order
 
 if TYPE_CHECKING:
@@ -84,10 +85,12 @@ class Watch:
         hold("tokens only grow", row.token >= token, (before, row))
         changed_hands = row.owner not in {None, owner}
         hold("a new owner has a new token", row.token > token or not changed_hands, (before, row))
-        new_resets = _number(row) - _number(before)
-        hold("resets are counted one by one", new_resets in {0, 1}, (before, row))
-        hold("a reset fences all before it", not new_resets or _is_fenced(before, row), (before, row))
-        self.resets += new_resets
+        since = row.token >= row.since_ms // 1000
+        hold("a token is no lower than the second it is issued in", since or not changed_hands, (before, row))
+        was_reset = _number(row) != _number(before)
+        hold("numbers of resets only grow", _number(row) >= _number(before), (before, row))
+        hold("a reset fences all before it", not was_reset or _is_fenced(before, row), (before, row))
+        self.resets += was_reset
 
     def _check_offset(self, before: Any, row: OffsetRow) -> None:
         fenced = before is None or _generation(row.offset) >= _generation(before.offset)
@@ -156,6 +159,17 @@ class Watch:
         first = self._grants.setdefault((group, task, token), who)
         hold("a token is one worker's", first == who, (task, token, first, who))
 
+    def check_alone(self, group: str, task: str, runners: list[str]) -> None:
+        """Invariant 2 where there is no fence: one worker at a time runs the task."""
+        hold("a task without a fence is run by one worker", len(runners) == 1, (group, task, runners))
+
+    def check_at_rest(self, row: Any, who: str) -> None:
+        """Nobody writes for a task that has been stopped, and whose sink has been told."""
+        is_at_rest = (
+            row is not None and row.state is TaskState.STOPPED and not row.owner and not row.unsettled
+        )
+        hold("nobody writes for a task at rest", not is_at_rest, (who, row))
+
     # What is in memory.
 
     def check_memory(self, live: Group | None, rows: Rows) -> None:
@@ -176,6 +190,9 @@ class Watch:
             again.apply(row)
         hold("a reloaded group is the live one", again.durable() == live.durable(), live.tell_story)
         hold("a reloaded herd is the live one", again.herd.owned == live.herd.owned, live.tell_story)
+        kept = {row.lost_by for row in live.herd.ownership.values() if row.lost_by is not None}
+        endless = [worker for worker in kept if (lost.KEPT, worker) not in live.timers]
+        hold("what is kept for a lost worker has a deadline", not endless, (endless, live.tell_story()))
 
 
 def _header(group: str, rows: Rows) -> GroupRow | None:

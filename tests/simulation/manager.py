@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from manager.cluster.leases import Leases
+    from manager.core.connections import Connection
     from manager.core.turn import Turn
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
@@ -45,8 +46,15 @@ class Asked(Parked):
 
     __slots__ = ("arrived", "deliver", "group", "request")
 
-    def __init__(self, group: str, request: Request, arrived: int, deliver: Callable[[Any], None]) -> None:
-        super().__init__("sim")
+    def __init__(
+        self,
+        group: str,
+        request: Request,
+        arrived: int,
+        deliver: Callable[[Any], None],
+        connection: Connection,
+    ) -> None:
+        super().__init__(connection)
         self.group = group
         self.request = request
         self.arrived = arrived
@@ -104,7 +112,7 @@ class SimManager:
 
     @property
     def instant(self) -> Instant:
-        """The present moment; the wall clock is nobody's business here."""
+        """The present moment; the wall clock differs from manager to manager, as the other one does."""
         return Instant(self.mono, self.mono)
 
     def some_time(self, slowness: float = 1.0) -> int:
@@ -128,10 +136,10 @@ class SimManager:
         self.asked[asked] = None
         self.when_awake(lambda: self._handle(asked))
 
-    def disconnect(self, asked: Asked, life: int) -> None:
+    def closed(self, connection: Connection, life: int) -> None:
         """A connection to this life of the manager closed."""
         if life == self.life:
-            self.when_awake(lambda: self._disconnected(asked))
+            self.when_awake(lambda: self._closed(connection))
 
     def _handle(self, asked: Asked) -> None:
         self.check_lease()
@@ -151,12 +159,13 @@ class SimManager:
         else:
             self._answer(asked, LOADING)
 
-    def _disconnected(self, asked: Asked) -> None:
+    def _closed(self, connection: Connection) -> None:
         self.check_lease()
-        turn = self.coordinator.disconnect(asked.group, asked, self.instant)
+        parked = connection.parked
+        turn = self.coordinator.closed(connection, self.instant, by_peer=True)
         if turn is not None:
-            if asked.settled:
-                del self.asked[asked]
+            if isinstance(parked, Asked) and parked.settled:
+                del self.asked[parked]
             self._take(turn)
 
     def _arm(self) -> None:

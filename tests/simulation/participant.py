@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tests.simulation.network import Route
     from tests.simulation.world import World
 
+NOTICED = 0.7
+"""How often the connections of a killed process are closed; they are not if its machine is gone as well."""
+
 
 class Participant:
     """A process. What happens to it while it is frozen, it finds when it thaws, in order."""
@@ -57,6 +60,8 @@ class Participant:
         """It is gone between two instructions."""
         self.world.note(self.name, "killed")
         self.is_alive = False
+        if self.world.happens(NOTICED):
+            self.route.hang_up()
 
     def stop(self) -> None:
         """It is asked to leave in order."""

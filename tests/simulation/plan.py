@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from protocol.messages.membership import EngineEnd
+
 SIZES = ((4, 0.80), (10, 0.17), (30, 0.03))
 """How many members a history has at the most, and how often."""
 
@@ -24,6 +26,7 @@ EVERY_MS = {
     "pause": 9000,
     "hand_over": 9000,
     "outage": 12_000,
+    "start_afresh": 15_000,
 }
 """What happens during the storm, and how often on the average."""
 
@@ -55,7 +58,11 @@ CALM = Weather()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One history: the same plan gives the same steps."""
+    """One history: the same plan gives the same steps.
+
+    `poison` says that one task of the first herd kills every worker that is given it, and how: EXITED is told
+    by the worker as it leaves, KILLED by nobody.
+    """
 
     seed: int
     managers: int
@@ -68,6 +75,7 @@ class Plan:
     rebalance_ms: int
     lost_task_delay_ms: int
     storm_ms: int
+    poison: EngineEnd | None
     weather: Weather
     deeds: tuple[Deed, ...]
 
@@ -93,8 +101,9 @@ def draw(seed: int) -> Plan:
         initial_delay_ms=chance.choice([0, 500, 1500]),
         session_ms=session_ms,
         rebalance_ms=rebalance_ms,
-        lost_task_delay_ms=chance.choice([0, 0, 1200]),
+        lost_task_delay_ms=chance.choice([0, 0, 1200, 6000]),
         storm_ms=storm_ms,
+        poison=Random(f"poison {seed}").choice([None, None, None, EngineEnd.EXITED, EngineEnd.KILLED]),
         weather=_draw_weather(chance),
         deeds=tuple(sorted(_draw_deeds(chance, members, storm_ms), key=lambda deed: deed.at_ms)),
     )

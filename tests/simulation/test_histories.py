@@ -50,7 +50,8 @@ def test_everything_happens_in_the_histories() -> None:
         whole.add(played(part))
     figures = whole.figures
     assert min(figures.crashes, figures.takeovers, figures.rebalances) > 0
-    assert min(figures.resets, figures.fenced_writes) > 0
+    assert min(figures.resets, figures.fenced_writes, figures.unfenced_writes) > 0
+    assert figures.poisoned > figures.quarantined > 0
 
 
 def test_a_seed_is_a_history() -> None:
@@ -79,7 +80,7 @@ def test_a_heartbeat_that_is_never_answered_is_found(monkeypatch: pytest.MonkeyP
 
 def stormy_clusters() -> tuple[int, ...]:
     """Seeds of three managers whose words to the storage are often late by more than a lease."""
-    plans = (draw(seed) for seed in range(900))
+    plans = (draw(seed) for seed in range(4000))
     return tuple(plan.seed for plan in plans if plan.managers == 3 and plan.weather.late > 0.1)
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from assignors.base import Member, Task
+from assignors.isolation import isolate
 from assignors.sticky import StickyAssignor
+from protocol.definition import is_fenced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import decode_opaque, encode_opaque
-from protocol.messages.membership import MemberAssignment, Protocol
+from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
@@ -19,7 +21,7 @@ from protocol.messages.ownership import (
     ReportRequest,
     TaskReport,
 )
-from protocol.states import TaskState
+from protocol.states import Target, TaskState
 from tests.simulation.participant import Participant
 from worker.membership.core import Membership
 from worker.membership.effects import (
@@ -49,6 +51,9 @@ from worker.membership.reactions import Asked
 from worker.membership.states import MemberState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
     from protocol.messages.membership import JoinResponse
     from tests.simulation.network import Route
     from tests.simulation.sink import Sink
@@ -57,27 +62,39 @@ if TYPE_CHECKING:
 
 BATCH_MS = 200
 REPORT_EVERY = 4
+POISON = "poison"
+"""The task that kills its workers, in histories that have one."""
+POISON_MS = (50, 500)
+"""How long after its grant it does."""
 STUCK = 0.05
 """How often a query does not stop when it is told to, and nobody is told that it did not."""
 
 
 class SimWorker(Participant):
-    """A worker; `owned` is what it runs, each task under its token, and `stops` counts ended queries."""
+    """A worker; `owned` is what it runs, each task under its token, and `stops` counts ended queries.
+
+    `unfenced` has those of its tasks whose sink has no fence, and until when their tokens may be believed in.
+    """
 
     def __init__(self, world: World, route: Route, name: str, sink: Sink, terms: Terms) -> None:
         super().__init__(world, route, name)
         self.sink = sink
         self.owned: dict[str, int] = {}
         self.stuck: dict[str, int] = {}
+        self.unfenced: dict[str, int] = {}
         self.assigned: frozenset[str] = frozenset()
         self.claiming: dict[int, frozenset[str]] = {}
         self.claims = 0
+        self.in_doubt: dict[str, int] = {}
+        self.resting: dict[str, int] = {}
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.session_ms = terms.session_timeout_ms
         self.heard_at = world.now
         self.stops = 0
         self.batches = 0
+        sink.writers.append(self)
+        self.died_of_poison: Callable[[SimWorker], None] = lambda _: None
         self.membership = Membership(terms, self._offer, world.chance.random)
         self.post(Started())
         self._go_on()
@@ -103,14 +120,30 @@ class SimWorker(Participant):
         """It is asked to leave in order."""
         self._when_awake(lambda: self.post(StopAsked(Quit(Reason.ASKED, "bye"))))
 
+    def may_run(self, task: str) -> bool:
+        """Whether it runs a task without a fence, or may go on with it any moment: all of its leases hold."""
+        until = self.unfenced.get(task, 0)
+        return (
+            self.is_alive and task in self.owned | self.stuck and self.world.now < min(until, self.lapses_at)
+        )
+
+    @property
+    def lapses_at(self) -> int:
+        """When its lease on itself runs out."""
+        return self.heard_at + self.session_ms
+
     def thawed(self) -> None:
-        """The batch it was frozen in is written before anybody looks at a clock; the fence refuses it."""
+        """The batch it was frozen in is written before anybody looks at a clock; the fence refuses it.
+
+        Where there is no fence this is the one thing that no rule prevents (docs/exactly-once.md); it is
+        left out here.
+        """
         self._write()
         self._look_at_lease()
 
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
         told = {
-            "owned": self.owned | self.stuck,
+            "owned": self.owned | self.stuck | self.resting,
             "tasks_revision": revision,
             "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
         }
@@ -130,12 +163,14 @@ class SimWorker(Participant):
                 self._claim(tasks)
             case Refresh():
                 self._claim(self.assigned)
+                self._report(dict(self.stuck))
             case Revoke() | Drain():
                 self._let_go(frozenset(self.owned))
-                self.later(50, lambda: self.post(Revoked(effect)))
+                self.later(50, lambda: self.post(Revoked(effect, stopped=not self.stuck)))
             case Lose():
                 self.stops += len(self.owned)
                 self.owned, self.stuck, self.assigned, self.claiming = {}, {}, frozenset(), {}
+                self.unfenced, self.in_doubt, self.resting = {}, {}, {}
             case Quit():
                 self.is_alive = False
 
@@ -155,18 +190,31 @@ class SimWorker(Participant):
         self._write()
         self.batches += 1
         if self.batches % REPORT_EVERY == 0:
-            self._report()
+            self._report(self.owned | self.stuck)
         self.later(BATCH_MS, self._go_on)
 
     def _look_at_lease(self) -> None:
         """No accepted request for a session timeout, counted from when it was sent: all is lost."""
-        if self.owned and self.world.now - self.heard_at > self.session_ms:
+        if self.owned and self.world.now >= self.lapses_at:
             self.post(LeaseExpired())
+        for task in [task for task, until in self.unfenced.items() if self.world.now >= until]:
+            self._lose_token(task)
+
+    def _lose_token(self, task: str) -> None:
+        """The manager has not confirmed it for a session timeout: somebody else may have the task."""
+        self._drop(task, self.owned.get(task, self.stuck.get(task, 0)))
+        self.unfenced.pop(task, None)
+
+    def _confirm(self, task: str, sent: int) -> None:
+        if task in self.unfenced:
+            self.unfenced[task] = max(self.unfenced[task], sent + self.session_ms)
 
     def _write(self) -> None:
         for running in (self.owned, self.stuck):
             for task, token in tuple(running.items()):
-                if not self.sink.write(task, token, self.name):
+                if task in self.unfenced:
+                    self.sink.write_unfenced(task, self)
+                elif not self.sink.write(task, token, self.name):
                     self._drop(task, token)
 
     def _drop(self, task: str, token: int) -> None:
@@ -180,6 +228,7 @@ class SimWorker(Participant):
     # A keeper's bookkeeping.
 
     def _claim(self, tasks: frozenset[str]) -> None:
+        tasks |= self.in_doubt.keys() - self.owned.keys() - self.stuck.keys()
         if tasks:
             request = ClaimRequest(
                 member_id=self.identity.member_id,
@@ -197,28 +246,73 @@ class SimWorker(Participant):
             return
         if isinstance(answer, ClaimResponse):
             self._accepted(sent)
-            self._take_in(answer)
-            if identity == self.identity:
-                self._claim(frozenset(p.task for p in answer.pending) & self.assigned)
-        elif identity != self.identity:
+            self._settle(identity, tasks, answer)
+            self._take_in(answer, sent)
+            pending = frozenset(p.task for p in answer.pending) & self.assigned
+            if pending and identity == self.identity:
+                self._claim(pending)
             return
+        if answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            self.in_doubt |= dict.fromkeys(tasks, identity.generation)
+        if identity != self.identity:
+            self._ask_after(tasks)
         elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
             self.later(100, lambda: self._claim_still(identity, tasks))
         else:
             self.post(Refused(Asked.CLAIM, identity, answer))
 
-    def _take_in(self, answer: ClaimResponse) -> None:
-        """What was granted is this worker's, also if it was asked for under an assignment of before."""
+    def _settle(self, identity: Identity, tasks: frozenset[str], answer: ClaimResponse) -> None:
+        granted = {grant.task for grant in answer.granted}
+        for task in tasks:
+            if task in granted or self.in_doubt.get(task, identity.generation) < identity.generation:
+                self.in_doubt.pop(task, None)
+
+    def _ask_after(self, tasks: frozenset[str]) -> None:
+        """What an overtaken claim may have been granted is claimed once more, with all that is assigned."""
+        if self.in_doubt.keys() & tasks:
+            self._claim(self.assigned)
+
+    def _take_in(self, answer: ClaimResponse, sent: int) -> None:
+        """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
+        strange = {grant.task: grant.token for grant in answer.granted if grant.task not in self.assigned}
+        self._let_go(strange.keys() & self.owned.keys())
+        if returned := {task: token for task, token in strange.items() if task not in self.stuck}:
+            self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
         for grant in answer.granted:
+            if grant.task in strange or grant.token < self.owned.get(grant.task, 0):
+                continue
             self.stuck.pop(grant.task, None)
-            self.owned[grant.task] = max(grant.token, self.owned.get(grant.task, 0))
-        self._let_go(frozenset(grant.task for grant in answer.granted) - self.assigned)
+            self.unfenced.pop(grant.task, None)
+            self.sink.settle(grant.task, grant.token)
+            if grant.target == Target.STOPPED.value:
+                self.stops += self.owned.pop(grant.task, None) is not None
+                self.resting[grant.task] = grant.token
+                continue
+            self.resting.pop(grant.task, None)
+            self.owned[grant.task] = grant.token
+            if not is_fenced(grant.definition):
+                self.unfenced[grant.task] = sent + self.session_ms
+                self.sink.write_unfenced(grant.task, self)
+            if grant.task == POISON:
+                self.later(self.world.some(*POISON_MS), partial(self._take_poison, grant.token))
+
+    def _take_poison(self, token: int) -> None:
+        """The query has been up for a moment, if it still is."""
+        if self.owned.get(POISON) == token and self.is_alive:
+            self.died_of_poison(self)
+
+    def lose_engine(self, end: EngineEnd) -> None:
+        """Its queries are gone; it leaves, or is gone itself before it can say a word."""
+        if end is EngineEnd.KILLED:
+            self.kill()
+        else:
+            self.post(StopAsked(Quit(Reason.ENGINE_DIED, "the engine died", end), in_order=False))
 
     def _claim_still(self, identity: Identity, tasks: frozenset[str]) -> None:
         if identity == self.identity:
             self._claim(tasks & self.assigned)
 
-    def _let_go(self, tasks: frozenset[str]) -> None:
+    def _let_go(self, tasks: AbstractSet[str]) -> None:
         released = {task: self.owned.pop(task) for task in sorted(tasks)}
         self.stops += len(released)
         for task in tuple(released):
@@ -240,11 +334,16 @@ class SimWorker(Participant):
         else:
             self.post(Refused(Asked.RELEASE, identity, answer))
 
-    def _report(self) -> None:
-        running = self.owned | self.stuck
+    def _report(self, running: dict[str, int]) -> None:
+        running = running | self.resting
         if running and self.identity.member_id:
             reports = tuple(
-                TaskReport(task=task, token=token, state=TaskState.RUNNING, batch_id=self.batches)
+                TaskReport(
+                    task=task,
+                    token=token,
+                    state=TaskState.STOPPED if task in self.resting else TaskState.RUNNING,
+                    batch_id=None if task == POISON else self.batches,
+                )
                 for task, token in running.items()
             )
             request = ReportRequest(
@@ -258,8 +357,12 @@ class SimWorker(Participant):
             return
         self._accepted(sent)
         for task, error in answer.tasks.items():
-            if error == ErrorCode.STALE_TOKEN:
+            if self.resting.get(task) == tokens[task]:
+                del self.resting[task]
+            elif error == ErrorCode.STALE_TOKEN:
                 self._drop(task, tokens[task])
+            elif error == ErrorCode.NONE:
+                self._confirm(task, sent)
 
 
 def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
@@ -276,5 +379,6 @@ def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
     if not members:
         return ()
     tasks = [Task(t.task, t.weight, t.worker, t.labels, t.load) for t in joined.tasks or ()]
-    given = StickyAssignor().assign(members, tasks, current)
+    plan = isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET})
+    given = plan.complete(StickyAssignor().assign(plan.members, plan.tasks, current))
     return tuple(MemberAssignment(m, encode_opaque({"tasks": given.get(m, [])})) for m in metadata)

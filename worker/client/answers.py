@@ -10,6 +10,7 @@ import msgspec
 from protocol.errors import ErrorCode, Failure
 
 Body = TypeVar("Body", bound=msgspec.Struct)
+_REFUSED = "connection_refused"
 
 
 def read_answer(origin: str, status: int, body: bytes, expected: type[Body]) -> Body | Failure:
@@ -28,6 +29,16 @@ def read_answer(origin: str, status: int, body: bytes, expected: type[Body]) -> 
 def unreachable(message: str) -> Failure:
     """Nobody answered."""
     return Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+
+
+def refused(message: str) -> Failure:
+    """Nobody listens there: a manager that ended, and took its socket with it."""
+    return Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message, {_REFUSED: True})
+
+
+def is_refused(failure: Failure) -> bool:
+    """Whether `failure` is one of `refused`: not of a manager that is frozen, or out of reach."""
+    return failure.fields.get(_REFUSED) is True
 
 
 def _read_refusal(origin: str, status: int, body: bytes) -> Failure:

@@ -11,7 +11,8 @@ import structlog
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.groups import Coordinator, CoordinatorResponse
-from worker.client.answers import unreachable
+from worker.client.answers import is_refused, unreachable
+from worker.waiting import News
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,12 @@ class Discovery:
         self._known: str | None = None
         self._searching = asyncio.Lock()
         self._is_lost = False
+        self.is_alone = False
+        self._news = News()
+
+    async def until_alone(self) -> None:
+        """Wait for `is_alone`: by the latest search, every manager refuses connections."""
+        await self._news.until(lambda: self.is_alone)
 
     async def coordinator(self) -> str | Failure:
         """Its URL, no slash at the end; looked up if it is not known, once for all who ask meanwhile."""
@@ -74,6 +81,8 @@ class Discovery:
         finally:
             for one in asking:
                 one.cancel()
+            self.is_alone = len(failures) == len(asking) and all(map(is_refused, failures))
+            self._news.tell()
         return _summary(failures)
 
     async def _ask(self, manager: str) -> CoordinatorResponse | Failure:

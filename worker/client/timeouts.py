@@ -18,6 +18,8 @@ class Timeouts:
 
     parked_s: float
     margin_s: float
+    batch_s: float
+    """Of a release or a report; what is answered a session later confirms nothing any more."""
 
     @classmethod
     def of(cls, *, session_timeout_ms: int, rebalance_timeout_ms: int) -> Timeouts:
@@ -25,6 +27,7 @@ class Timeouts:
         return cls(
             parked_s=rebalance_timeout_ms / 1000 + MARGIN_S,
             margin_s=min(MARGIN_S, session_timeout_ms / 4000),
+            batch_s=min(2 * MARGIN_S, session_timeout_ms / 1000),
         )
 
     def heartbeat_s(self, wait_ms: int) -> float:
@@ -34,11 +37,6 @@ class Timeouts:
     def claim_s(self, wait_ms: int) -> float:
         """Of a claim that may wait `wait_ms`; hundreds of tokens have to become durable before its answer."""
         return wait_ms / 1000 + 2 * MARGIN_S
-
-    @property
-    def batch_s(self) -> float:
-        """Of a release or a report."""
-        return 2 * MARGIN_S
 
     @property
     def leave_s(self) -> float:

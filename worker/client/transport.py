@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from protocol.errors import ErrorCode, Failure
-from worker.client.answers import read_answer, unreachable
+from worker.client.answers import read_answer, refused, unreachable
 from worker.client.token import Bearer
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Transport:
         except TimeoutError:
             return unreachable(f"{_origin(url)} gave no answer within {timeout_s:g} s")
         except (aiohttp.ClientError, OSError) as error:
-            return unreachable(f"{_origin(url)}: {_reason(error)}")
+            tell = refused if _errno(error) == errno.ECONNREFUSED else unreachable
+            return tell(f"{_origin(url)}: {_reason(error)}")
 
 
 def _origin(url: str) -> str:
@@ -92,11 +93,14 @@ def _origin(url: str) -> str:
     return "/".join(url.split("/")[:3])
 
 
+def _errno(error: Exception) -> int | None:
+    return error.os_error.errno if isinstance(error, aiohttp.ClientConnectorError) else None
+
+
 def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno
-        if number is not None and number in errno.errorcode:
-            return os.strerror(number).lower()
+    number = _errno(error)
+    if number is not None and number in errno.errorcode:
+        return os.strerror(number).lower()
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the connection was closed before an answer came"
     return str(error) or type(error).__name__

@@ -10,37 +10,46 @@ from protocol.states import Target
 
 if TYPE_CHECKING:
     from protocol.messages.ownership import GrantedTask
-    from protocol.messages.tasks import TaskReset
+    from protocol.messages.tasks import Reached, TaskReset
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
     """A granted task as the keeper works with it.
 
-    `definition` is None if this version cannot read it; `fault` then says why.
+    `document` is the definition as it came, and its identity: numbers that count its changes begin anew when
+    a task is deleted and created again. `definition` is None if this sparkherd cannot read it; `fault` then
+    says why.
     """
 
     task: str
     token: int
     target: Target
+    document: bytes
     definition: Definition | None
-    version: int
     restart_count: int
     reset: TaskReset | None = None
+    reached: Reached | None = None
     fault: str = ""
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether it does no harm to run it beside another owner; what cannot be read is not run."""
+        return self.definition is None or self.definition.is_fenced
 
 
 def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
     """The grant in a claim's answer; the definition is read again only if it is not that of `known`."""
+    document = bytes(granted.definition)
     definition: Definition | None = None
     target = Target.RUNNING
     fault = ""
     try:
         target = Target(granted.target)
-        if known is not None and known.version == granted.definition_version:
+        if known is not None and known.document == document:
             definition = known.definition
         else:
-            definition = parse_definition(granted.definition)
+            definition = parse_definition(document)
     except DefinitionError as error:
         fault = f"the definition cannot be used: {error}"
     except ValueError:
@@ -49,9 +58,10 @@ def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
         task=granted.task,
         token=granted.token,
         target=target,
+        document=document,
         definition=definition,
-        version=granted.definition_version,
         restart_count=granted.restart_count,
         reset=granted.reset,
+        reached=granted.reached,
         fault=fault,
     )

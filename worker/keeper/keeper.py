@@ -15,6 +15,8 @@ from worker.keeper.releases import Releases
 from worker.keeper.reports import Reports
 from worker.keeper.roster import Roster
 from worker.keeper.task import Outcome, TaskLife, Tools
+from worker.keeper.tokens import Tokens
+from worker.lease import lease_s
 from worker.membership.effects import Identity
 from worker.membership.events import Refused
 from worker.membership.reactions import Asked
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from protocol.messages.ownership import ClaimResponse, GrantedTask, TaskReport
     from worker.clock import Clock
     from worker.executor import Executor
+    from worker.keeper.grants import Grant
     from worker.keeper.record import TaskView
     from worker.settings import WorkerSettings
 
@@ -46,6 +49,7 @@ class Keeper:
         spawn: runs a coroutine in the background; what it raises ends the worker.
         trouble: is told what concerns the membership.
         fenced: is called when a sink refuses a token.
+        is_alone: says whether there is no manager any more that anything could be released to.
     """
 
     def __init__(
@@ -59,9 +63,11 @@ class Keeper:
         spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
         trouble: Callable[[Refused], None],
         fenced: Callable[[], None] = lambda: None,
+        is_alone: Callable[[], bool] = lambda: False,
     ) -> None:
         self._clock = clock
         self._trouble = trouble
+        self._is_alone = is_alone
         self._identity = Identity()
         self._assigned: frozenset[str] = frozenset()
         self._revision = 0
@@ -73,14 +79,16 @@ class Keeper:
             wait_ms=settings.wait_ms,
             revision=lambda: self._revision,
             taken=self._on_claimed,
+            doubted=lambda: self._claim(frozenset()),
             spawn=spawn,
         )
-        self._releases = Releases(line, released=self._on_released)
+        self._releases = Releases(line, released=self._on_released, failed=self._news.tell)
         self._reports = Reports(
             line,
             lives=lambda: (life for life in self._roster if not life.is_over),
             refresh_s=settings.session_timeout_ms / 3000,
             taken=self._on_reported,
+            spawn=spawn,
         )
         tools = Tools(
             group=settings.group,
@@ -93,6 +101,8 @@ class Keeper:
             capacity=settings.capacity,
         )
         self._roster = Roster(tools, spawn, self._on_ended, self._news)
+        self._tokens = Tokens(lease_s(settings.session_timeout_ms), clock, self._on_lapsed)
+        spawn(self._tokens.watch())
         spawn(self._releases.run())
         spawn(self._reports.run())
 
@@ -117,9 +127,15 @@ class Keeper:
         self._claim(plan_round(tasks, self._roster.held, self._roster.leaving).leave)
 
     def refresh(self, tasks_revision: int) -> None:
-        """Definitions or targets have changed up to this revision: claims tell the present ones."""
+        """Something about the tasks has changed up to this revision: claims tell what of those assigned.
+
+        What is being let go is not claimed; whether it still is this worker's, the answer to a report says.
+        """
         self._revision = max(self._revision, tasks_revision)
         self._catch_up()
+        for life in self._roster:
+            if life.is_leaving:
+                life.report_again()
 
     def lose(self, reason: str) -> None:
         """Every task is lost: stop all queries at once, release nothing."""
@@ -133,15 +149,27 @@ class Keeper:
         for life in self._roster:
             self._roster.cut(life)
 
-    async def let_go(self, within_s: float) -> None:
-        """Stop everything in order and release it; what takes longer than `within_s` seconds is cut."""
+    async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
+        """Stop everything in order and release it; what takes longer than `within_s` seconds is cut.
+
+        Before the worker ends, `for_good`, that is enough when every query has stopped and all managers are
+        gone: whichever comes back finds out by the session.
+
+        Returns:
+            Whether no query runs any more.
+        """
         self._assigned = frozenset()
         self._claims.stop()
         self._reports.everything()
         for life in self._roster:
             life.leave()
-        if not await first(self._news.until(lambda: not self._roster.held), self._clock.sleep(within_s)):
+        is_done = self._is_done_for_good if for_good else lambda: not self._roster.held
+        if not await first(self._news.until(is_done), self._clock.sleep(within_s)):
             self.lose("stopping in order took too long")
+        return self._roster.is_at_rest
+
+    def _is_done_for_good(self) -> bool:
+        return not self._roster.held or (self._roster.is_at_rest and self._is_alone())
 
     async def own_nothing(self) -> None:
         """Wait until no task is owned."""
@@ -157,11 +185,12 @@ class Keeper:
         for life in self._roster:
             if life.task in leave:
                 life.leave()
-        self._claims.claim(plan_round(self._assigned, self._roster.held, self._roster.leaving).claim)
+        held = self._roster.held
+        self._claims.claim(plan_round(self._assigned, held, self._roster.leaving).claim, held)
 
-    def _on_claimed(self, answer: ClaimResponse) -> None:
+    def _on_claimed(self, answer: ClaimResponse, sent_at: float) -> None:
         for granted in answer.granted:
-            self._on_granted(granted)
+            self._on_granted(granted, sent_at)
         for pending in answer.pending:
             self._on_pending(pending.task)
         for refused in answer.refused:
@@ -173,17 +202,46 @@ class Keeper:
         if not self._claims.is_fresh(self._revision):
             self._claim(frozenset())
 
-    def _on_granted(self, granted: GrantedTask) -> None:
-        """A token that was given back is no longer ours, however late the answer is that grants it."""
+    def _on_granted(self, granted: GrantedTask, sent_at: float) -> None:
+        """A token that was given back is no longer ours, however late the answer is that grants it.
+
+        A higher token than the one a life has been given is another life: the task has been taken away and
+        given again since, and may be another one of the same name. One that is not wanted ends at once, but
+        no sooner than the life before it, for its release says that nothing of the task runs here.
+        """
         if granted.token <= self._given_back.get(granted.task, -1):
             return
         life = self._roster.get(granted.task)
+        if life is not None and granted.token <= life.token:
+            self._on_granted_again(life, granted, sent_at)
+            return
         if life is not None:
-            life.follow(read_grant(granted, life.wanted))
-        elif granted.task in self._assigned:
-            self._roster.begin(read_grant(granted))
+            self._roster.cut(life)
+        if granted.task in self._assigned:
+            self._begin(read_grant(granted), sent_at)
         else:
-            self._releases.add(granted.task, granted.token)
+            self._roster.begin(read_grant(granted)).leave()
+
+    def _on_granted_again(self, life: TaskLife, granted: GrantedTask, sent_at: float) -> None:
+        """What a late answer says of an older token is of no matter."""
+        if granted.token == life.token:
+            self._tokens.believe(life.task, life.token, sent_at)
+            life.follow(read_grant(granted, life.wanted))
+
+    def _begin(self, grant: Grant, sent_at: float) -> None:
+        """Start a life, unless the answer took so long that the task may be somebody else's by now."""
+        if grant.is_fenced or self._tokens.is_fresh(sent_at):
+            self._tokens.believe(grant.task, grant.token, sent_at)
+            self._roster.begin(grant)
+        else:
+            self._claim(frozenset())
+
+    def _on_lapsed(self, task: str, token: int) -> None:
+        """The manager may have given a task without a fence to somebody else, and could not say so."""
+        life = self._roster.get(task)
+        if life is not None and life.token == token and not life.is_fenced:
+            log.warning("token was not confirmed for too long, the query is stopped", task=task, token=token)
+            self._lose_one(life)
 
     def _on_pending(self, task: str) -> None:
         """Somebody else owns it; if it runs here, it does so under a stale token."""
@@ -196,11 +254,12 @@ class Keeper:
         if (life := self._roster.get(task)) is not None:
             life.leave()
 
-    def _on_reported(self, report: TaskReport, error: ErrorCode) -> None:
+    def _on_reported(self, report: TaskReport, sent_at: float, error: ErrorCode) -> None:
         life = self._roster.get(report.task)
         if life is None or life.token != report.token:
             return
         if error is ErrorCode.NONE:
+            self._tokens.confirm(report.task, report.token, sent_at)
             life.acknowledge(report)
         elif error is ErrorCode.STALE_TOKEN:
             self._on_stale(life)
@@ -208,12 +267,14 @@ class Keeper:
             self._on_not_ours(report.task)
 
     def _on_stale(self, life: TaskLife) -> None:
-        """It belongs to somebody else; should it be ours by right, a claim will tell."""
         if not life.is_leaving:
             log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
+        self._lose_one(life)
+
+    def _lose_one(self, life: TaskLife) -> None:
+        """It belongs to somebody else; should it be ours by right, a claim will tell."""
         self._roster.cut(life)
-        if life.task in self._assigned:
-            self._claim(frozenset())
+        self._claim_again(life.task)
 
     def _on_refused(self, asked: Asked, identity: Identity, failure: Failure) -> None:
         if asked is Asked.CLAIM or is_loss(failure, asked):
@@ -237,7 +298,11 @@ class Keeper:
         self._given_back[task] = token
         if (life := self._roster.get(task)) is not None and life.token == token:
             self._roster.forget(life)
-        if task in self._assigned:
+        self._claim_again(task)
+
+    def _claim_again(self, task: str) -> None:
+        """A token of it is gone: the next one is ours if it is assigned, and may be if an answer was lost."""
+        if task in self._assigned or self._claims.is_in_doubt(task):
             self._claim(frozenset())
 
 

@@ -33,18 +33,18 @@ def plan_round(assigned: AbstractSet[str], held: AbstractSet[str], leaving: Abst
 
 
 def is_outdated(acted_on: Grant, wanted: Grant) -> bool:
-    """Whether what is done because of one grant is not what the other asks for.
+    """Whether what is done because of one grant is not what another of the same token asks for.
 
-    Another token, target or restart count, or a definition that differs in effect: stop, start afresh. What
-    differs in nothing but weight, pin, labels or restart policy runs on.
+    Another target or restart count, or a definition that differs in effect: stop, start afresh. What differs
+    in nothing but weight, pin, labels or restart policy runs on.
     """
-    if (acted_on.token, acted_on.target) != (wanted.token, wanted.target):
+    if (acted_on.target, acted_on.restart_count) != (wanted.target, wanted.restart_count):
         return True
-    return acted_on.restart_count != wanted.restart_count or not _runs_like(acted_on, wanted)
+    return not _runs_like(acted_on, wanted)
 
 
 def _runs_like(acted_on: Grant, wanted: Grant) -> bool:
-    if acted_on.version == wanted.version:
+    if acted_on.document == wanted.document:
         return True
     if acted_on.definition is None or wanted.definition is None:
         return False

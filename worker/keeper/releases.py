@@ -22,11 +22,15 @@ class Releases:
     Args:
         line: to the manager.
         released: is told each task and token once the manager has heard of it, whatever it says.
+        failed: is called each time it has not.
     """
 
-    def __init__(self, line: Line, *, released: Callable[[str, int], None]) -> None:
+    def __init__(
+        self, line: Line, *, released: Callable[[str, int], None], failed: Callable[[], None]
+    ) -> None:
         self._line = line
         self._released = released
+        self._failed = failed
         self._batch: dict[str, int] = {}
         self._tries = 0
         self._era = object()
@@ -50,6 +54,7 @@ class Releases:
             if await self._release(batch):
                 self._tries = 0
             else:
+                self._failed()
                 await self._line.pause(self._tries)
                 self._tries += 1
 

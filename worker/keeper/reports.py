@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest, TaskReport
@@ -11,13 +12,15 @@ from worker.membership.reactions import Asked
 from worker.waiting import News, first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from worker.keeper.manager import Line
     from worker.keeper.task import TaskLife
     from worker.membership.effects import Identity
 
 PROGRESS_EVERY_S = 1.0
+OVERTAKE_S = 1.0
+"""How long a request waits for the answer to the one before, which may be lost."""
 MOST_AT_ONCE = 200
 """Reports in one request; with causes of full length it stays below what a manager accepts by default."""
 
@@ -32,7 +35,8 @@ class Reports:
         line: to the manager.
         lives: the tasks it has something to say about.
         refresh_s: seconds between reports of everything.
-        taken: is told each report that was sent and the code it was answered with.
+        taken: is told each report, when it was sent, and the code it was answered with.
+        spawn: runs a coroutine in the background.
     """
 
     def __init__(
@@ -41,12 +45,14 @@ class Reports:
         *,
         lives: Callable[[], Iterable[TaskLife]],
         refresh_s: float,
-        taken: Callable[[TaskReport, ErrorCode], None],
+        taken: Callable[[TaskReport, float, ErrorCode], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._line = line
         self._lives = lives
         self._refresh_s = refresh_s
         self._taken = taken
+        self._spawn = spawn
         self._news = News()
         self._is_urgent = False
         self._all_sent_at = line.clock.now()
@@ -70,6 +76,8 @@ class Reports:
             due = self._due()
             for start in range(0, len(due), MOST_AT_ONCE):
                 await self._send(due[start : start + MOST_AT_ONCE])
+            if self._tries:
+                await self._line.pause(self._tries - 1)
 
     def _due(self) -> tuple[TaskReport, ...]:
         now = self._line.clock.now()
@@ -79,21 +87,26 @@ class Reports:
         return tuple(report for life in self._lives() if (report := life.report()) != life.acknowledged)
 
     async def _send(self, reports: Sequence[TaskReport]) -> None:
+        sending = self._spawn(self._tell(reports))
+        await first(asyncio.wait({sending}), self._line.clock.sleep(OVERTAKE_S))
+
+    async def _tell(self, reports: Sequence[TaskReport]) -> None:
         line, identity = self._line, self._line.identity()
+        sent_at = line.clock.now()
         answer = await line.manager.report(
             ReportRequest(member_id=identity.member_id, instance_id=line.instance_id, tasks=tuple(reports))
         )
         if isinstance(answer, Failure):
-            await self._on_failure(identity, answer)
+            self._on_failure(identity, answer)
             return
         self._tries = 0
         for report in reports:
-            self._taken(report, ErrorCode.of(answer.tasks.get(report.task, ErrorCode.NONE)))
+            self._taken(report, sent_at, ErrorCode.of(answer.tasks.get(report.task, ErrorCode.NONE)))
 
-    async def _on_failure(self, identity: Identity, failure: Failure) -> None:
+    def _on_failure(self, identity: Identity, failure: Failure) -> None:
         """Whatever it was, the next report tells the same news, fresher."""
         if not is_passing(failure, Asked.REPORT):
             self._line.refused(Asked.REPORT, identity, failure)
-        await self._line.pause(self._tries)
         self._tries += 1
         self._is_urgent = True
+        self._news.tell()

@@ -62,13 +62,14 @@ class Roster:
         """Whether nothing runs any more, owned or not."""
         return not self._running
 
-    def begin(self, grant: Grant) -> None:
+    def begin(self, grant: Grant) -> TaskLife:
         """A new life."""
         life = self._lives[grant.task] = TaskLife(grant, self._tools)
         running = self._spawn(life.run(self._running.get(grant.task)))
         self._running[grant.task] = running
         running.add_done_callback(lambda done: self._on_done(life, done))
         self._news.tell()
+        return life
 
     def forget(self, life: TaskLife) -> None:
         """Its task is owned no longer, and its query is gone."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from protocol.messages.ownership import TaskReport
+from protocol.messages.ownership import MAX_CAUSE_LENGTH, TaskReport
 from protocol.states import Target, TaskState
 from telemetry.causes import new_cause_id
 from telemetry.secrets import scrub
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.definition import Definition
-    from protocol.messages.tasks import TaskReset
     from worker.clock import Clock
     from worker.executor import Executor, Query
     from worker.keeper.grants import Grant
 
 log = structlog.get_logger(__name__)
 
-MAX_CAUSE_LENGTH = 20_000
-"""Characters of a cause that are reported; a trace may be of any length, a request may not."""
+SLOW_START_S = 10.0
+"""After so long a start's state says what it is waiting for."""
 
 
 class Outcome(Enum):
@@ -77,13 +76,16 @@ class TaskLife:
         self._failures = Failures()
         self._ending: Outcome | None = None
         self.is_over = False
+        self._is_settled = False
         self._news = News()
         self._query: Query | None = None
         self._progress = Progress(None)
+        self._checkpoint: str | None = None
         self._load: Load | None = None
         self._record = Record(tools.clock.now)
         self._state = TaskState.STARTING
         self._cause: str | None = None
+        self._step = "its turn"
         self._log = log.bind(group=tools.group, task=grant.task)
 
     # What others say to it.
@@ -98,9 +100,14 @@ class TaskLife:
         """Whether it is on its way out."""
         return self._ending is not None
 
+    @property
+    def is_fenced(self) -> bool:
+        """Whether it does no harm beside another owner: neither what runs by now, nor what is to run next."""
+        return self.wanted.is_fenced and (self._acted_on is None or self._acted_on.is_fenced)
+
     def follow(self, grant: Grant) -> None:
         """Do what `grant` asks for, if that is anything new."""
-        if grant.token >= self.token:
+        if grant.token == self.token:
             self.wanted = grant
             self._news.tell()
 
@@ -119,6 +126,11 @@ class TaskLife:
         self.acknowledged = report
         self._news.tell()
 
+    def report_again(self) -> None:
+        """The manager may see the task otherwise by now: have it answer once more."""
+        self.acknowledged = None
+        self._tools.changed()
+
     def report(self) -> TaskReport:
         """How the task is doing now."""
         self._look()
@@ -129,6 +141,7 @@ class TaskLife:
             batch_id=self._progress.batch_id,
             metrics=self._metrics() or None,
             cause=self._cause,
+            checkpoint=None if self._progress.batch_id is None else self._checkpoint,
         )
 
     def view(self) -> TaskView:
@@ -178,22 +191,51 @@ class TaskLife:
             self._failures = Failures()
         self._acted_on = grant
         if grant.target is Target.STOPPED:
-            await self._finish(TaskState.STOPPED, Outcome.STOPPED)
+            cause = await self._settle(grant)
+            if not self._is_outdated():
+                await self._finish(TaskState.STOPPED, Outcome.STOPPED, cause)
         elif grant.target is Target.PAUSED:
-            await self._rest(TaskState.PAUSED)
+            await self._rest(TaskState.PAUSED, await self._settle(grant))
         elif grant.definition is None:
             await self._rest(TaskState.FAILED, grant.fault)
         else:
-            await self._run_query(grant.definition, grant.reset)
+            await self._run_query(grant, grant.definition)
 
-    async def _run_query(self, definition: Definition, reset: TaskReset | None) -> None:
+    async def _settle(self, grant: Grant) -> str | None:
+        """Keep whoever had the task before from writing, unless a query of this life has done so already.
+
+        Returns:
+            Why that could not be done.
+        """
+        if self._is_settled:
+            return None
+        if grant.definition is None:
+            return grant.fault
+        settling = asyncio.ensure_future(self._tools.executor.settle(self._spec(grant, grant.definition)))
+        try:
+            if not await first(asyncio.wait({settling}), self._news.until(self._is_outdated)):
+                return None
+            settling.result()
+        except StartError as error:
+            return str(error)
+        finally:
+            settling.cancel()
+        self._is_settled = True
+        return None
+
+    def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
+        return QuerySpec(self._tools.group, self.task, self.token, definition, grant.reset, grant.reached)
+
+    async def _run_query(self, grant: Grant, definition: Definition) -> None:
         self._tell(TaskState.STARTING)
-        spec = QuerySpec(self._tools.group, self.task, self.token, definition, reset)
-        query = await self._start(spec)
+        query = await self._start(self._spec(grant, definition))
+        if query is None:
+            return
         if isinstance(query, Ended):
             await self._on_failure(query, definition)
             return
-        self._query = query
+        self._query, self._checkpoint = query, query.checkpoint
+        self._is_settled = True
         self._record.begin()
         self._load = Load(self._tools.capacity, self._tools.clock.now())
         self._tell(TaskState.RUNNING)
@@ -204,15 +246,47 @@ class TaskLife:
         if ended is not None:
             await self._on_end(ended, definition)
 
-    async def _start(self, spec: QuerySpec) -> Query | Ended:
+    async def _start(self, spec: QuerySpec) -> Query | Ended | None:
+        """None if something else is wanted before it is done."""
+        self._step = "its turn"
+        starting = asyncio.ensure_future(self._tools.executor.start(spec, self._come_to))
+        telling = asyncio.ensure_future(self._tell_of_waiting())
         try:
-            return await self._tools.executor.start(spec)
+            if not await first(asyncio.wait({starting}), self._news.until(self._is_outdated)):
+                await self._give_up(starting)
+                return None
+            return self._started(starting)
+        finally:
+            starting.cancel()
+            telling.cancel()
+
+    def _started(self, starting: asyncio.Future[Query]) -> Query | Ended:
+        try:
+            return starting.result()
         except StartError as error:
             return Ended(str(error), fenced=error.fenced, permanent=error.permanent)
         except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
             cause_id = new_cause_id()
             self._log.exception("unexpected trouble at the start of a query", cause_id=cause_id)
             return Ended(f"{type(error).__name__}: {error} (the worker's log has more under {cause_id})")
+
+    async def _give_up(self, starting: asyncio.Future[Query]) -> None:
+        """A start that nobody wants any more: cut or not, its query may begin until it is called back."""
+        starting.cancel()
+        await asyncio.wait({starting})
+        if not starting.cancelled() and starting.exception() is None:
+            await self._stop(starting.result())
+
+    def _come_to(self, step: str) -> None:
+        """The start under way may have to wait for `step`."""
+        self._step = step
+        if self._cause is not None and self._state is TaskState.STARTING:
+            self._tell(TaskState.STARTING, f"waits for {step}")
+
+    async def _tell_of_waiting(self) -> None:
+        """Most starts take a second: what one waits for is told when it is another that does."""
+        await self._tools.clock.sleep(SLOW_START_S)
+        self._tell(TaskState.STARTING, f"waits for {self._step}")
 
     async def _watch(self, query: Query) -> Ended | None:
         """Until the query ends by itself, or has been stopped because something else is wanted (None)."""
@@ -234,8 +308,8 @@ class TaskLife:
             self._log.exception("unexpected trouble at the stop of a query", cause_id=new_cause_id())
 
     async def _on_end(self, ended: Ended, definition: Definition) -> None:
-        bounded = definition.trigger is not None and definition.trigger.available_now
-        if ended.cause is None and not ended.fenced and bounded:
+        """An end without a cause is a bounded query's: whether it is one, the query itself knows best."""
+        if ended.cause is None and not ended.fenced:
             await self._finish(TaskState.COMPLETED, Outcome.COMPLETED)
         else:
             await self._on_failure(ended, definition)
@@ -245,7 +319,7 @@ class TaskLife:
             self._tools.fenced()
         if self.is_leaving:
             return
-        cause = ended.cause or "the query ended by itself, and nobody had asked it to"
+        cause = ended.cause or "a sink refused the token"
         if ended.fenced:
             # Whoever owns the task now has made this token stale, and the report of it will be refused. If it
             # is accepted all the same, the sink has seen a higher token than the manager: a person must look.
@@ -269,9 +343,9 @@ class TaskLife:
         self._tell(state, cause)
         await self._news.until(self._is_outdated)
 
-    async def _finish(self, state: TaskState, outcome: Outcome) -> None:
+    async def _finish(self, state: TaskState, outcome: Outcome, cause: str | None = None) -> None:
         """The last word: the life ends when the manager has heard it, unless something else is wanted now."""
-        self._tell(state)
+        self._tell(state, cause)
         await self._news.until(lambda: self._is_outdated() or self._is_known(state))
         if not self._is_outdated():
             self._ending = outcome

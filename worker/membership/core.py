@@ -132,8 +132,8 @@ class Membership:
                 self._send_sync(assignments)
             case Waited():
                 self._on_waited()
-            case Revoked():
-                self._on_revoked()
+            case Revoked(stopped=stopped):
+                self._on_revoked(stopped=stopped)
 
     # The way in: PreparingJoin, Joining, Syncing, Stable.
 
@@ -153,9 +153,9 @@ class Membership:
         else:
             self._send_heartbeat()
 
-    def _on_revoked(self) -> None:
+    def _on_revoked(self, *, stopped: bool) -> None:
         if self.state is MemberState.LEAVING:
-            self._leave()
+            self._leave(stopped=stopped)
         else:
             self._send_join()
 
@@ -287,7 +287,7 @@ class Membership:
 
     def _on_lease_expired(self) -> None:
         """The manager may have given the tasks away: whoever is Stable without it has to join again."""
-        why = "the manager accepted nothing for a session timeout"
+        why = "the manager has accepted nothing for too long: the lease has run out"
         if self.state is MemberState.STABLE:
             self._lose(replace(self.identity, generation=NO_GENERATION), why)
             self._rejoin(why, self._next_delay_s() if self._tries else 0.0)
@@ -307,12 +307,12 @@ class Membership:
             self._begin(Drain())
         else:
             self._effects.append(Lose(stop.farewell.message))
-            self._leave()
+            self._leave(stopped=False)
 
-    def _leave(self) -> None:
+    def _leave(self, *, stopped: bool) -> None:
         """A static member only goes silent, so that it gets its tasks back when it returns (KIP-345)."""
         if self.identity.member_id and self._terms.instance_id is None:
-            self._begin(Send(requests.leave_request(self.identity, self._farewell.message)))
+            self._begin(Send(requests.leave_request(self.identity, self._farewell, stopped=stopped)))
         else:
             self._quit(self._farewell)
 

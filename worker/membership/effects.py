@@ -10,6 +10,7 @@ from protocol.messages.base import NO_GENERATION
 
 if TYPE_CHECKING:
     from protocol.messages.membership import (
+        EngineEnd,
         HeartbeatRequest,
         JoinRequest,
         JoinResponse,
@@ -78,7 +79,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A definition or a target of an owned task has changed."""
+    """A definition or a target of an owned task has changed, or it was taken away."""
 
     tasks_revision: int
 
@@ -101,10 +102,11 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Quit:
-    """The membership is over; `message` is one line for a person."""
+    """The membership is over; `message` is one line for a person, `engine` says how a dead engine ended."""
 
     reason: Reason
     message: str
+    engine: EngineEnd | None = None
 
 
 Effect = Send | Wait | Assign | Revoke | Drain | Adopt | Refresh | Lose | Quit

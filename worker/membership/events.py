@@ -50,9 +50,10 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """The end of a `Revoke` or a `Drain`."""
+    """The end of a `Revoke` or a `Drain`; `stopped` says whether no query runs any more."""
 
     of: Revoke | Drain
+    stopped: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class LeaseExpired:
-    """Nothing the manager accepted was sent within the session timeout."""
+    """Nothing the manager accepted was sent within the worker's lease on itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
 
 if TYPE_CHECKING:
     from protocol.messages.membership import JoinResponse, MemberAssignment, Protocol, SyncResponse
-    from worker.membership.effects import Identity
+    from worker.membership.effects import Identity, Quit
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,10 @@ def heartbeat_request(terms: Terms, identity: Identity, tasks_revision: int) -> 
     )
 
 
-def leave_request(identity: Identity, reason: str) -> LeaveRequest:
-    """The leave of a dynamic member."""
-    return LeaveRequest(members=(Leaver(identity.member_id, reason=reason),))
+def leave_request(identity: Identity, farewell: Quit, *, stopped: bool) -> LeaveRequest:
+    """The leave of a dynamic member; `stopped` says whether no query of it runs any more."""
+    leaver = Leaver(identity.member_id, reason=farewell.message, engine=farewell.engine, stopped=stopped)
+    return LeaveRequest(members=(leaver,))
 
 
 def assigned_tasks(synced: SyncResponse) -> frozenset[str]:

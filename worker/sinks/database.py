@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
     from worker.sinks.marks import Owner
 
+CONNECT_TIMEOUT_S = 10
+"""How long a PostgreSQL may take to let somebody in; `?connect_timeout=` in the URL is another."""
 LOCK_TIMEOUT_S = 60
-"""How long a writer waits for the others: they queue, and none of them holds the lock for long."""
+"""How long a writer waits for the others: they queue, and none of them holds the lock for long.
+
+`?timeout=` in a URL of SQLite's, `?options=-c lock_timeout=` (in ms) in one of PostgreSQL's is another.
+"""
 RETRY_LOCK_S = 0.01
 """Where SQLite itself does not wait for a lock."""
 IDLE_TRANSACTION_TIMEOUT_MS = 10_000
@@ -31,6 +36,7 @@ IDLE_TRANSACTION_TIMEOUT_MS = 10_000
 END_SESSION_TIMEOUT_MS = 2000
 
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+_SQLITE_OPTIONS = {"cached_statements", "check_same_thread", "timeout"}
 _ADVISORY_LOCK = 0x73706172
 _SESSIONS = sa.text(
     "SELECT pid, application_name FROM pg_stat_activity"
@@ -41,13 +47,15 @@ _SESSIONS = sa.text(
 def connect(url: str, owner: Owner) -> Engine:
     """An engine for `url`; asynchronous drivers are replaced by the synchronous one of the same database.
 
-    PostgreSQL is told for whom its sessions work, so that a newer owner can find and end them.
+    The URL's query is the driver's: connection options of SQLite or libpq. PostgreSQL is told besides for
+    whom its sessions work, so that a newer owner can find and end them.
 
     Raises:
         SinkError: the URL is of no kind that this sink can write to.
     """
     parsed = _parse(url)
     try:
+        _require_known_options(parsed)
         engine = sa.create_engine(parsed, hide_parameters=True, pool_size=1, **_settings(parsed, owner))
     except ModuleNotFoundError as error:
         raise SinkError(
@@ -60,9 +68,34 @@ def connect(url: str, owner: Owner) -> Engine:
     return engine
 
 
+@contextmanager
+def plain_sessions(engine: Engine, owner: Owner) -> Iterator[Engine]:
+    """An engine for sessions without what the URL sets in them, such as a `search_path`."""
+    if "options" not in engine.url.query:
+        yield engine
+        return
+    url = engine.url.difference_update_query(["options"])
+    plain = connect(url.render_as_string(hide_password=False), owner)
+    try:
+        yield plain
+    finally:
+        plain.dispose()
+
+
+def shown(url: str) -> str:
+    """The database of `url` as a person may see it; raises `SinkError` as `connect` does."""
+    return _shown(_parse(url))
+
+
 def place(engine: Engine) -> str:
-    """The database as a person may see it: without the password."""
-    return engine.url.render_as_string(hide_password=True)
+    """The same of an engine."""
+    return _shown(engine.url)
+
+
+def _shown(url: URL) -> str:
+    """Without the password, which may be among the options, too."""
+    shown = {key: value for key, value in url.query.items() if key in {"host", "port"}}
+    return url.set(query=shown).render_as_string(hide_password=True)
 
 
 @contextmanager
@@ -107,6 +140,12 @@ def lock_tables(connection: Connection) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
 
 
+def lock_owners(connection: Connection, owner: Owner) -> None:
+    """Let no other owner of the task do what follows until the end of the transaction."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(int(owner.digest, 16))))
+
+
 def end_older_sessions(engine: Engine, owner: Owner) -> None:
     """End what former owners of the task left open in PostgreSQL: a frozen one would hold its locks for ever.
 
@@ -118,7 +157,8 @@ def end_older_sessions(engine: Engine, owner: Owner) -> None:
     prefix = _session_name(owner).rpartition(" ")[0] + " "
     with transaction(engine) as connection:
         for pid, name in connection.execute(_SESSIONS, {"prefix": prefix}).all():
-            if int(name.removeprefix(prefix)) < owner.token:
+            token = name.removeprefix(prefix)  # whatever a session has chosen to call itself
+            if token.isdecimal() and int(token) < owner.token:
                 _terminate(connection, pid)
 
 
@@ -148,13 +188,42 @@ def _parse(url: str) -> URL:
     return parsed.set(drivername=_DRIVERS[backend])
 
 
-def _settings(url: URL, owner: Owner) -> dict[str, Any]:
-    """Positional parameters on both, so that rows go to the driver as they are."""
+def _require_known_options(url: URL) -> None:
+    """SQLAlchemy passes SQLite's over in silence, and PostgreSQL's are refused only when it connects."""
     if url.get_backend_name() == "sqlite":
-        return {"connect_args": {"timeout": LOCK_TIMEOUT_S}}
-    session = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_TIMEOUT_MS}"
-    arguments = {"options": session, "application_name": _session_name(owner)}
+        if unknown := set(url.query) - _SQLITE_OPTIONS:
+            known = ", ".join(sorted(_SQLITE_OPTIONS))
+            raise SinkError(f"sink.options.url: SQLite's options are {known}, not {min(unknown)}")
+        return
+    from psycopg import Error, conninfo  # noqa: PLC0415 - only workers with PostgreSQL have it
+
+    try:
+        conninfo.make_conninfo(**{key: values[-1] for key, values in url.normalized_query.items()})
+    except Error as error:
+        raise SinkError(f"sink.options.url: {str(error).strip()}") from None
+
+
+def _settings(url: URL, owner: Owner) -> dict[str, Any]:
+    """Positional parameters on both, so that rows go to the driver as they are.
+
+    What the URL sets comes after what is set here, and so counts.
+    """
+    if url.get_backend_name() == "sqlite":
+        return {"connect_args": {} if "timeout" in url.query else {"timeout": LOCK_TIMEOUT_S}}
+    arguments = {"options": _session_options(url), "application_name": _session_name(owner)}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = str(CONNECT_TIMEOUT_S)
     return {"paramstyle": "format", "connect_args": arguments, "pool_pre_ping": True}
+
+
+def _session_options(url: URL) -> str:
+    """PostgreSQL's, the URL's own last: of two of a name, the later one counts."""
+    ours = {
+        "idle_in_transaction_session_timeout": IDLE_TRANSACTION_TIMEOUT_MS,
+        "lock_timeout": LOCK_TIMEOUT_S * 1000,
+    }
+    given = url.normalized_query.get("options", ())
+    return " ".join([*(f"-c {name}={value}" for name, value in ours.items()), *given])
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -64,6 +65,14 @@ class Encoder:
                     f"the key column {self.names[index]} is NULL in a row, and an upsert cannot find"
                     " such a row"
                 )
+            if self._has_nan_for_null(index) and any(isnan(row[index]) for row in rows):
+                raise SchemaError(
+                    f"the key column {self.names[index]} is NaN in a row, which SQLite keeps as NULL, and an"
+                    " upsert cannot find such a row"
+                )
+
+    def _has_nan_for_null(self, index: int) -> bool:
+        return self.driver.startswith("sqlite") and self.kinds[index] in {"float", "double"}
 
 
 def _converted(name: str, convert: Convert | None, values: tuple[Any, ...]) -> Sequence[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.definition import FILES_SINK, SQL_SINK
+from worker.sinks.database import shown
 from worker.sinks.files import FilesSink
 from worker.sinks.sql import SqlSink
 
@@ -26,6 +27,15 @@ def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:
     if definition.format == FILES_SINK:
         return FilesSink(definition.files_options(), owner)
     return None
+
+
+def place_of(definition: SinkDefinition) -> str:
+    """Where the sink is, as a person may see it; its format if it is one of Spark's."""
+    if definition.format == SQL_SINK:
+        return shown(definition.sql_options().url)
+    if definition.format == FILES_SINK:
+        return definition.files_options().path
+    return f"the sink {definition.format}"
 
 
 def newest_fence(definition: SinkDefinition, owner: Owner) -> FenceRow | None:

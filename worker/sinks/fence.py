@@ -75,9 +75,14 @@ def judge(stored: FenceRow | None, owner: Owner, mark: Mark) -> Verdict:
 def fenced(owner: Owner, stored: FenceRow) -> FencedError:
     """The refusal of an owner that is older than the one `stored` knows."""
     if owner.token >= stored.token:
-        return FencedError(f"{owner} is fenced: it has been reset since it was given to this worker")
+        return FencedError(
+            f"{owner} is fenced: the sink knows of its reset {stored.resets}, its manager does not, because a"
+            " copy of its database from before that was put back: stop the task and reset it again"
+        )
     return FencedError(
-        f"{owner} is fenced: its token {owner.token} is older than {stored.token}, a newer owner's"
+        f"{owner} is fenced: its token {owner.token} is older than {stored.token}, a newer owner's; if nobody"
+        " has the task, a clock was wrong: stop the managers and run"
+        f" `sparkherd db restored --above {stored.token}`"
     )
 
 

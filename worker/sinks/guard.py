@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict
-from worker.sinks.fence_table import admit, create_fence_table, move_fence, raise_fence
+from worker.sinks.fence_rows import claim_fence, enter_fence
 from worker.sinks.marks import Owner
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from worker.sinks.fence import FenceRow
+    from worker.sinks.fence_table import FenceTable
     from worker.sinks.marks import Mark
 
 _DIALECTS = {"sqlite", "postgresql"}
@@ -36,6 +37,7 @@ class Fence:
         check: Callable[[], None],
         mark: Callable[[], Mark],
         claimed: Callable[[FenceRow], None],
+        repeated: Callable[[], None] = lambda: None,
     ) -> None:
         """What the query it belongs to provides.
 
@@ -44,11 +46,14 @@ class Fence:
             check: raises if the worker may not write any more.
             mark: tells which batch is being done.
             claimed: is told what a fence row said when it was raised.
+            repeated: is called when the batch that is being done turns out to have been written before. The
+                engine computes it then, though nobody wants its rows: a query with state cannot go on else.
         """
         self.owner = owner
         self._check = check
         self._mark = mark
         self._claimed = claimed
+        self._repeated = repeated
         self._passed: set[tuple[Mark, str, str]] = set()
 
     @property
@@ -70,10 +75,12 @@ class Fence:
             FencedError: a newer owner has the task.
         """
         with engine.begin() as connection:
-            self._claimed(_raise(connection, self._named(name)))
+            self._claimed(_raise(connection, self._named(name))[1])
 
     def guard(self, connection: Connection, name: str = "") -> bool:
         """Whether to write the batch's rows in the transaction of `connection`; False if they are there.
+
+        A batch that is there need not be computed by who asks: that is done once the function has returned.
 
         Moves the task's fence row in that same transaction, so that it and the rows are committed or
         neither. A batch may be guarded once, unless its transactions have a `name` each.
@@ -85,14 +92,15 @@ class Fence:
         """
         self._check()
         mark, owner = self._mark(), self._named(name)
-        _raise(connection, owner)
+        fence, _ = _raise(connection, owner)
         _require_transaction(connection)
-        verdict, stored = admit(connection, owner, mark)
+        verdict, stored = fence.admit(connection, owner, mark)
         once = (mark, name, connection.engine.url.render_as_string())
         if verdict is Verdict.DUPLICATE:
             self._refuse_twice(once)
+            self._repeated()
             return False
-        move_fence(connection, owner, mark, stored.rows)
+        fence.move(connection, owner, mark, stored.rows)
         self._passed = {each for each in self._passed if each[0] == mark} | {once}
         return True
 
@@ -114,12 +122,12 @@ class Fence:
         return Owner(owner.group, task, owner.token, owner.resets)
 
 
-def _raise(connection: Connection, owner: Owner) -> FenceRow:
+def _raise(connection: Connection, owner: Owner) -> tuple[FenceTable, FenceRow]:
+    """In a schema of the connection's `search_path`: two of those may be two places to write to."""
     dialect = connection.dialect.name
     if dialect not in _DIALECTS:
         raise SinkError(f"fence.guard knows {' and '.join(sorted(_DIALECTS))}, not {dialect}")
-    create_fence_table(connection)
-    return raise_fence(connection, owner)
+    return claim_fence(connection, owner, enter_fence(connection, owner, anywhere=False))
 
 
 def _require_transaction(connection: Connection) -> None:

@@ -53,7 +53,7 @@ class Manifest:
 
 
 def batch_name(resets: int, batch_id: int) -> str:
-    """The name of a batch's folder; names sort as the batches follow each other."""
+    """The name of a batch's folder; names sort as the batches since a reset follow each other."""
     return f"{BATCH_COLUMN}={resets}_{batch_id:012d}"
 
 

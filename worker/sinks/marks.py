@@ -10,8 +10,8 @@ from hashlib import sha256
 class Owner:
     """Who writes: a task, and the fencing token its query runs under.
 
-    `resets` counts how often the task was made to start anew (docs/exactly-once.md); each begins a new
-    checkpoint.
+    `resets` is the number of the last reset (docs/tasks.md), each of which begins a new checkpoint; it only
+    grows, and is 0 before the first.
     """
 
     group: str

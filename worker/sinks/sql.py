@@ -6,21 +6,16 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from protocol.tables import read_table_name
 from worker.sinks import staging_postgres, staging_sqlite
 from worker.sinks.base import Sink, Written
-from worker.sinks.database import connect, end_older_sessions, transaction
+from worker.sinks.database import connect, end_older_sessions, plain_sessions, transaction
 from worker.sinks.encoding import Encoder
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict
-from worker.sinks.fence_table import (
-    admit,
-    create_fence_table,
-    has_fence_table,
-    move_fence,
-    raise_fence,
-    read_fence,
-)
-from worker.sinks.parts import Part, Take, chunked, raise_faults, whole
+from worker.sinks.fence_rows import claim_fence, enter_fence, newest_row
+from worker.sinks.parts import Part, chunked, raise_faults, whole
+from worker.sinks.schemas import creatable, current_schema
 from worker.sinks.table import describe_table, ensure_table, insert_statement
 
 if TYPE_CHECKING:
@@ -31,6 +26,7 @@ if TYPE_CHECKING:
     from protocol.definition import SqlOptions
     from worker.sinks.base import Batch, Field
     from worker.sinks.fence import FenceRow
+    from worker.sinks.fence_table import FenceTable
     from worker.sinks.marks import Mark, Owner
     from worker.sinks.parts import Rows
     from worker.sinks.staging import Staging
@@ -43,33 +39,41 @@ class SqlSink(Sink):
     """Rows into one table of SQLite or PostgreSQL, appended or upserted by key."""
 
     def __init__(self, options: SqlOptions, owner: Owner) -> None:
-        self._options = options
+        self._name = read_table_name(options.table)
+        self._key = options.key
         self._owner = owner
         self._engine = connect(options.url, owner)
+        self._fence: FenceTable | None = None
         self._target: _Target | None = None
         self._is_small = True
 
     def claim(self) -> FenceRow:
         """Raise the fence row to the owner's token, and clear up after the owners before."""
         end_older_sessions(self._engine, self._owner)
+        beside = self._schema()
+        with plain_sessions(self._engine, self._owner) as plain, transaction(plain) as connection:
+            fences = enter_fence(connection, self._owner, anywhere=True, beside=beside)
         with transaction(self._engine) as connection:
-            create_fence_table(connection)
-            row = raise_fence(connection, self._owner)
+            self._fence, row = claim_fence(connection, self._owner, fences)
         sweeper = staging_sqlite if self._engine.dialect.name == "sqlite" else staging_postgres
         sweeper.sweep(self._engine, self._owner)
         return row
 
     def newest(self) -> FenceRow | None:
         """The task's fence row."""
-        with transaction(self._engine) as connection:
-            return read_fence(connection, self._owner) if has_fence_table(connection) else None
+        with plain_sessions(self._engine, self._owner) as plain, transaction(plain) as connection:
+            return newest_row(connection, self._owner)
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """Create the table, or check the one that is there."""
-        table = describe_table(self._options.table, fields, self._options.key)
+        if self._fence is None:
+            raise SinkError("the sink was not claimed")
+        table = describe_table(self._name, fields, self._key)
         with transaction(self._engine) as connection:
             ensure_table(connection, table)
-        self._target = _Target(self._engine, table, fields)
+            beside = table.schema or current_schema(connection)
+            stage_in = creatable(connection, [beside, self._fence.schema])
+        self._target = _Target(self._engine, self._owner, table, fields, stage_in)
 
     def write(self, batch: Batch) -> Written:
         """Write the batch unless it is there.
@@ -77,52 +81,62 @@ class SqlSink(Sink):
         The rows are computed, and many of them staged, before the transaction begins: it is short, because a
         worker that freezes inside it keeps SQLite's lock.
         """
-        if self._target is None:
+        if self._target is None or self._fence is None:
             raise SinkError("the sink was not prepared")
         with transaction(self._engine) as connection:
-            verdict, stored = admit(connection, self._owner, batch.mark)
+            verdict, stored = self._fence.admit(connection, self._owner, batch.mark)
         if verdict is Verdict.DUPLICATE:
             batch.discard()
             return Written(0, stored.rows, duplicate=True)
-        staging = self._target.staging(self._owner, batch.mark)
-        parts = self._taken(batch, staging)
-        written = self._put(self._target, staging, batch.mark, self._target.encoded(parts))
-        staging.dispose()
-        return written
+        try:
+            parts = self._taken(self._target, batch)
+            return self._put(self._target, self._fence, batch.mark, parts)
+        finally:
+            self._target.staging.clear()
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
 
-    def _taken(self, batch: Batch, staging: Staging) -> list[Part]:
-        """The batch's rows, or what is known of those that are staged now.
+    def _taken(self, target: _Target, batch: Batch) -> list[Part]:
+        """The batch's rows, encoded, or what is known of those that are staged now.
 
         It is taken to be small if the last one was. Where that is wrong some of it is computed twice.
         """
         each = INLINE_ROWS // max(batch.partitions, 1)
         if self._is_small and (rows := batch.collect(each)) is not None:
-            return [whole(rows)]
-        parts = batch.scatter(Take(staging.stage, each))
+            return target.encoded([whole(rows)])
+        parts = batch.scatter(target.staging.take(each))
         raise_faults(parts)
         self._is_small = sum(part.count for part in parts) <= each
-        return parts
+        return target.encoded(parts)
 
-    def _put(self, target: _Target, staging: Staging, mark: Mark, parts: Sequence[Part]) -> Written:
+    def _schema(self) -> str | None:
+        """Where the rows go; None on SQLite."""
+        if self._name.schema is not None:
+            return self._name.schema
+        with transaction(self._engine) as connection:
+            return current_schema(connection)
+
+    def _put(self, target: _Target, fence: FenceTable, mark: Mark, parts: Sequence[Part]) -> Written:
         """The transaction; the fence is asked once more, for a newer owner may have come meanwhile."""
         rows = sum(part.count for part in parts)
-        with staging.transaction() as connection:
-            verdict, stored = admit(connection, self._owner, mark)
+        with target.staging.transaction() as connection:
+            verdict, stored = fence.admit(connection, self._owner, mark)
             if verdict is Verdict.DUPLICATE:
                 return Written(0, stored.rows, duplicate=True)
-            target.write(connection, staging, parts)
-            move_fence(connection, self._owner, mark, stored.rows + rows)
+            target.write(connection, parts)
+            fence.move(connection, self._owner, mark, stored.rows + rows)
         return Written(rows, stored.rows + rows)
 
 
 class _Target:
     """The table, and how rows get into it."""
 
-    def __init__(self, engine: Engine, table: Table, fields: Sequence[Field]) -> None:
+    def __init__(
+        self, engine: Engine, owner: Owner, table: Table, fields: Sequence[Field], stage_in: str | None
+    ) -> None:
+        """`stage_in` is the schema for staging, None for the database's own choice."""
         self._engine = engine
         self._table = table
         self._statement = insert_statement(table, engine.dialect)
@@ -132,22 +146,19 @@ class _Target:
             kinds=tuple(str(field.type) for field in fields),
             keys=tuple(at for at, column in enumerate(table.columns) if column.primary_key),
         )
+        self.staging: Staging = (
+            staging_sqlite.SqliteStaging(engine, owner, table, self._encoder)
+            if engine.dialect.name == "sqlite"
+            else staging_postgres.PostgresStaging(engine, owner, table, self._encoder, stage_in)
+        )
 
-    def staging(self, owner: Owner, mark: Mark) -> Staging:
-        """Where the rows of a batch may be staged; nothing is there yet."""
-        is_sqlite = self._engine.dialect.name == "sqlite"
-        kind = staging_sqlite.SqliteStaging if is_sqlite else staging_postgres.PostgresStaging
-        return kind(self._engine, owner, mark.batch_id, self._table, self._encoder)
-
-    def write(self, connection: Connection, staging: Staging, parts: Sequence[Part]) -> None:
+    def write(self, connection: Connection, parts: Sequence[Part]) -> None:
         """Put all parts into the table, partition by partition: of two rows with one key the last counts."""
         for inline, group in groupby(parts, key=lambda part: part.rows is not None):
             if inline:
                 self._insert(connection, [row for part in group for row in part.rows or ()])
             else:
-                staging.move(connection, self._table, list(group))
-        if any(part.rows is None for part in parts):
-            staging.drop(connection)
+                self.staging.move(connection, self._table, list(group))
 
     def encoded(self, parts: Sequence[Part]) -> list[Part]:
         """The parts as the driver takes their rows; done before the transaction, to keep that short."""

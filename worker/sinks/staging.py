@@ -2,18 +2,24 @@
 
 Nobody else reads a staging area, so executors may write to it at any speed, twice, or half; nothing in it
 counts until one transaction at the driver takes the attempts that Spark has told it of, checks that all of
-their rows are there, and moves the fence. An area belongs to one task, token and batch. What is left of
-dead ones is removed by the next owner's claim.
+their rows are there, and moves the fence.
+
+An area belongs to one sink, from a query's start to its end, and is removed after each batch, whatever
+became of that. Nobody else ever uses one of its name: what a dead query has left, of whatever columns, is in
+nobody's way, and the next claim of its task removes it.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import sqlalchemy as sa
 
 from worker.sinks.errors import SinkError
+from worker.sinks.parts import Take
 from worker.sinks.table import insert_from
 
 if TYPE_CHECKING:
@@ -22,14 +28,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, FromClause, Table
 
+    from worker.sinks.marks import Owner
     from worker.sinks.parts import Part, Stage
 
 PARTITION = "sparkherd_partition"
 ATTEMPT = "sparkherd_attempt"
+_AREA = re.compile(r"(?P<digest>[0-9a-f]+)_(?P<token>\d+)_[0-9a-f]+\Z")
 
 
 class Staging(ABC):
-    """The staging area of one batch, seen from the driver."""
+    """The staging area of one sink, seen from the driver."""
 
     stage: Stage
     """What the executors are given."""
@@ -37,18 +45,26 @@ class Staging(ABC):
     """The staged rows: the table's columns as `c0`, `c1` and so on, `PARTITION` and `ATTEMPT`."""
     position: sa.ColumnElement[int]
     """Grows with every row of an attempt."""
+    _is_handed_out = False
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction that sees the staged rows."""
 
     @abstractmethod
-    def drop(self, connection: Connection) -> None:
-        """Remove the area with the end of the transaction."""
-
-    @abstractmethod
     def dispose(self) -> None:
-        """Remove what is left of it once the transaction is over."""
+        """Remove the area. Never raises: what stays is the next claim's to remove."""
+
+    def take(self, inline_rows: int) -> Take:
+        """What executors are to do with a partition."""
+        self._is_handed_out = True
+        return Take(self.stage, inline_rows)
+
+    def clear(self) -> None:
+        """A batch is over: remove the area if executors may have made one."""
+        if self._is_handed_out:
+            self._is_handed_out = False
+            self.dispose()
 
     def move(self, connection: Connection, table: Table, parts: Sequence[Part]) -> None:
         """Put the staged rows of `parts` into `table`.
@@ -73,6 +89,20 @@ class Staging(ABC):
         rank = sa.func.row_number().over(partition_by=keys, order_by=last_first).label("nth")
         ranked = sa.select(*columns, rank).where(chosen).subquery()
         return sa.select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth == 1)
+
+
+def new_area(owner: Owner) -> str:
+    """A name for an area that no other ever has; at most 45 characters, for PostgreSQL cuts names off."""
+    return f"{owner.digest}_{owner.token}_{uuid4().hex[:12]}"
+
+
+def is_dead(area: str, owner: Owner) -> bool:
+    """Whether `area` was the owner's own before this claim, or a former owner's of its task.
+
+    Those of older versions end in the number of a batch.
+    """
+    match = _AREA.match(area)
+    return match is not None and match["digest"] == owner.digest and int(match["token"]) <= owner.token
 
 
 def staged_columns(table: Table) -> list[sa.ColumnClause[object]]:

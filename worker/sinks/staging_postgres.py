@@ -1,20 +1,22 @@
 """Staging for PostgreSQL: an unlogged table for each large batch, filled by COPY.
 
 A table of its own is gone at once when it is dropped, and leaves no dead rows behind. Whoever stages first
-makes it, so that batches without large partitions cost nothing.
+makes it, so that batches without large partitions cost nothing. It is dropped when the batch is over, not in
+the transaction: an attempt that is late still holds it, and the fence row would be held as long.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
+from sqlalchemy.sql import quoted_name
 
 from worker.sinks.database import connect, lock_tables, transaction
 from worker.sinks.errors import SchemaError, SinkError
-from worker.sinks.staging import ATTEMPT, PARTITION, Staging, staged_columns
+from worker.sinks.staging import ATTEMPT, PARTITION, Staging, is_dead, new_area, staged_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 PREFIX = "sparkherd_stage_"
 _POSITION = "sparkherd_position"
-_SWEEP_PATIENCE = sa.text("SET LOCAL lock_timeout = '1s'")
-_MINE = sa.text("SELECT tablename FROM pg_tables WHERE starts_with(tablename, :prefix)")
+_PATIENCE = sa.text("SET LOCAL lock_timeout = '1s'")
+_MINE = sa.text("SELECT schemaname, tablename FROM pg_tables WHERE starts_with(tablename, :prefix)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ class PostgresStage:
 
     url: str
     owner: Owner
+    schema: str | None
     name: str
+    place: str
     create: str
     encoder: Encoder
     here_only: bool = False
@@ -57,10 +61,10 @@ class PostgresStage:
     def _create(self, connection: Connection) -> None:
         """Make the table unless another partition has."""
         lock_tables(connection)
-        if not sa.inspect(connection).has_table(self.name):
+        if not sa.inspect(connection).has_table(self.name, schema=self.schema):
             connection.exec_driver_sql(self.create)
             position = f"ADD COLUMN {_POSITION} bigint GENERATED ALWAYS AS IDENTITY"
-            connection.exec_driver_sql(f'ALTER TABLE "{self.name}" {position}')
+            connection.exec_driver_sql(f"ALTER TABLE {_escaped(self.place)} {position}")
 
     def _copy(self, connection: Connection, chunks: Iterator[Rows], key: tuple[int, int]) -> int:
         columns = ", ".join([*(f"c{at}" for at in range(len(self.encoder.names))), PARTITION, ATTEMPT])
@@ -68,7 +72,7 @@ class PostgresStage:
         count = 0
         with (
             closing(raw.cursor()) as cursor,
-            cursor.copy(f'COPY "{self.name}" ({columns}) FROM STDIN') as copy,
+            cursor.copy(f"COPY {self.place} ({columns}) FROM STDIN") as copy,
         ):
             for rows in chunks:
                 if column := self.encoder.nul_column(rows):
@@ -82,35 +86,38 @@ class PostgresStage:
 class PostgresStaging(Staging):
     """A staging table, seen from the driver."""
 
-    def __init__(self, engine: Engine, owner: Owner, batch_id: int, table: Table, encoder: Encoder) -> None:
+    def __init__(
+        self, engine: Engine, owner: Owner, table: Table, encoder: Encoder, schema: str | None
+    ) -> None:
+        """`schema` is where the table is made; None for where PostgreSQL makes tables by itself."""
         self._engine = engine
-        self._name = f"{PREFIX}{owner.digest}_{owner.token}_{batch_id}"
+        name = PREFIX + new_area(owner)
+        self._place = _quoted(schema, name)
         url = engine.url.render_as_string(hide_password=False)
-        create = _create_statement(self._name, table, engine)
-        self.stage = PostgresStage(url, owner, self._name, create, encoder)
-        self.position = sa.column(_POSITION)
-        self.source = sa.table(self._name, *staged_columns(table), self.position)
+        create = _create_statement(self._place, table, engine)
+        self.stage = PostgresStage(url, owner, schema, name, self._place, create, encoder)
+        self.position: sa.ColumnClause[int] = sa.column(_POSITION)
+        columns: list[sa.ColumnClause[Any]] = [*staged_columns(table), self.position]
+        self.source = sa.table(
+            name, *columns, schema=None if schema is None else quoted_name(schema, quote=True)
+        )
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction like any other: the staging table is in the same database."""
         return transaction(self._engine)
 
-    def drop(self, connection: Connection) -> None:
-        """Drop the table, if there is one, when the transaction commits."""
-        connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{self._name}"')
-
     def dispose(self) -> None:
-        """Nothing is left of it."""
+        """Drop the table, if there is one."""
+        _drop(self._engine, self._place)
 
 
 def sweep(engine: Engine, owner: Owner) -> None:
-    """Drop the tables of the task's former owners; one that is still written to waits for the next sweep."""
-    prefix = f"{PREFIX}{owner.digest}_"
+    """Drop what the task's queries before this one have left, wherever their rows went."""
     with transaction(engine) as connection:
-        names = connection.execute(_MINE, {"prefix": prefix}).scalars().all()
-    for name in names:
-        if int(name.removeprefix(prefix).split("_")[0]) < owner.token:
-            _drop_leftover(engine, name)
+        tables = connection.execute(_MINE, {"prefix": f"{PREFIX}{owner.digest}_"}).all()
+    for schema, name in tables:
+        if is_dead(name.removeprefix(PREFIX), owner):
+            _drop(engine, _quoted(schema, name))
 
 
 def nul_error(column: str) -> SchemaError:
@@ -119,18 +126,26 @@ def nul_error(column: str) -> SchemaError:
     return SchemaError(f"column {column} holds the character NUL, which PostgreSQL's text cannot: {remedy}")
 
 
-def _drop_leftover(engine: Engine, name: str) -> None:
-    try:
-        with transaction(engine) as connection:
-            connection.execute(_SWEEP_PATIENCE)
-            connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{name}"')
-    except SinkError:
-        return
+def _drop(engine: Engine, place: str) -> None:
+    """One that is still written to, or another's by now, stays for the next sweep."""
+    with suppress(SinkError), transaction(engine) as connection:
+        connection.execute(_PATIENCE)
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_escaped(place)}")
 
 
-def _create_statement(name: str, table: Table, engine: Engine) -> str:
+def _quoted(*names: str | None) -> str:
+    """A name with those before it, as statements past SQLAlchemy take it."""
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names if name is not None)
+
+
+def _escaped(place: str) -> str:
+    """For what goes through SQLAlchemy: the driver looks for placeholders in it, as it does not in COPY."""
+    return place.replace("%", "%%")
+
+
+def _create_statement(place: str, table: Table, engine: Engine) -> str:
     """Its columns have the types of the table's own, so that what does not fit shows when it is staged."""
     columns = [column.label(f"c{at}") for at, column in enumerate(table.columns)]
     zero: sa.ColumnElement[int] = sa.literal_column("0::bigint")
     like = sa.select(*columns, zero.label(PARTITION), zero.label(ATTEMPT)).compile(engine)
-    return f'CREATE UNLOGGED TABLE "{name}" AS {like} WITH NO DATA'
+    return f"CREATE UNLOGGED TABLE {_escaped(place)} AS {like} WITH NO DATA"

@@ -1,4 +1,4 @@
-"""Staging for SQLite: a file of its own for each large batch, beside the database.
+"""Staging for SQLite: files beside the database, one for each query that has large batches.
 
 A file has one writer at a time. Were the rows staged in the database itself, executors would hold up all
 other tasks that write there, and one that was frozen while it staged would hold them up for good.
@@ -7,7 +7,7 @@ other tasks that write there, and one that was frozen while it staged would hold
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from worker.sinks.database import LOCK_TIMEOUT_S, transaction
 from worker.sinks.errors import SinkError
-from worker.sinks.staging import ATTEMPT, PARTITION, Staging, staged_columns
+from worker.sinks.staging import ATTEMPT, PARTITION, Staging, is_dead, new_area, staged_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,9 +68,9 @@ class SqliteStage:
 class SqliteStaging(Staging):
     """A staging file, seen from the driver."""
 
-    def __init__(self, engine: Engine, owner: Owner, batch_id: int, table: Table, encoder: Encoder) -> None:
+    def __init__(self, engine: Engine, owner: Owner, table: Table, encoder: Encoder) -> None:
         self._engine = engine
-        self._path = _folder(engine) / f"{owner.digest}_{owner.token}_{batch_id}.db"
+        self._path = _folder(engine) / f"{new_area(owner)}.db"
         self.stage = SqliteStage(str(self._path), encoder)
         self.source = sa.table("staged", *staged_columns(table), schema=_SCHEMA)
         self.position = sa.literal_column("rowid")
@@ -79,18 +79,15 @@ class SqliteStaging(Staging):
         """A transaction of the database with the file beside it, if there is one."""
         return transaction(self._engine, {_SCHEMA: self._path} if self._path.exists() else {})
 
-    def drop(self, connection: Connection) -> None:
-        """A file is no part of the transaction."""
-
     def dispose(self) -> None:
         """Remove the file; a straggler that still writes to it writes to nowhere."""
         _remove(self._path)
 
 
 def sweep(engine: Engine, owner: Owner) -> None:
-    """Remove the files of the task's former owners."""
-    for path in _folder(engine).glob(f"{owner.digest}_*_*.db"):
-        if int(path.stem.split("_")[1]) < owner.token:
+    """Remove what the task's queries before this one have left."""
+    for path in _folder(engine).glob(f"{owner.digest}_*.db"):
+        if is_dead(path.stem, owner):
             _remove(path)
 
 
@@ -99,5 +96,6 @@ def _folder(engine: Engine) -> Path:
 
 
 def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+    for file in (path, path.with_name(f"{path.name}-journal")):
+        with suppress(OSError):  # nobody else uses it
+            file.unlink()

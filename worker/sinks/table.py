@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
+from protocol.tables import MAX_BYTES
 from worker.sinks.database import lock_tables
 from worker.sinks.errors import SchemaError
 from worker.sinks.types import column_types
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Insert, Inspector, Table
     from sqlalchemy.engine.interfaces import ReflectedColumn
 
+    from protocol.tables import TableName
     from worker.sinks.base import Field
 
 
-def describe_table(name: str, fields: Sequence[Field], key: Sequence[str]) -> Table:
+def describe_table(name: TableName, fields: Sequence[Field], key: Sequence[str]) -> Table:
     """The table `name` with the query's columns; `key` becomes its primary key.
 
     All names are quoted: SQLAlchemy does not know every word that SQLite reserves.
@@ -37,7 +39,7 @@ def describe_table(name: str, fields: Sequence[Field], key: Sequence[str]) -> Ta
         sa.Column(field.name, kind, primary_key=field.name in keys, autoincrement=False, quote=True)
         for field, kind in zip(fields, column_types(fields), strict=True)
     ]
-    return sa.Table(name, sa.MetaData(), *columns, quote=True)
+    return sa.Table(name.table, sa.MetaData(), *columns, quote=True, schema=name.schema, quote_schema=True)
 
 
 def ensure_table(connection: Connection, table: Table) -> None:
@@ -48,12 +50,26 @@ def ensure_table(connection: Connection, table: Table) -> None:
     """
     lock_tables(connection)
     inspector = sa.inspect(connection)
-    if not inspector.has_table(table.name):
+    if connection.dialect.name == "postgresql":
+        _refuse_long_names(table)
+    if table.schema is not None and not inspector.has_schema(table.schema):
+        raise SchemaError(
+            f"sink.options.table names the schema {table.schema}, which the database does not have, or does"
+            " not show: create it first"
+        )
+    if not inspector.has_table(table.name, schema=table.schema):
         connection.execute(CreateTable(table))
         return
-    _check_columns(table, inspector.get_columns(table.name), connection.dialect)
+    _check_columns(table, inspector.get_columns(table.name, schema=table.schema), connection.dialect)
     if table.primary_key.columns:
-        _check_key(table, _unique_sets(inspector, table.name))
+        _check_key(table, _unique_sets(inspector, table))
+
+
+def _refuse_long_names(table: Table) -> None:
+    """PostgreSQL cuts them off, and would not be found to have them when it is asked again."""
+    for column in table.columns:
+        if len(column.name.encode(errors="replace")) > MAX_BYTES:
+            raise SchemaError(f"the name of column {column.name} is longer than {MAX_BYTES} bytes")
 
 
 def insert_statement(table: Table, dialect: Dialect) -> str:
@@ -104,14 +120,10 @@ def _check_columns(table: Table, existing: Iterable[ReflectedColumn], dialect: D
     ours = {fold(column.name) for column in table.columns}
     theirs = {fold(column["name"]): column for column in existing}
     if missing := [column.name for column in table.columns if fold(column.name) not in theirs]:
-        raise SchemaError(
-            f"the table {table.name} has no column {', '.join(missing)}, which the query yields"
-        )
+        raise SchemaError(f"the table {table} has no column {', '.join(missing)}, which the query yields")
     wanted = [column["name"] for name, column in theirs.items() if name not in ours and _is_required(column)]
     if wanted:
-        raise SchemaError(
-            f"the table {table.name} requires {', '.join(wanted)}, which the query does not yield"
-        )
+        raise SchemaError(f"the table {table} requires {', '.join(wanted)}, which the query does not yield")
 
 
 def _is_required(column: ReflectedColumn) -> bool:
@@ -119,13 +131,14 @@ def _is_required(column: ReflectedColumn) -> bool:
     return not (column["nullable"] or filled or column.get("computed") or column.get("identity"))
 
 
-def _unique_sets(inspector: Inspector, table: str) -> list[set[str]]:
+def _unique_sets(inspector: Inspector, table: Table) -> list[set[str]]:
     """Each set of columns of which the database lets no combination occur twice."""
-    sets = [inspector.get_pk_constraint(table)["constrained_columns"]]
-    sets += [constraint["column_names"] for constraint in inspector.get_unique_constraints(table)]
+    name, schema = table.name, table.schema
+    sets = [inspector.get_pk_constraint(name, schema)["constrained_columns"]]
+    sets += [constraint["column_names"] for constraint in inspector.get_unique_constraints(name, schema)]
     sets += [
         [name for name in index["column_names"] if name is not None]
-        for index in inspector.get_indexes(table)
+        for index in inspector.get_indexes(name, schema)
         if index["unique"]
     ]
     return [{_lower(name) for name in columns} for columns in sets]
@@ -135,7 +148,7 @@ def _check_key(table: Table, unique: Sequence[set[str]]) -> None:
     key = [column.name for column in table.primary_key.columns]
     if {_lower(name) for name in key} not in unique:
         raise SchemaError(
-            f"the table {table.name} has no unique index on {', '.join(key)}, the key of this upsert"
+            f"the table {table} has no unique index on {', '.join(key)}, the key of this upsert"
         )
 
 

@@ -46,6 +46,7 @@ class Gate:
         self._inside = False
         self._closed = threading.Event()
         self._cut = threading.Event()
+        self._left: list[Callable[[], None]] = []
 
     def enter(self) -> None:
         """A batch begins.
@@ -64,7 +65,11 @@ class Gate:
 
     def leave(self) -> None:
         """The batch is done or has failed."""
-        self._inside = False
+        with self._lock:
+            self._inside = False
+            left, self._left = self._left, []
+        for then in left:
+            then()
 
     def fail(self, error: BaseException) -> None:
         """Remember why a batch failed; what is left of it after its way through Java is no use to anybody."""
@@ -97,6 +102,16 @@ class Gate:
     def cut(self) -> None:
         """Make the batch inside fail at its next step."""
         self._cut.set()
+
+    def shut(self, then: Callable[[], None]) -> None:
+        """Let no batch in any more, cut the one inside, and call `then` when none is."""
+        self.close()
+        self.cut()
+        with self._lock:
+            if self._inside:
+                self._left.append(then)
+                return
+        then()
 
 
 class Sluice(Protocol):

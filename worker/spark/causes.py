@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark import SparkContext
 
 from telemetry.secrets import scrub
+from worker.executor import Ended, StartError
 from worker.sinks.errors import SinkError
+from worker.spark.remedies import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +62,20 @@ def describe_remote(text: str) -> str:
     message, _, trace = text.strip().partition(_REMOTE_TRACE)
     message = _REMOTE_CONDITION.sub("", message)
     links = [JavaError(kind, said or "") for kind, said in _CAUSED_BY.findall(trace)]
-    return _join(headline([JavaError(trace.partition(":")[0], message), *links]), f"{message}\n\n{trace}")
+    kind = trace.partition("\n")[0].partition(":")[0]
+    return _join(headline([JavaError(kind, message), *links]), f"{message}\n\n{trace}")
+
+
+def refusal(error: BaseException, *, by: str = "") -> StartError:
+    """What a start that failed with `error` is to raise; `by` goes before the cause."""
+    cause, permanent = judge(by + describe(error), at_start=True)
+    return StartError(cause, permanent=permanent)
+
+
+def failure(cause: str) -> Ended:
+    """The end of a query that has failed with `cause`."""
+    told, permanent = judge(cause, at_start=False)
+    return Ended(told, permanent=permanent)
 
 
 def headline(chain: list[JavaError]) -> str:

@@ -8,11 +8,21 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from worker.executor import StartError
-from worker.spark.checkpoint_rules import REMEDY, Checkpoint, check_entry, damaged, fits, read_query_id, whole
+from worker.spark.checkpoint_rules import (
+    REMEDY,
+    Checkpoint,
+    check_entry,
+    damaged,
+    fits,
+    knows_of,
+    read_query_id,
+    whole,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from protocol.messages.tasks import Reached
     from worker.sinks.fence import FenceRow
     from worker.sinks.marks import Owner
 
@@ -40,6 +50,14 @@ class CheckpointFolder(ABC):
     @abstractmethod
     def create(self, name: str, text: str) -> None:
         """Put a text into the folder, as a file or as a folder with one in it."""
+
+    def require(self, reached: Reached) -> None:
+        """See that this is the task's checkpoint and not another, before anything is written anywhere.
+
+        Raises:
+            StartError: it does not know of the batch that the task has reached.
+        """
+        knows_of(self.place, self.last("offsets"), reached)
 
     def verify(self, owner: Owner, rows: Iterable[FenceRow]) -> None:
         """See that the query of `owner` may go on from here, and that it is where its sinks' fences say.

@@ -16,6 +16,7 @@ from worker.executor import StartError
 from worker.sinks.fence import foreign, gap, rolled_back
 
 if TYPE_CHECKING:
+    from protocol.messages.tasks import Reached
     from worker.sinks.fence import FenceRow
     from worker.sinks.marks import Owner
 
@@ -45,6 +46,19 @@ def whole(checkpoint: Checkpoint) -> None:
         raise damaged(checkpoint.place, "its file metadata is missing")
     if done is not None and (last is None or last < done):
         raise damaged(checkpoint.place, f"batch {done} is finished, but there is no entry offsets/{done}")
+
+
+def knows_of(place: str, planned: int | None, reached: Reached) -> None:
+    """Raises `StartError` if a checkpoint's last batch, `planned`, is before the one that was reached."""
+    if planned is not None and planned >= reached.batch_id:
+        return
+    has = "holds no batch" if planned is None else f"ends with batch {planned}"
+    raise StartError(
+        f"the checkpoint {place} {has}, but the task has come to batch {reached.batch_id} in the checkpoint"
+        f" {reached.checkpoint} at {reached.member_id}; give all workers of the group one --checkpoint-root"
+        " that they all see, bring back a whole copy, or reset the task to start it anew",
+        permanent=True,
+    )
 
 
 def fits(checkpoint: Checkpoint, owner: Owner, row: FenceRow) -> None:

@@ -86,4 +86,6 @@ class TaskContext:
         definition = SinkDefinition(format=SQL_SINK, options=options)
         if problems := list(definition.faults()):
             raise StartError("; ".join(f"context.sink: {each.path}: {each.message}" for each in problems))
+        if fault := definition.output_mode_fault(self.definition.output_mode):
+            raise StartError(f"context.sink: output_mode: {fault}")
         return definition

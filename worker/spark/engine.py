@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.executor import Ended
+    from worker.executor import Ended, EngineDeath
     from worker.sinks.marks import Owner
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.writer import Outlet
@@ -38,14 +38,24 @@ class Gate(Protocol):
         """Make the batch inside fail at its next step. Never blocks."""
         ...
 
+    def shut(self, then: Callable[[], None]) -> None:
+        """Spark has ended the query, or is gone: call `then` when no batch is inside this process any more.
+
+        Until then it may write: what a thread of Python's does goes on without the JVM that has called it.
+        Never blocks.
+        """
+        ...
+
 
 class Handle(ABC):
-    """A query that Spark runs. A call may block, and raises one of the engine's `losses` if that is gone."""
+    """A query that Spark runs. A call may block, and raises what `Engine.is_loss` knows if Spark is gone."""
 
     query: Any
     """PySpark's own."""
     is_bounded: bool
     """Whether it comes to an end by itself."""
+    commits_late: bool
+    """Whether Spark reports batches before its checkpoint knows of them (`asyncProgressTrackingEnabled`)."""
 
     @abstractmethod
     def last_batch(self) -> int:
@@ -87,7 +97,9 @@ class Site(ABC):
 
     @abstractmethod
     def require_query(self, text: str) -> None:
-        """Refuse all SQL but queries, before `session.sql` would execute it.
+        """Refuse all SQL but queries, before `session.sql` would execute it, and what no task's SQL may do.
+
+        What of the latter can be told only this Spark knows (docs/security.md).
 
         Raises:
             StartError: it is a statement of another kind, or it holds one.
@@ -99,8 +111,13 @@ class Site(ABC):
         """End what a former owner may have left running; the fence is up already."""
 
     @abstractmethod
-    def start(self, writer: DataStreamWriter) -> Handle:
-        """Start the query that `writer` describes."""
+    def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> Handle:
+        """Start the query that `writer` describes.
+
+        Args:
+            writer: what a query is made by.
+            begin: is called right before Spark is asked to; what it raises ends the start there.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -108,18 +125,20 @@ class Site(ABC):
 
 
 class Engine(ABC):
-    """One Spark, as long as a worker lives. `losses` are the errors of calls to one that is gone or going."""
+    """One Spark, as long as a worker lives; what it is asked may block, `watch` excepted.
 
-    losses: tuple[type[Exception], ...]
+    `url` is Spark's own web page, if it has one.
+    """
 
-    @property
-    @abstractmethod
-    def url(self) -> str | None:
-        """Spark's own web page, if it has one."""
+    url: str | None
 
     @abstractmethod
-    def watch(self, died: Callable[[str], None]) -> None:
-        """Call `died` from a thread of its own, once, with a line that says how, unless `close` ends it."""
+    def is_loss(self, error: Exception) -> bool:
+        """Whether a call failed because Spark is gone or going, which `watch` tells; never blocks."""
+
+    @abstractmethod
+    def watch(self, died: Callable[[EngineDeath], None]) -> None:
+        """Call `died` from a thread of its own, once, unless `close` ends it."""
 
     @abstractmethod
     def site(
@@ -133,6 +152,10 @@ class Engine(ABC):
             checkpoint: path or URL.
             may_write: the worker's lease on itself; may be asked from any thread.
         """
+
+    @abstractmethod
+    def end_former(self, owner: Owner, checkpoint: str) -> None:
+        """End the query that a former owner of the task has left running, if there can be one."""
 
     @abstractmethod
     def close(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.executor import StartError
 from worker.sinks.errors import SinkError
-from worker.spark.causes import describe
+from worker.spark.causes import describe, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,8 @@ def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: S
     if not is_allowed(entrypoint, prefixes):
         raise StartError(
             f"entrypoint: {entrypoint} is not allowed on this worker;"
-            f" start it with --allow-entrypoint {entrypoint.partition(':')[0]}"
+            f" start it with --allow-entrypoint {entrypoint.partition(':')[0]}",
+            permanent=True,
         )
     function = find(entrypoint)
     try:
@@ -41,7 +42,7 @@ def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: S
     except (StartError, SinkError):
         raise
     except Exception as error:
-        raise StartError(f"entrypoint: {entrypoint} failed: {describe(error)}") from error
+        raise refusal(error, by=f"entrypoint: {entrypoint} failed: ") from error
     return _as_writer(entrypoint, made, site)
 
 
@@ -55,12 +56,14 @@ def find(entrypoint: str) -> Callable[[TaskContext], Any]:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        raise StartError(f"entrypoint: cannot import {module_name}: no module named {error.name}") from error
+        raise StartError(
+            f"entrypoint: cannot import {module_name}: no module named {error.name}", permanent=True
+        ) from error
     except Exception as error:
         raise StartError(f"entrypoint: importing {module_name} failed: {describe(error)}") from error
     function = getattr(module, function_name, None)
     if not callable(function):
-        raise StartError(f"entrypoint: {module_name} has no function {function_name}")
+        raise StartError(f"entrypoint: {module_name} has no function {function_name}", permanent=True)
     return function  # type: ignore[no-any-return]  # what it is made of shows when it is called
 
 

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from telemetry.scope import in_scope
-from worker.executor import StartError
+from worker.executor import StartError, unheard
 from worker.sinks.errors import FencedError, SinkError
-from worker.spark.causes import describe
-from worker.spark.launch import launch
+from worker.spark.causes import refusal
+from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
 from worker.spark.opening import open_engine
 from worker.spark.query import SparkQuery
+from worker.spark.starts import Starts, Way
+from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from worker.executor import QuerySpec
+    from worker.executor import EngineDeath, QuerySpec
     from worker.spark.engine import Engine
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
 
-THREADS = 8
-"""Queries that start at the same time, and as many that stop: a start that hangs is not in a stop's way."""
+LOOKS = 8
+"""Queries that are looked at at the same time, for whether their last batch is done."""
 CLOSE_TIMEOUT_S = 10
+CLOSED = "Spark was closed"
 
 
 class SparkExecutor:
@@ -40,33 +41,33 @@ class SparkExecutor:
         """`may_write` is the worker's lease on itself, asked at the entry of every batch."""
         self._settings = settings
         self._may_write = may_write
-        self._starts = ThreadPoolExecutor(THREADS, thread_name_prefix="spark-start")
-        self._stops = ThreadPoolExecutor(THREADS, thread_name_prefix="spark-stop")
+        self._starts = Starts(settings.start_timeout_s)
+        self._looks = DaemonPool(LOOKS, "spark-look")
         self._monitor = Monitor()
         self._engine: Engine | None = None
-        self._abandoned: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Bring Spark up, or reach it; takes some seconds."""
         self._loop = asyncio.get_running_loop()
-        self._died: asyncio.Future[str] = self._loop.create_future()
-        opening = in_scope(partial(open_engine, self._settings))
-        self._engine = await self._loop.run_in_executor(self._starts, opening)
+        self._died: asyncio.Future[EngineDeath] = self._loop.create_future()
+        self._engine = await asyncio.wrap_future(
+            in_thread("spark-open", partial(open_engine, self._settings))
+        )
         self._engine.watch(self._on_death)
-        self._monitor.start(self._engine.losses)
-        log.info("spark is up", at=self._settings.place, url=self.url)
+        self._monitor.start(self._engine.is_loss)
+        log.info("spark is up", at=self._settings.place, url=self.url, checkpoints=self._settings.root)
 
-    async def start(self, spec: QuerySpec) -> SparkQuery:
-        """Start a query. If the caller gives up meanwhile, the query is ended once it is there."""
-        launching = self._loop.run_in_executor(self._starts, self._launch, spec)
-        try:
-            query = await asyncio.shield(launching)
-        except asyncio.CancelledError:
-            launching.add_done_callback(self._abandon)
-            raise
-        return query
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
+        """Start a query, in a thread that nobody has to wait for."""
+        way = Way(lambda step: self._loop.call_soon_threadsafe(at, step))
+        return await self._starts.run(spec.task, partial(self._launch, spec, way), way, _undo)
 
-    async def died(self) -> str:
+    async def settle(self, spec: QuerySpec) -> None:
+        """Raise the fence of a task that is not to run, and end what may be left of it."""
+        way = Way(unheard, "keeping a former owner from writing")
+        await self._starts.run(spec.task, partial(self._settle, spec, way), way, _keep)
+
+    async def died(self) -> EngineDeath:
         """Wait for the loss of Spark."""
         return await asyncio.shield(self._died)
 
@@ -80,48 +81,67 @@ class SparkExecutor:
         engine, self._engine = self._engine, None
         if engine is not None:
             await self._stop_all()
+            await self._let_go()
             await asyncio.to_thread(engine.close)
-            self._monitor.lose_all("Spark was closed")
         await asyncio.to_thread(self._monitor.close)
-        self._starts.shutdown(wait=False)
-        self._stops.shutdown(wait=False)
+        self._looks.shutdown(wait=False)
+
+    async def _let_go(self) -> None:
+        """What is still stopping goes before its engine, which has to answer for that, and may not."""
+        losing = in_thread("spark-let-go", partial(self._monitor.lose_all, CLOSED))
+        await asyncio.wait({asyncio.wrap_future(losing)}, timeout=CLOSE_TIMEOUT_S)
 
     async def _stop_all(self) -> None:
         """A batch that waits for its database may take longer than anybody has; its transaction is undone."""
         queries = [query for query in self._monitor.watched() if isinstance(query, SparkQuery)]
-        stops = [asyncio.ensure_future(query.stop(0)) for query in queries]
+        stops = [asyncio.ensure_future(query.abort(CLOSED)) for query in queries]
         if stops:
             await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
 
-    def _launch(self, spec: QuerySpec) -> SparkQuery:
+    def _launch(self, spec: QuerySpec, way: Way) -> SparkQuery:
         engine = self._engine
         if engine is None:
             raise StartError("Spark is not running")
-        try:
-            launched = launch(engine, spec, self._settings, self._may_write)
-        except StartError:
-            raise
-        except SinkError as error:
-            raise StartError(str(error), fenced=isinstance(error, FencedError)) from error
-        except Exception as error:
-            raise StartError(describe(error)) from error
-        query = SparkQuery(spec, launched, self._loop, self._stops)
+        with _trouble():
+            launched = launch(engine, spec, self._settings, self._may_write, way)
+        query = SparkQuery(spec, launched, self._loop, self._looks)
         self._monitor.add(query)
         return query
 
-    def _abandon(self, launching: asyncio.Future[SparkQuery]) -> None:
-        if not launching.cancelled() and launching.exception() is None:
-            task = self._loop.create_task(launching.result().stop(0))
-            self._abandoned.add(task)
-            task.add_done_callback(self._abandoned.discard)
+    def _settle(self, spec: QuerySpec, way: Way) -> None:
+        if self._engine is None:
+            raise StartError("Spark is not running")
+        with _trouble():
+            settle(self._engine, spec, self._settings, self._may_write, way)
 
-    def _on_death(self, how: str) -> None:
+    def _on_death(self, death: EngineDeath) -> None:
         """Called from the thread that watches Spark."""
-        self._monitor.lose_all(how)
+        self._monitor.lose_all(death.how)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._tell_death, how)
+            self._loop.call_soon_threadsafe(self._tell_death, death)
 
-    def _tell_death(self, how: str) -> None:
+    def _tell_death(self, death: EngineDeath) -> None:
         if not self._died.done():
-            log.error("spark is lost", how=how)
-            self._died.set_result(how)
+            log.error("spark is lost", how=death.how)
+            self._died.set_result(death)
+
+
+async def _keep(_: None) -> None:
+    """A fence that has been raised stays where it is."""
+
+
+async def _undo(query: SparkQuery) -> None:
+    await query.stop(0)
+
+
+@contextlib.contextmanager
+def _trouble() -> Iterator[None]:
+    """Whatever goes wrong is a `StartError`."""
+    try:
+        yield
+    except StartError:
+        raise
+    except SinkError as error:
+        raise StartError(str(error), fenced=isinstance(error, FencedError)) from error
+    except Exception as error:
+        raise refusal(error) from error

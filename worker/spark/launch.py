@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +12,7 @@ from protocol.messages.tasks import EARLIEST
 from protocol.resets import begin_with
 from worker.executor import StartError
 from worker.secrets import Secrets
+from worker.sinks.factory import open_sink
 from worker.sinks.marks import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
@@ -27,20 +29,24 @@ if TYPE_CHECKING:
     from worker.executor import QuerySpec
     from worker.spark.engine import Engine, Handle, Site
     from worker.spark.settings import SparkSettings
+    from worker.spark.starts import Way
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A query that was started, and where."""
+    """A query that was started, and where; `checkpoint` is as in `worker.executor.Query`."""
 
     handle: Handle
     site: Site
+    checkpoint: str | None
 
 
 def launch(
-    engine: Engine, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool]
+    engine: Engine, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
 ) -> Launched:
     """Start the task's query in a session of its own, its fence raised before it reads anything.
+
+    Each thing that it may have to wait for is told to `way`, which ends it there if nobody wants it any more.
 
     Raises:
         StartError, SinkError: and whatever Spark raises; nothing is left running then.
@@ -49,17 +55,62 @@ def launch(
     owner = Owner(spec.group, spec.task, spec.token, resets)
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
+    way.at("Spark, for a session")
     site = engine.site(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
-        site.outlet.hidden = resolved.values
+        site.outlet.hidden, site.outlet.at = resolved.values, way.at
+        if spec.reached is not None:
+            way.at(f"the checkpoint {checkpoint}")
+            site.checkpoint.require(spec.reached)
         definition = _begun_anew(resolved.definition, spec.reset)
-        writer = _writer(site, definition, settings).queryName(spec.task)
+        writer = _writer(site, definition, settings, way).queryName(spec.task)
+        way.at(f"the checkpoint {checkpoint}")
         site.inherit()
         site.checkpoint.verify(owner, site.outlet.claimed)
-        return Launched(site.start(writer), site)
+        way.at("Spark, to start the query")
+        handle = site.start(writer, partial(_begin, may_write, way))
+        return Launched(handle, site, None if handle.commits_late else checkpoint)
     except BaseException:
         site.close()
         raise
+
+
+def _begin(may_write: Callable[[], bool], way: Way) -> None:
+    """Nothing stands between this and the query's first batch, if its sink has no fence."""
+    _require_lease(may_write)
+    way.begin()
+
+
+def settle(
+    engine: Engine, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
+) -> None:
+    """Raise the fence in the sink that the definition names, and end what a former owner has left running.
+
+    Each of the two is told to `way`, which ends it there if nobody wants it any more.
+
+    Raises:
+        StartError, SinkError: and whatever Spark raises.
+    """
+    resets = 0 if spec.reset is None else spec.reset.number
+    owner = Owner(spec.group, spec.task, spec.token, resets)
+    definition = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
+    _require_lease(may_write)
+    if definition.source is not None and definition.sink is not None:
+        way.at(f"the sink {definition.sink.format}")
+        sink = open_sink(definition.sink, owner)
+        if sink is not None:
+            try:
+                sink.claim()
+            finally:
+                sink.close()
+    way.at("Spark, to end what a former owner has left running")
+    _require_lease(may_write)
+    engine.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
+
+
+def _require_lease(may_write: Callable[[], bool]) -> None:
+    if not may_write():
+        raise StartError("the worker has lost its lease, so it may not start a query")
 
 
 def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
@@ -74,18 +125,21 @@ def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
     return msgspec.structs.replace(definition, options={**definition.options, **given})
 
 
-def _writer(site: Site, definition: Definition, settings: SparkSettings) -> DataStreamWriter:
+def _writer(site: Site, definition: Definition, settings: SparkSettings, way: Way) -> DataStreamWriter:
     if definition.entrypoint is None:
-        return apply_trigger(_declared(site, definition), definition.trigger)
+        return apply_trigger(_declared(site, definition, way), definition.trigger)
+    way.at(f"the entry point {definition.entrypoint}")
     context = TaskContext(site.spark, definition, site.checkpoint.place, site.outlet)
     made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, site)
     return apply_trigger(made, definition.trigger)
 
 
-def _declared(site: Site, definition: Definition) -> DataStreamWriter:
-    if definition.sink is None:
+def _declared(site: Site, definition: Definition, way: Way) -> DataStreamWriter:
+    if definition.source is None or definition.sink is None:
         raise StartError("sink: is required with source")
     claim = site.outlet.claim(definition.sink)
+    way.at(f"the source {definition.source.format}")
     frame = read(site, definition)
+    way.at(f"the sink {definition.sink.format}")
     writer = spark_sink(frame, definition.sink) if claim is None else site.outlet.write(frame, claim)
     return writer.outputMode(definition.output_mode)

@@ -17,13 +17,17 @@ from telemetry.scope import in_scope
 from worker.executor import Ended
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.executor import QuerySpec
 
 log = structlog.get_logger(__name__)
 
 PERIOD_S = 0.1
 SHARE = 5
-"""With very many queries the pauses grow: at most one part in `SHARE` + 1 of the time goes into looking."""
+"""With many queries the pauses grow: one part in `SHARE` + 1 of the time goes into looking."""
+LONGEST_PAUSE_S = 1.0
+"""But no further than to what is reported once a second: a look may take long because Spark has stalled."""
 
 
 class Watched(Protocol):
@@ -35,6 +39,10 @@ class Watched(Protocol):
         """Take in the news; True if the query is over."""
         ...
 
+    def give_up(self, cause: str) -> bool:
+        """The query cannot be watched: end it; True if it is over, else a later `poll` says so."""
+        ...
+
     def finish(self, ended: Ended) -> None:
         """The query is over without having said so itself."""
         ...
@@ -44,16 +52,16 @@ class Monitor:
     """Polls queries until each is over."""
 
     def __init__(self) -> None:
-        self._losses: tuple[type[Exception], ...] = ()
+        self._is_loss: Callable[[Exception], bool] = lambda _error: False
         self._lock = threading.Lock()
         self._watched: dict[int, Watched] = {}
         self._lost: str | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=in_scope(self._run), name="query-monitor", daemon=True)
 
-    def start(self, losses: tuple[type[Exception], ...]) -> None:
-        """Begin; `losses` are the errors of calls to a Spark that is gone, which is told by `lose_all`."""
-        self._losses = losses
+    def start(self, is_loss: Callable[[Exception], bool]) -> None:
+        """Begin; `is_loss` knows the errors of calls to a Spark that is gone, which is told by `lose_all`."""
+        self._is_loss = is_loss
         self._thread.start()
 
     def add(self, query: Watched) -> None:
@@ -86,17 +94,18 @@ class Monitor:
             began = time.monotonic()
             for query in self.watched():
                 self._look(query)
-            pause = max(PERIOD_S, SHARE * (time.monotonic() - began))
+            pause = min(max(PERIOD_S, SHARE * (time.monotonic() - began)), LONGEST_PAUSE_S)
 
     def _look(self, query: Watched) -> None:
         try:
-            if query.poll():
-                self._forget(query)
-        except self._losses:
-            return
+            is_over = query.poll()
         except Exception as error:
+            if self._is_loss(error):
+                return
             log.exception("query cannot be watched", task=query.spec.task, token=query.spec.token)
-            self._finish(query, f"the query cannot be watched any more: {error}")
+            is_over = query.give_up(f"the query cannot be watched any more: {error}")
+        if is_over:
+            self._forget(query)
 
     def _finish(self, query: Watched, cause: str) -> None:
         self._forget(query)

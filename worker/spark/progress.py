@@ -24,13 +24,13 @@ class Tally:
         return -1 if self.last is None or self.last.batch_id is None else self.last.batch_id
 
     def observe(self, told: Mapping[str, Any], sink_rows: int | None = None) -> None:
-        """Take in one of Spark's progress records; one that is not news changes nothing.
+        """Take in one of Spark's progress records; one that is not news, or of no batch, changes nothing.
 
         Args:
             told: the record as a dict, as `StreamingQueryProgress.json` has it.
             sink_rows: how many rows of the task its fenced sink holds by now, under any owner.
         """
-        if self.last is not None and told["batchId"] <= self.batch_id:
+        if told["batchId"] <= self.batch_id or _is_idle(told):
             return
         batch_ms = told.get("batchDuration", 0)
         self._totals += Totals(1, told["numInputRows"], batch_ms)
@@ -46,3 +46,9 @@ class Tally:
         if lag := lag_of(told.get("sources", ())):
             metrics["lag"] = lag
         self.last = Progress(told["batchId"], metrics, self._totals)
+
+
+def _is_idle(told: Mapping[str, Any]) -> bool:
+    """Whether nothing was there to do: Spark tells that every ten seconds, with the id of a batch to come."""
+    durations = told.get("durationMs", {})
+    return "triggerExecution" in durations and "addBatch" not in durations

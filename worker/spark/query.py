@@ -7,8 +7,12 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import structlog
+
+from telemetry.causes import new_cause_id
 from worker.executor import Ended
 from worker.spark.progress import Tally
+from worker.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
     from worker.executor import Progress, QuerySpec
     from worker.spark.launch import Launched
+
+log = structlog.get_logger(__name__)
 
 _T = TypeVar("_T")
 
@@ -37,11 +43,13 @@ class SparkQuery:
         self._site = launched.site
         self._gate = launched.site.gate
         self._outlet = launched.site.outlet
+        self.checkpoint = launched.checkpoint
         self._tally = Tally()
         self._observing = threading.Lock()
         self._looks = 0
         self._is_at_work = False
-        self._stopping = False
+        self._asked_for: Ended | None = None
+        self._is_given_up = False
         self._loop = loop
         self._pool = pool
         self._ended: asyncio.Future[Ended] = loop.create_future()
@@ -62,18 +70,28 @@ class SparkQuery:
 
     async def stop(self, timeout_s: float) -> None:
         """Let the batch in flight finish within `timeout_s` seconds, then end the query."""
+        await self._bring_to_end(Ended(), timeout_s)
+
+    async def abort(self, cause: str) -> None:
+        """End the query at once, which is a failure: whoever waits for it has not asked for that."""
+        await self._bring_to_end(Ended(cause), 0)
+
+    async def _bring_to_end(self, ended: Ended, timeout_s: float) -> None:
+        """Each query is halted in a thread of its own: after the end of a lease none may wait for another."""
         if self._ended.done():
             return
-        self._stopping = True
+        self._asked_for = self._asked_for or ended
         self._gate.close()
         if not await self._settle(timeout_s):
             self._gate.cut()
         while not self._ended.done():
-            await self._in_thread(self._halt)
+            await asyncio.wrap_future(in_thread(f"spark-halt {self.spec.task}", self._halt))
             await asyncio.wait([self._ended], timeout=_HALT_AGAIN_S)
 
     def poll(self) -> bool:
         """Take in the news; whether the query is over. Blocks for some calls to Spark."""
+        if self._is_given_up:
+            return self._put_down()
         terminated = self._handle.has_terminated()
         with self._observing:
             self._observe()
@@ -83,13 +101,38 @@ class SparkQuery:
         self.finish(self._how_it_ended())
         return True
 
+    def give_up(self, cause: str) -> bool:
+        """It cannot be watched any more: end it; whether it is over, else a later `poll` says so."""
+        self._asked_for = self._asked_for or Ended(cause)
+        self._is_given_up = True
+        self._gate.close()
+        self._gate.cut()
+        return self._put_down()
+
+    def _put_down(self) -> bool:
+        self._halt()
+        with contextlib.suppress(Exception):  # of one that cannot be asked, no more is to be known than that
+            if not self._handle.has_terminated():
+                return False
+        self.finish(Ended())
+        return True
+
     def finish(self, ended: Ended) -> None:
-        """The query is over, in whatever way; from any thread, the first one counts."""
-        self._site.close()
-        if self._stopping:
-            ended = Ended()  # an asked-for stop is a clean one, whatever Spark said to it
+        """Spark has ended it, in whatever way, or is gone; from any thread, the first one counts."""
+        self._let_go()
+        ended = self._asked_for or ended  # an asked-for stop is a clean one, whatever Spark said to it
+        self._gate.shut(lambda: self._tell_end(ended))
+
+    def _tell_end(self, ended: Ended) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._resolve, ended)
+
+    def _let_go(self) -> None:
+        """Whatever goes wrong with that, the end is told."""
+        try:
+            self._site.close()
+        except Exception:
+            log.exception("unexpected trouble after a query", task=self.spec.task, cause_id=new_cause_id())
 
     def _resolve(self, ended: Ended) -> None:
         if not self._ended.done():
@@ -118,6 +161,8 @@ class SparkQuery:
 
         No thread waits here: long batches of some queries must not keep others from being stopped.
         """
+        if timeout_s <= 0:
+            return False
         try:
             async with asyncio.timeout(timeout_s):
                 before = await self._in_thread(self._handle.last_batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -54,8 +55,28 @@ class SparkBatch(ABC):
 
     def discard(self) -> None:
         """Compute all rows and keep none."""
-        self._frame.write.format("noop").mode("overwrite").save()
+        compute(self._frame)
         self._check()
+
+
+@dataclass
+class AtHand:
+    """The batch that a function of the user's is doing; `is_repeated` says that it was written before."""
+
+    frame: DataFrame
+    batch_id: int
+    is_repeated: bool = False
+
+    def do(self, function: Callable[[DataFrame, int], Any]) -> None:
+        """Do it. The state of a query is committed by computing, which the function may have left out."""
+        function(self.frame, self.batch_id)
+        if self.is_repeated:
+            compute(self.frame)
+
+
+def compute(frame: DataFrame) -> None:
+    """Compute all rows and keep none: that is how the state of a query gets to the next batch."""
+    frame.write.format("noop").mode("overwrite").save()
 
 
 def counted(frame: DataFrame) -> DataFrame:

@@ -10,7 +10,9 @@ import msgspec
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to run Spark; `conf` is set on top of the worker's own choices (`DEFAULTS` of each engine).
 
-    With a `remote`, which may carry a token and so is never shown, `master` has no meaning.
+    With a `remote`, which may carry a token and so is never shown, `master` has no meaning. A JVM of the
+    worker's own that is silent for `jvm_timeout_s` seconds counts as hung; a
+    start of a query that takes longer than `start_timeout_s` is given up, unless Spark was asked to run it.
     """
 
     app_name: str
@@ -18,6 +20,8 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     master: str = "local[2]"
     remote: str | None = None
     conf: dict[str, str] = {}
+    jvm_timeout_s: float = 60.0
+    start_timeout_s: float = 180.0
     allow_entrypoint: tuple[str, ...] = ()
     allow_secret_env: tuple[str, ...] = ()
     secrets_dir: str | None = None
@@ -32,11 +36,17 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
         Each reset of the task has one of its own; no task's name has a `~`.
 
-        A root without a scheme (`s3a://`) is a folder, relative to the one the worker was started in.
+        """
+        return f"{self.root}/{group}/{task}~{resets}" if resets else f"{self.root}/{group}/{task}"
+
+    @property
+    def root(self) -> str:
+        """Where all checkpoints are.
+
+        Without a scheme (`s3a://`) it is a folder, relative to the one the worker was started in.
         """
         root = self.checkpoint_root
-        base = root.rstrip("/") if "://" in root else str(Path(root).absolute())
-        return f"{base}/{group}/{task}~{resets}" if resets else f"{base}/{group}/{task}"
+        return root.rstrip("/") if "://" in root else str(Path(root).absolute())
 
 
 def remote_place(remote: str) -> str:

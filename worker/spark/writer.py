@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from worker.executor import unheard
 from worker.sinks.base import Field
-from worker.sinks.factory import open_sink
+from worker.sinks.factory import open_sink, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,11 +34,13 @@ class Outlet(ABC):
     """The way out of one query: its fenced sink, if it has one, and what becomes of its batches.
 
     `is_gated` says whether all batches go through the gate; `claimed` what the fence rows said when they were
-    raised; `fence` is what an entry point is given; `hidden` are the secrets in the task's definition.
+    raised; `fence` is what an entry point is given; `hidden` are the secrets in the task's definition; `at`
+    is told what the start comes to.
     """
 
     fence: Fence
     hidden: tuple[str, ...] = ()
+    at: Callable[[str], None] = staticmethod(unheard)
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -52,6 +55,7 @@ class Outlet(ABC):
 
     def claim(self, definition: SinkDefinition) -> Claim | None:
         """Open the definition's sink and raise its fence; None if the sink is Spark's own, which has none."""
+        self.at(f"the fence in {place_of(definition)}")
         sink = open_sink(definition, self.owner)
         if sink is None:
             return None

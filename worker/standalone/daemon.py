@@ -15,7 +15,7 @@ import structlog
 
 from protocol.errors import StartupError
 from telemetry.scope import open_scope
-from worker.clock import SystemClock
+from worker.clock import SystemClock, wall_ms
 from worker.crew import Crew
 from worker.daemon import DRAIN_MARGIN_S, EXIT_CODES, REST_S, spark_executor
 from worker.executor import StartError
@@ -56,6 +56,7 @@ async def run_alone(
     once: bool,
     show: Callable[[LocalManager], None],
     make_executor: MakeExecutor = spark_executor,
+    now_ms: Callable[[], int] = wall_ms,
 ) -> int:
     """Run the tasks; returns the exit code.
 
@@ -65,12 +66,13 @@ async def run_alone(
         once: end when the bounded tasks are at their end, whatever the others do.
         show: is called whenever a task has something to tell.
         make_executor: makes the engine.
+        now_ms: the wall clock, in milliseconds since 1970.
 
     Raises:
         StartupError: it cannot start; one line that names what to change.
     """
     open_scope(group=settings.group)
-    with Tokens(place_of(settings.checkpoint_root, settings.group)) as tokens:
+    with Tokens(place_of(settings.checkpoint_root, settings.group), now_ms) as tokens:
         async with Crew() as crew:
             alone = Standalone(
                 settings, tasks, once=once, tokens=tokens, crew=crew, show=show, make_executor=make_executor
@@ -159,7 +161,7 @@ class Standalone:
         self._on_change()
 
     async def _watch_engine(self) -> None:
-        log.error("the engine died", how=await self._executor.died())
+        log.error("the engine died", how=(await self._executor.died()).how)
         self._end(Reason.ENGINE_DIED)
 
     async def _stop(self, reason: Reason) -> None:

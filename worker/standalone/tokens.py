@@ -1,8 +1,8 @@
 """The fencing tokens of tasks that run without a manager: a file, held by one process at a time.
 
 The manager's promise is kept without it: a token is durable before anybody hears of it, and every run has
-higher ones than all runs before. The file lies with the checkpoints, because who goes on from a checkpoint is
-who must come after those that used it before.
+higher ones than all runs before, and than any manager had (`protocol.fencing`). The file lies with the
+checkpoints, because who goes on from a checkpoint is who must come after those that used it before.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import IO, TYPE_CHECKING, Annotated, Self
 import msgspec
 
 from protocol.errors import StartupError
+from protocol.fencing import next_number
 from protocol.messages.base import MAX_INT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
 FILE = "~run.json"
@@ -33,13 +34,18 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 class Tokens:
     """The last token of each task; used as a context manager, at whose end the file is free for others."""
 
-    def __init__(self, path: Path) -> None:
-        """`path` is made, with its folders, when it is not there.
+    def __init__(self, path: Path, now_ms: Callable[[], int]) -> None:
+        """Take them.
+
+        Args:
+            path: is made, with its folders, when it is not there.
+            now_ms: the wall clock, in milliseconds since 1970.
 
         Raises:
             StartupError: another process holds it, or it cannot be read or written.
         """
         self._path = path
+        self._now_ms = now_ms
         with ExitStack() as stack:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +75,9 @@ class Tokens:
         Raises:
             StartupError: they could not be made durable; none is taken.
         """
-        taken = {task: max(self._tokens.get(task, 0), token) + 1 for task, token in seen.items()}
+        now_ms = self._now_ms()
+        last = {task: max(self._tokens.get(task, 0), token) for task, token in seen.items()}
+        taken = {task: next_number(token, now_ms) for task, token in last.items()}
         tokens = self._tokens | taken
         try:
             _write(self._path, msgspec.json.encode(_Document(tokens)))

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from manager.console.pages.links import member_api
-from protocol.messages.base import decode_opaque
-from protocol.worker_metadata import WorkerMetadata
+from protocol.metrics import figure
+from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -103,7 +103,7 @@ def _line(
         load=load,
         load_percent=None
         if load is None or told.capacity <= 0
-        else min(round(100 * load / told.capacity), 999),
+        else round(min(100 * load / told.capacity, 999)),
         labels=tuple(sorted(told.labels.items())),
         ui=_web_address(told.url),
         heard_at_ms=member.last_heartbeat_ms,
@@ -127,18 +127,14 @@ def _told_apart(member: DescribedMember, names: Counter[str]) -> str:
 def metadata_of(member: DescribedMember) -> WorkerMetadata:
     """What a worker told when it joined; of a member of another kind, nothing."""
     try:
-        return msgspec.convert(decode_opaque(member.metadata), WorkerMetadata)
+        return read_metadata(member.metadata)
     except msgspec.ValidationError:
         return WorkerMetadata()
 
 
 def _load(tasks: Iterable[TaskView]) -> float | None:
-    measured = [load for task in tasks if (load := _number((task.metrics or {}).get("load"))) is not None]
+    measured = [load for task in tasks if (load := figure(task.metrics, "load")) is not None]
     return round(sum(measured), 2) if measured else None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _web_address(url: str | None) -> str | None:

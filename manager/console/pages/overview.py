@@ -13,7 +13,7 @@ from manager.console.paging import Part, part_of
 from manager.console.texts import counted, duration
 from manager.console.words import StateCount, in_order
 from manager.core.tallies import is_rebalancing
-from protocol.states import TaskState
+from protocol.states import UNREADABLE, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,6 +156,8 @@ def _of_group(tally: Tally) -> Iterator[Problem]:
         yield Problem(BAD, f"No worker for {told}", tally.group, path, "start one for this group")
     else:
         yield from _of_tasks(tally)
+    if tally.state == UNREADABLE:
+        yield Problem(BAD, "Cannot be read from the database", tally.group, path, tally.fault)
     if is_rebalancing(tally.state):
         yield Problem(NOTE, "Rebalancing", tally.group, path, tally.state)
     if tally.draining:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TOLD_TWICE: Final = {
     EventType.TASK_FAILED.value: "FAILED",
+    EventType.TASK_QUARANTINED.value: "FAILED",
     EventType.TASK_STOPPED.value: "STOPPED",
     EventType.TASK_COMPLETED.value: "COMPLETED",
 }

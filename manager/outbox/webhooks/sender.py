@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from manager.background import Loop
 from manager.outbox.feed import LOOK_EVERY_S
 from manager.outbox.pages import told
 from manager.outbox.webhooks.delivery import Delivery, Fetch, Post, Rest, Step
@@ -59,22 +60,18 @@ class Sender:
         self._poster = poster
         self._duty = duty
 
-    async def run(self) -> None:
-        """Until cancelled; trouble with the database is waited out."""
+    def start(self) -> Loop:
+        """Begin; trouble with the database is waited out."""
         name = self._endpoint.name
-        while True:
-            try:
-                if self._duty.is_mine(name):
-                    await self._deliver()
-            except StorageError as error:
-                log.warning("webhook waits for the storage", webhook=name, error=str(error))
-            except Exception:
-                log.exception("bug in telling a webhook", webhook=name)
-            await asyncio.sleep(PAUSE_S)
+        return Loop(
+            "telling a webhook", self._deliver, PAUSE_S, "webhook waits for the storage", webhook=name
+        )
 
     async def _deliver(self) -> None:
         """As long as it is this manager's to do."""
         name = self._endpoint.name
+        if not self._duty.is_mine(name):
+            return
         delivery = Delivery(await self._events.position(name), random.random)
         step = delivery.begin()
         try:

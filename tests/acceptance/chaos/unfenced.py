@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from cli.main import main
 from worker.sinks.fence import FenceRow, Verdict
-from worker.sinks.fence_table import _insert_unless_there, read_fence
+from worker.sinks.fence_table import FenceTable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from worker.sinks.marks import Mark, Owner
 
 
-def _claim_of_anybody(connection: Connection, owner: Owner) -> FenceRow:
+def _claim_of_anybody(fence: FenceTable, connection: Connection, owner: Owner) -> FenceRow:
     """The row as it is; nobody's token is too old."""
-    _insert_unless_there(connection, owner)
-    return read_fence(connection, owner) or FenceRow(owner.token)
+    fence.enter(connection, owner)
+    return fence.read(connection, owner) or FenceRow(owner.token)
 
 
-def _admit_anything(_connection: Connection, owner: Owner, _mark: Mark) -> tuple[Verdict, FenceRow]:
+def _admit_anything(
+    _fence: FenceTable, _connection: Connection, owner: Owner, _mark: Mark
+) -> tuple[Verdict, FenceRow]:
     return Verdict.WRITE, FenceRow(owner.token)
 
 
@@ -33,10 +35,8 @@ def _spare_older_sessions(_engine: Engine, _owner: Owner) -> None:
 
 
 if __name__ == "__main__":
-    with patch.multiple(
-        "worker.sinks.sql",
-        raise_fence=_claim_of_anybody,
-        admit=_admit_anything,
-        end_older_sessions=_spare_older_sessions,
+    with (
+        patch.multiple(FenceTable, claim=_claim_of_anybody, admit=_admit_anything),
+        patch("worker.sinks.sql.end_older_sessions", _spare_older_sessions),
     ):
         main()

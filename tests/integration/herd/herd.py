@@ -18,6 +18,7 @@ from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.fakes.executor import FakeExecutor, FakeQuery
 from worker.daemon import run
+from worker.executor import unheard
 from worker.settings import WorkerSettings
 from worker.waiting import News
 
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from worker.executor import QuerySpec
 
 PATIENCE_S = 120.0
-DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+DEFINITION = {
+    "source": {"format": "rate"},
+    "sink": {"format": "sql", "options": {"url": "sqlite:///out.db", "table": "out"}},
+}
 
 
 class Engine(FakeExecutor):
@@ -38,9 +42,9 @@ class Engine(FakeExecutor):
         super().__init__()
         self._news = news
 
-    async def start(self, spec: QuerySpec) -> FakeQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
         """As the fake does."""
-        query = await super().start(spec)
+        query = await super().start(spec, at)
         self._news.tell()
         asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._news.tell())
         return query
@@ -74,6 +78,10 @@ class Herd:
         """Whoever still runs is killed."""
         for name in tuple(self._worker):
             await self.kill(name)
+        await self.stop_manager()
+
+    async def stop_manager(self) -> None:
+        """In order: what waits is answered, and nobody listens any more."""
         await self._stack.aclose()
 
     # Workers.
@@ -95,6 +103,11 @@ class Herd:
         worker.cancel()
         with suppress(asyncio.CancelledError):
             await worker
+
+    async def end_of(self, name: str) -> int:
+        """The exit code of a worker that ends by itself."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._worker[name]
 
     # What there is to see.
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,3 +102,18 @@ async def test_a_burst_of_creations_makes_few_rebalances(open_herd: OpenHerd) ->
     await herd.until_all_run(["first", *burst], 1)
     assert (await herd.ask("GET", ""))["generation_id"] - before <= 50
     assert set(herd.starts().values()) == {1}
+
+
+async def test_a_worker_whose_manager_has_gone_in_order_ends_at_once(open_herd: OpenHerd) -> None:
+    """Both are told to stop, as when a machine goes down: nobody is left to release anything to.
+
+    A session, and so a lease, that outlasts the patience of the test shows that neither is waited for.
+    """
+    herd = await open_herd()
+    herd.hire("anna", session_timeout_ms=900_000)
+    await herd.create(*TASKS)
+    await herd.until_all_run(TASKS, 1)
+    await herd.stop_manager()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await herd.end_of("anna") == 0
+    assert herd.running() == {"anna": set()}

@@ -10,7 +10,12 @@ import sqlalchemy as sa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BACKENDS = ("sqlite", "postgresql")
+BACKENDS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+asyncpg",
+    "psycopg": "postgresql+psycopg",
+}
+"""What a test is run with, and the driver that its storage has then."""
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 
 

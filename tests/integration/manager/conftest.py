@@ -1,14 +1,17 @@
-"""A fresh database of each kind."""
+"""A fresh database of each kind, and the event loops."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+import uvloop
 
 from tests.integration.manager.backends import BACKENDS, Database
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.integration.postgres import Server
@@ -16,7 +19,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=BACKENDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    driver = BACKENDS[request.param]
     if request.param == "sqlite":
-        return Database(f"sqlite+aiosqlite:///{tmp_path}/m.db")
+        return Database(f"{driver}:///{tmp_path}/m.db")
     server: Server = request.getfixturevalue("postgres")
-    return Database(server.new_database("postgresql+asyncpg"))
+    return Database(server.new_database(driver))
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Python's own loop; with `tests.integration.manager.clients.BOTH_LOOPS` the manager's as well."""
+    plain = {"asyncio": asyncio.new_event_loop}
+    marker = item.get_closest_marker("asyncio")
+    both = marker is not None and "loop_factories" in marker.kwargs
+    return {**plain, "uvloop": uvloop.new_event_loop} if both else plain

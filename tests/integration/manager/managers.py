@@ -46,8 +46,8 @@ class Manager:
         assert isinstance(self.place.steward, Steward)
         self.steward = self.place.steward
         await self.steward.start()
-        assert self.steward._task is not None
-        self.steward._task.cancel()
+        assert self.steward._watch is not None
+        await self.steward._watch.stop()
         app = make_app(self.runtime, Coordinator(self.name, self.url), 1_000_000, self.place.directory)
         self._runner = Runner(app)
         await self._runner.setup()
@@ -65,7 +65,7 @@ class Manager:
 
     def look_by_itself(self) -> None:
         """From now on as it would: when a lease is due, or a stranger asks."""
-        self.steward._task = asyncio.create_task(self.steward._run())
+        self.steward.watch()
 
     async def look(self) -> None:
         """As it would in a moment; what comes of it is carried out."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from cli.main import run
@@ -67,15 +68,34 @@ def test_looking_makes_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_restored_raises_what_others_may_have_seen_more_of(
     database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every token and every generation, by the same million."""
+    """Every token to the present second, every generation by a million; again, and both are higher still."""
     run(["db", "upgrade", "--database", database.url])
     database.run(f"INSERT INTO groups {GROUP}")
     database.run(f"INSERT INTO ownership {OWNERSHIP}")
     capsys.readouterr()
-    assert run(["db", "restored", "--database", database.url]) == 0
-    assert "tokens of 1 tasks raised" in capsys.readouterr().out
-    assert database.value("SELECT generation FROM groups") == 1_000_004
-    assert database.value("SELECT token FROM ownership") == 1_000_007
+    least = int(time.time())
+    for times in (1, 2):
+        assert run(["db", "restored", "--database", database.url]) == 0
+        assert "tokens of 1 tasks raised" in capsys.readouterr().out
+        assert database.value("SELECT generation FROM groups") == 1_000_000 * times + 4
+        token = database.value("SELECT token FROM ownership")
+        assert least <= token <= time.time() + times
+        least = token + 1
+
+
+def test_restored_raises_tokens_above_what_a_sink_has_seen(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For sinks that were claimed by the clock of another year; 32 bits are the end."""
+    run(["db", "upgrade", "--database", database.url])
+    database.run(f"INSERT INTO ownership {OWNERSHIP}")
+    restored = ["db", "restored", "--database", database.url, "--above"]
+    assert run([*restored, "4102444800"]) == 0
+    assert database.value("SELECT token FROM ownership") == 4_102_444_801
+    assert run([*restored, "7"]) == 0
+    assert database.value("SELECT token FROM ownership") == 4_102_444_802
+    assert run([*restored, str(2**32)]) == 2
+    assert "--above" in capsys.readouterr().err
 
 
 def test_nothing_is_raised_under_a_manager_at_work(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from manager.core.connections import Connection
+    from manager.core.member import Member
+
 MAX_BYTES = 100_000
 BEAT = "/v1/groups/g/heartbeat"
 LAST = request_bytes("GET", "/healthz", headers="Connection: close\r\n")
@@ -273,20 +276,22 @@ async def test_a_connection_that_closes_gives_its_heartbeat_up(
     fronts: Fronts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The group hears of it, which shortens the member's session (PROTOCOL.md §4)."""
-    gone: list[str] = []
-    disconnected = fronts.runtime.disconnected
+    gone: list[tuple[Member | None, bool]] = []
+    closed = fronts.runtime.closed
 
-    def noted(group: str, reply: Any) -> None:
-        gone.append(reply.member_id)
-        disconnected(group, reply)
+    def noted(connection: Connection, *, by_peer: bool) -> None:
+        gone.append((connection.member, by_peer))
+        closed(connection, by_peer=by_peer)
 
-    monkeypatch.setattr(fronts.runtime, "disconnected", noted)
+    monkeypatch.setattr(fronts.runtime, "closed", noted)
     wire = await fronts.connect(fronts.express)
     await wire.send(fronts.beat(wait_ms=60_000))
     await eventually(lambda: fronts.runtime.parked == 1)
     await wire.close()
     await eventually(lambda: fronts.runtime.parked == 0)
-    assert gone == [fronts.member["member_id"]]
+    assert [(member.id, by_peer) for member, by_peer in gone if member] == [
+        (fronts.member["member_id"], True)
+    ]
 
 
 async def test_whoever_sends_too_much_behind_a_held_one_is_cut_off(fronts: Fronts) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -169,18 +171,22 @@ async def test_a_tasks_life_over_http(call: Client) -> None:
 
 async def test_a_reset_over_http(call: Client) -> None:
     """With or without a body; the answer says what it means, the task's view shows it."""
+    began_s = int(time.time())
     task = "/v1/groups/g/tasks/t"
     await call("PUT", task, {"definition": DEFINITION})
     status, body = await call("POST", f"{task}/reset")
     assert (status, body["error"], body["retriable"]) == (400, "INVALID_REQUEST", False)
     await call("PUT", f"{task}/stop")
     status, body = await call("POST", f"{task}/reset")
-    told = {"number": 1, "offsets": "earliest"}
-    assert (status, body["error"], body["task"], body["token"], body["reset"]) == (200, "NONE", "t", 1, told)
+    token = body["token"]
+    told = {"number": token, "offsets": "earliest"}
+    assert (status, body["error"], body["task"], body["reset"]) == (200, "NONE", "t", told)
+    assert began_s <= token <= time.time()
     assert "The rows in the table t stay, and rows that are read again are written again" in body["meaning"]
-    assert (await call("POST", f"{task}/reset", {"offsets": "earliest"}))[1]["reset"]["number"] == 2
-    assert (await call("GET", task))[1]["reset"] == told | {"number": 2}
-    assert (await call("GET", f"{task}/status"))[1]["reset"] == told | {"number": 2}
+    again = (await call("POST", f"{task}/reset", {"offsets": "earliest"}))[1]["reset"]
+    assert again["number"] > token
+    assert (await call("GET", task))[1]["reset"] == told | again
+    assert (await call("GET", f"{task}/status"))[1]["reset"] == told | again
 
 
 @pytest.mark.parametrize(
@@ -368,3 +374,80 @@ async def test_announced_assignors_are_listed(call: Client) -> None:
     assert announced == {"assignor": "range", "members": 1, "is_candidate": True, "is_chosen": True}
     assert (await call("GET", "/v1/assignors?group=h"))[1]["groups"] == []
     assert (await call("GET", "/v1/assignors?group=g"))[1]["groups"] == [group]
+
+
+async def test_a_list_of_tasks_is_one_request(call: Client) -> None:
+    """Each with what became of it; asked for again, nothing is left to do."""
+    tasks = [{"task": name, "definition": DEFINITION} for name in "abc"]
+    status, body = await call("PUT", "/v1/groups/g/tasks", {"tasks": tasks})
+    assert status == 200
+    assert [(each["task"], each["result"], each["definition_version"]) for each in body["tasks"]] == [
+        (name, "created", 1) for name in "abc"
+    ]
+    _, shown = await call("GET", "/v1/groups/g/tasks/a")
+    again = {"task": "a", "definition": DEFINITION, "if_match": body["tasks"][0]["etag"]}
+    status, body = await call("PUT", "/v1/groups/g/tasks", {"tasks": [again], "delete": ["b"]})
+    assert (status, [each["result"] for each in body["tasks"]]) == (200, ["unchanged", "deleted"])
+    assert body["tasks_revision"] == 4
+    assert (await call("GET", "/v1/groups/g/tasks/a"))[1] == shown
+    assert await _names(call) == ["a", "c"]
+
+
+async def test_a_list_with_a_fault_changes_nothing_and_names_every_problem(call: Client) -> None:
+    """Of definitions and of names, each with its path in the body."""
+    await call("POST", "/v1/groups/g/tasks", {"task": "known", "definition": DEFINITION})
+    bad = {**DEFINITION, "surprise": 1, "trigger": {"processing_time": "soon"}}
+    body = {
+        "tasks": [
+            {"task": "new", "definition": DEFINITION},
+            {"task": "bad", "definition": bad},
+            {"task": "new", "definition": DEFINITION},
+        ],
+        "delete": ["known", "bad"],
+    }
+    for validate_only in (False, True):
+        status, refusal = await call("PUT", "/v1/groups/g/tasks", {**body, "validate_only": validate_only})
+        assert (status, refusal["error"]) == (400, "INVALID_REQUEST")
+        assert [problem["path"] for problem in refusal["problems"]] == [
+            "tasks[2].task",
+            "delete[1]",
+            "tasks[1].definition.surprise",
+            "tasks[1].definition.trigger.processing_time",
+        ]
+        assert "tasks[1].definition.surprise: " in refusal["message"]
+    assert await _names(call) == ["known"]
+
+
+async def test_a_list_that_fails_in_its_middle_leaves_nothing(call: Client, tmp_path: Path) -> None:
+    """The database refuses the row of the third of five tasks: the other four are not there either."""
+    await call("POST", "/v1/groups/g/tasks", {"task": "known", "definition": DEFINITION})
+    with sqlite3.connect(tmp_path / "m.db") as database:
+        database.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON tasks WHEN NEW.task = 'c'"
+            " BEGIN SELECT RAISE(ABORT, 'the disk says no'); END"
+        )
+    tasks = [{"task": name, "definition": DEFINITION} for name in "abcde"]
+    status, _ = await call("PUT", "/v1/groups/g/tasks", {"tasks": tasks, "delete": ["known"]})
+    assert status == 503
+    with sqlite3.connect(tmp_path / "m.db") as database:
+        assert database.execute("SELECT task FROM tasks").fetchall() == [("known",)]
+        database.execute("DROP TRIGGER refuse")
+    database.close()
+    while status == 503:  # the group is being read again
+        status, _ = await call("PUT", "/v1/groups/g/tasks", {"tasks": tasks, "delete": ["known"]})
+    assert status == 200
+    assert await _names(call) == list("abcde")
+
+
+async def test_a_list_that_is_too_large_is_refused_as_a_whole(call: Client) -> None:
+    """By the limit of any body, which the message names."""
+    tasks = [{"task": f"t{n}", "definition": DEFINITION} for n in range(MAX_BYTES // 100)]
+    status, refusal = await call("PUT", "/v1/groups/g/tasks", {"tasks": tasks})
+    assert (status, refusal["error"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert "max_request_bytes" in refusal["message"]
+    assert (await call("GET", "/v1/groups/g/tasks"))[0] == 404
+
+
+async def _names(call: Client) -> list[str]:
+    _, body = await call("GET", "/v1/groups/g/tasks")
+    return [task["task"] for task in body["tasks"]]

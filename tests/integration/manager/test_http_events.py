@@ -13,13 +13,16 @@ from aiohttp import ClientSession, web
 
 from manager.http import events
 from manager.http.app import make_app
+from manager.http.limits import Limits
 from manager.http.server import Runner
 from manager.outbox import feed
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
+from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import Coordinator
+from tests.fakes.turns import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,11 +37,18 @@ WAIT_S = 20.0
 class Site:
     """A manager and an admin's connection to it."""
 
-    def __init__(self, runtime: Runtime, storage: SqlStorage, session: ClientSession, port: int) -> None:
+    def __init__(self, runtime: Runtime, storage: SqlStorage, session: ClientSession, runner: Runner) -> None:
         self.runtime = runtime
         self.storage = storage
         self.session = session
-        self.port = port
+        self.port = runner.addresses[0][1]
+        self._runner = runner
+
+    @property
+    def connections(self) -> int:
+        """How many the manager has."""
+        assert self._runner.server is not None
+        return len(self._runner.server.connections)
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}{path}"
@@ -66,15 +76,16 @@ class Site:
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
     storage = SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
     runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
     await runtime.start()
-    runner = Runner(make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000))
+    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000)
+    runner = Runner(app, getattr(request, "param", Limits()))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     async with ClientSession() as session:
-        yield Site(runtime, storage, session, runner.addresses[0][1])
+        yield Site(runtime, storage, session, runner)
     await runtime.stop()
     await runner.cleanup()
 
@@ -161,9 +172,20 @@ async def test_a_stream_of_one_group_moves_on_over_the_others(
             assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 2\n\n"
 
 
-async def test_what_another_manager_writes_is_told_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody wakes this one for it; it looks."""
+@pytest.mark.parametrize("trouble", [[], [StorageError("away")], [ValueError("nobody expected this")]])
+async def test_what_another_manager_writes_is_told_too(
+    site: Site, monkeypatch: pytest.MonkeyPatch, trouble: list[Exception]
+) -> None:
+    """Nobody wakes this one for it; it looks, and goes on looking whatever happens."""
     await site.runtime.stop()
+    newest = site.storage.events.newest
+
+    async def in_trouble_first() -> int:
+        if trouble:
+            raise trouble.pop()
+        return await newest()
+
+    monkeypatch.setattr(site.storage.events, "newest", in_trouble_first)
     monkeypatch.setattr(events, "HEARTBEAT_S", 2 * WAIT_S)
     monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.01)
     await site.runtime.start()
@@ -187,30 +209,25 @@ async def test_streams_end_in_order_when_the_manager_stops(site: Site) -> None:
     assert (await site.get())["error"] == "COORDINATOR_NOT_AVAILABLE"
 
 
+@pytest.mark.parametrize("site", [Limits(answer_s=0.3)], indirect=True)
 async def test_a_reader_that_takes_nothing_is_cut_off_and_nothing_is_kept_for_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log is read as fast as the reader is; it comes back with the id it has."""
-    count, read, cut = 4000, [0], asyncio.get_running_loop().create_future()
+    count, read = 4000, [0]
     told = Event(id=0, at_ms=1, type=EventType.TASK_FAILED, cause="x" * 2000)
     await site.storage.commit([told] * count)
-    plain_read, plain_cut = site.storage.events.read, events._cut_off
+    plain_read = site.storage.events.read
 
     async def counted(after: int, limit: int, group: str | None = None) -> Any:
         page = await plain_read(after, limit, group)
         read.append(page.through)
         return page
 
-    def noted(request: web.Request) -> None:
-        plain_cut(request)
-        cut.set_result(request.transport is None or request.transport.is_closing())
-
-    monkeypatch.setattr(events, "STUCK_S", 0.3)
-    monkeypatch.setattr(events, "_cut_off", noted)
     monkeypatch.setattr(site.storage.events, "read", counted)
     with socket.create_connection(("127.0.0.1", site.port)) as stuck:
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.sendall(b"GET /v1/events HTTP/1.1\r\nHost: m\r\nAccept: text/event-stream\r\n\r\n")
-        async with asyncio.timeout(WAIT_S):
-            assert await cut
+        await eventually(lambda: max(read) > 0)
+        await eventually(lambda: site.connections == 0)
     assert 0 < max(read) < count

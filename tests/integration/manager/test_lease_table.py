@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.cluster.slots import slot_of
 from manager.cluster.view import Identity
 from manager.core.rows import GroupRow
 from manager.storage.base import FencedError, GoneError
@@ -126,6 +125,42 @@ async def test_a_restarted_manager_has_its_slots_back_at_once(table: LeaseTable)
         await table.register(A, LONG_MS, is_starting=False)
 
 
+async def test_two_that_live_under_one_id_and_url_do_not_depose_each_other_in_turns(
+    table: LeaseTable, database: Database
+) -> None:
+    """The first one ends, and whoever starts it again finds out why it does not; the second one stays."""
+    first, second, again = (Identity(A.id, f"a-{n}", A.url) for n in (2, 3, 4))
+    await table.register(first, LONG_MS, is_starting=True)
+    await table.take(first, [0, 1])
+    await table.register(second, LONG_MS, is_starting=True)
+    with pytest.raises(StartupError, match="--manager-id a: a manager of that id serves at http://a"):
+        await table.register(first, LONG_MS, is_starting=False)
+    for _ in range(2):
+        with pytest.raises(
+            StartupError, match="serves at http://a, and has ended another one that lived; give each"
+        ):
+            await table.register(again, LONG_MS, is_starting=True)
+    view = await table.renew(second, LONG_MS, 5.0)
+    assert [slot.holder for slot in view.slots[:2]] == [second.incarnation] * 2
+    expire(database, second)
+    await table.register(again, LONG_MS, is_starting=True)
+    assert again.incarnation in (await table.renew(again, LONG_MS, 5.0)).living()
+
+
+async def test_who_comes_after_a_quarrel_is_restarted_at_once_again(
+    table: LeaseTable, database: Database
+) -> None:
+    """Once the lease of the one that had stayed has ended, the id is like any other."""
+    for number in (2, 3):
+        await table.register(Identity(A.id, f"a-{number}", A.url), LONG_MS, is_starting=True)
+    with pytest.raises(StartupError):
+        await table.register(Identity(A.id, "a-2", A.url), LONG_MS, is_starting=False)
+    expire(database, A)
+    for number in (4, 5):
+        await table.register(Identity(A.id, f"a-{number}", A.url), LONG_MS, is_starting=True)
+    assert "a-5" in (await table.view()).living()
+
+
 async def test_an_id_belongs_to_one_url_while_it_lives(table: LeaseTable, database: Database) -> None:
     """A second manager of that name is refused, in one line; after the lease's end it is welcome."""
     other = Identity(A.id, "a-2", "http://elsewhere")
@@ -202,12 +237,3 @@ async def test_taking_waits_for_what_the_former_holder_has_under_way(
         )
     assert await taking == {0: 2}
     assert [row.generation for row in (await storage.load())["g"] if isinstance(row, GroupRow)] == [7]
-
-
-async def test_the_groups_of_a_slot_are_loaded(storage: SqlStorage) -> None:
-    """Those and no others."""
-    names = [f"g{n}" for n in range(20)]
-    await storage.commit([GroupRow(group=name, generation=1) for name in names])
-    for slot in range(SLOTS):
-        loaded = await storage.load_slots([slot], SLOTS)
-        assert sorted(loaded) == sorted(name for name in names if slot_of(name, SLOTS) == slot)

@@ -4,79 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from manager.access.access import Access
 from manager.access.rates import Rates
 from manager.http import limits as limits_module
-from manager.http.app import make_app
 from manager.http.limits import Limits
-from manager.http.server import Connection, Runner
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
-from manager.storage.sql import SqlStorage
-from protocol.messages.groups import Coordinator
-from tests.integration.manager.fuzz.front import JOIN, Wire, request_bytes
+from tests.integration.manager.clients import BOTH_LOOPS, serving
+from tests.integration.manager.fuzz.front import JOIN, request_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from tests.integration.manager.clients import Served
+    from tests.integration.manager.fuzz.front import Wire
+
 BEAT = {"member_id": "m", "instance_id": None, "generation_id": 1, "tasks_revision": None}
+pytestmark = BOTH_LOOPS
 SOON = 0.05
 NEVER = 3600.0
-
-
-class Served:
-    """A manager, and the connections that a test has to it."""
-
-    def __init__(self, runtime: Runtime, runner: Runner) -> None:
-        self.runtime = runtime
-        self.runner = runner
-        self.port = runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._wires: list[Wire] = []
-
-    async def connect(self) -> Wire:
-        """One more."""
-        self._wires.append(Wire(*await asyncio.open_connection("127.0.0.1", self.port)))
-        return self._wires[-1]
-
-    @property
-    def connections(self) -> list[Connection]:
-        """As the manager has them."""
-        assert self.runner.server is not None
-        return [each for each in self.runner.server.connections if isinstance(each, Connection)]
-
-    async def close(self) -> None:
-        """Hang up everywhere."""
-        for wire in self._wires:
-            await wire.close()
-
-
-@asynccontextmanager
-async def _serving(folder: Path, limits: Limits, **more: Any) -> AsyncIterator[Served]:
-    """A manager with these limits."""
-    runtime = Runtime(
-        GroupSettings(initial_rebalance_delay_ms=0, max_session_timeout_ms=3_600_000),
-        SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"),
-    )
-    await runtime.start()
-    runner = Runner(make_app(runtime, Coordinator("m", "http://m"), 1_000_000, **more), limits)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    served = Served(runtime, runner)
-    try:
-        yield served
-    finally:
-        await served.close()
-        await runtime.stop()
-        await runner.cleanup()
 
 
 async def _is_closed(wire: Wire) -> bool:
@@ -100,7 +50,7 @@ async def _is_closed(wire: Wire) -> bool:
 )
 async def test_a_request_that_does_not_come_to_its_end_is_cut(tmp_path: Path, begun: bytes) -> None:
     """In its head or in its body, in the ordinary way or the heartbeat's lane."""
-    async with _serving(tmp_path, Limits(request_s=SOON, idle_s=NEVER)) as served:
+    async with serving(tmp_path, Limits(request_s=SOON, idle_s=NEVER)) as served:
         wire = await served.connect()
         assert (await _asked(wire, request_bytes("GET", "/healthz"))) == 200
         await wire.send(begun)
@@ -109,7 +59,7 @@ async def test_a_request_that_does_not_come_to_its_end_is_cut(tmp_path: Path, be
 
 async def test_dripping_does_not_help(tmp_path: Path) -> None:
     """The time counts from the first byte, however many follow one by one."""
-    async with _serving(tmp_path, Limits(request_s=SOON, idle_s=NEVER)) as served:
+    async with serving(tmp_path, Limits(request_s=SOON, idle_s=NEVER)) as served:
         wire = await served.connect()
         await wire.send(b"GET / HTTP/1.1\r\nX: ")
         closed = asyncio.ensure_future(_is_closed(wire))
@@ -122,7 +72,7 @@ async def test_dripping_does_not_help(tmp_path: Path) -> None:
 
 async def test_a_connection_without_a_request_is_closed(tmp_path: Path) -> None:
     """A new one, and one that has been answered before, in either way."""
-    async with _serving(tmp_path, Limits(request_s=NEVER, idle_s=SOON)) as served:
+    async with serving(tmp_path, Limits(request_s=NEVER, idle_s=SOON)) as served:
         assert await _is_closed(await served.connect())
         for request in (request_bytes("GET", "/healthz"), _post("/v1/groups/g/heartbeat", BEAT)):
             wire = await _answered(served, request)
@@ -142,7 +92,7 @@ async def _answered(served: Served, request: bytes) -> Wire:
 
 async def test_what_is_held_is_not_cut(tmp_path: Path) -> None:
     """A held heartbeat and a stream of events: no time runs, and none is up for them."""
-    async with _serving(tmp_path, Limits(request_s=NEVER, idle_s=NEVER)) as served:
+    async with serving(tmp_path, Limits(request_s=NEVER, idle_s=NEVER)) as served:
         held, stream = await served.connect(), await served.connect()
         member = await _joined(held)
         await held.send(
@@ -154,7 +104,7 @@ async def test_what_is_held_is_not_cut(tmp_path: Path) -> None:
         while served.runtime.parked != 1:
             await asyncio.to_thread(int)
         for connection in served.connections:
-            assert connection._deadline is None
+            assert connection._deadline is connection._reading_deadline is None
             busy = connection._lane.is_holding or not connection.is_idle()
             connection._next_keepalive_close_time = 0.0
             connection._process_keepalive()
@@ -186,7 +136,7 @@ async def test_an_address_has_only_so_many_connections(
 ) -> None:
     """One more is closed at once, and is welcome when another has gone."""
     monkeypatch.setattr(limits_module, "_is_local", lambda _: False)
-    async with _serving(tmp_path, Limits(connections=2)) as served:
+    async with serving(tmp_path, Limits(connections=2)) as served:
         wires = [await served.connect() for _ in range(2)]
         for wire in wires:
             assert (await _asked(wire, request_bytes("GET", "/healthz"))) == 200
@@ -204,7 +154,7 @@ async def test_an_address_has_only_so_many_connections(
 async def test_a_client_that_asks_too_often_is_told_when_to_go_on(tmp_path: Path) -> None:
     """429 with Retry-After; members are not counted, and health is asked as often as one likes."""
     rates = Rates(per_s=0.001, burst=3)
-    async with _serving(tmp_path, Limits(), rates=rates) as served, aiohttp.ClientSession() as session:
+    async with serving(tmp_path, Limits(), rates=rates) as served, aiohttp.ClientSession() as session:
         for _ in range(10):
             async with session.get(served.url + "/healthz") as answer:
                 assert answer.status == 200
@@ -217,12 +167,25 @@ async def test_a_client_that_asks_too_often_is_told_when_to_go_on(tmp_path: Path
         assert int(answer.headers["Retry-After"]) > 0
 
 
+@pytest.mark.parametrize("path", ["/openapi.json", "/assets/console.css"])
+async def test_what_needs_no_token_is_counted_too(tmp_path: Path, path: str) -> None:
+    """By address; health is not, or a manager that is asked too much would be taken for dead."""
+    rates = Rates(per_s=0.001, burst=3)
+    async with serving(tmp_path, Limits(), rates=rates) as served, aiohttp.ClientSession() as session:
+        for expected in (200, 200, 200, 429):
+            async with session.get(served.url + path) as answer:
+                assert answer.status == expected
+        for health in ("/healthz", "/readyz"):
+            async with session.get(served.url + health) as answer:
+                assert answer.status == 200
+
+
 async def test_tokens_cannot_be_tried_out(tmp_path: Path) -> None:
     """Wrong ones count wherever they are shown, the form for people and members' requests included."""
     closed = Access(lambda: 0)
     rates = Rates(per_s=0.001, burst=3)
     async with (
-        _serving(tmp_path, Limits(), rates=rates, access=closed) as served,
+        serving(tmp_path, Limits(), rates=rates, access=closed) as served,
         aiohttp.ClientSession() as session,
     ):
         for path, expected in (("groups/g/join", 401), ("groups/g/heartbeat", 401), ("groups/g/join", 401)):
@@ -235,7 +198,7 @@ async def test_tokens_cannot_be_tried_out(tmp_path: Path) -> None:
 
 async def test_heads_have_limits(tmp_path: Path) -> None:
     """A line, a header and their number; the answer is INVALID_REQUEST."""
-    async with _serving(tmp_path, Limits()) as served:
+    async with serving(tmp_path, Limits()) as served:
         for head in (
             f"GET /{'x' * 9000} HTTP/1.1\r\nHost: m\r\n\r\n",
             f"GET / HTTP/1.1\r\nHost: m\r\nX: {'x' * 9000}\r\n\r\n",

@@ -189,7 +189,7 @@ async def test_slots_that_come_and_go_are_counted_and_take_their_groups_series_a
     await served.stable()
     slot = served.runtime._tenancy.slot_of("g")
     served.runtime.step_down([slot])
-    await served.runtime.load([slot], 1)
+    await served.runtime.load([slot])
     served.runtime.step_down([slot], "handed_over")
     await served.scrape()
     changes = "sparkherd_lease_changes_total"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,8 +54,9 @@ async def test_however_much_there_is_it_is_forgotten_at_once(storage: SqlStorage
     assert await kept(storage) == [2501]
 
 
+@pytest.mark.parametrize("trouble", [StorageError, ValueError])
 async def test_it_goes_on_after_trouble_with_the_database(
-    storage: SqlStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqlStorage, monkeypatch: pytest.MonkeyPatch, trouble: type[Exception]
 ) -> None:
     """The next time may be better."""
     monkeypatch.setattr(retention, "PRUNE_EVERY_S", 0)
@@ -64,11 +64,11 @@ async def test_it_goes_on_after_trouble_with_the_database(
 
     async def fails(before_ms: int, keep: int) -> bool:
         tried.append(before_ms)
-        raise StorageError(f"{keep}")
+        raise trouble(f"{keep}")
 
     monkeypatch.setattr(storage.events, "prune", fails)
-    running = asyncio.create_task(Retention(storage.events, 1, 1, lambda: Instant(0, NOW)).run())
+    running = Retention(storage.events, 1, 1, lambda: Instant(0, NOW)).start()
     while len(tried) < 2:
         await settle()
-    running.cancel()
+    await running.stop()
     assert tried[:2] == [NOW - 1, NOW - 1]

@@ -10,9 +10,12 @@ import aiohttp
 import pytest
 from aiohttp import ClientSession
 
+from manager.cluster.joining import find_place
 from manager.cluster.leases import SlotState
 from manager.cluster.view import Identity
 from manager.core.commands import DescribeGroup
+from manager.settings import ManagerSettings
+from manager.storage.sql import SqlStorage
 from protocol.errors import Failure, StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
@@ -185,13 +188,13 @@ async def test_members_may_go_on_while_their_group_is_loaded(
     """Heartbeats answer NONE, everything else COORDINATOR_LOAD_IN_PROGRESS; then all is as before."""
     group = group_of(a)
     beat = await stable(a, group)
-    gate, load = asyncio.Event(), b.storage.load_slots
+    gate, names = asyncio.Event(), b.storage.group_names
 
-    async def slowly(*args: Any) -> Any:
+    async def slowly() -> list[str]:
         await gate.wait()
-        return await load(*args)
+        return await names()
 
-    monkeypatch.setattr(b.storage, "load_slots", slowly)
+    monkeypatch.setattr(b.storage, "group_names", slowly)
     a.expire()
     await b.steward._look_safely()
     await eventually(lambda: b.leases.in_state(SlotState.LOADING))
@@ -300,6 +303,24 @@ async def test_the_second_process_of_an_id_ends_the_first(a: Manager) -> None:
     await a.look()
     assert isinstance(a.steward.deposed.result(), StartupError)
     assert error(await a.runtime.ask(group, beat)) != "NONE"
+
+
+async def test_of_two_that_start_at_once_under_one_id_one_is_told_why_it_does_not(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line that names the setting."""
+    storage = SqlStorage(database.url)
+    place = await find_place(ManagerSettings(), storage, Identity("a", "a-1", "http://a"))
+    register = storage.leases.register
+
+    async def overtaken(me: Identity, lease_ms: int, *, is_starting: bool) -> None:
+        await register(me, lease_ms, is_starting=is_starting)
+        await register(Identity(me.id, "a-rival", me.url), lease_ms, is_starting=True)
+
+    monkeypatch.setattr(storage.leases, "register", overtaken)
+    with pytest.raises(StartupError, match="--manager-id a: a manager of that id serves at"):
+        await place.steward.start()
+    await place.leave()
 
 
 async def test_the_database_is_away_for_longer_than_a_lease(a: Manager, database: Database) -> None:

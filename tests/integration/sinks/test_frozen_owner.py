@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from protocol.definition import SqlOptions
 from worker.sinks.errors import FencedError, SinkError
+from worker.sinks.marks import Owner
+from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from worker.sinks.sql import SqlSink
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def frozen(
 
     def start() -> threading.Thread:
         sink = make_sink(1)
-        monkeypatch.setattr("worker.sinks.sql.move_fence", freeze)
+        monkeypatch.setattr("worker.sinks.fence_table.FenceTable.move", freeze)
         thread = threading.Thread(target=write, args=(sink,))
         thread.start()
         assert inside.wait(60)
@@ -78,6 +79,22 @@ def test_sqlite_makes_the_next_owner_wait(
     zombie.join()
     assert late.claim().token == 2
     assert len(peek("SELECT carrier FROM delays")) == 1
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_fence_row_that_a_person_has_locked(make_sink: Callable[..., SqlSink], url: str, peek: Any) -> None:
+    """The claim fails after as long as the URL says, with its cause, and works when the lock is gone."""
+    make_sink(1)
+    person = peek.begin()
+    person.exec_driver_sql("UPDATE sparkherd_fence SET token = token")
+    patience = "options=-c%20lock_timeout%3D100"
+    url = f"{url}{'&' if '?' in url else '?'}{patience}"
+    late = SqlSink(SqlOptions(url=url, table="delays"), Owner("g", "t", 2))
+    with pytest.raises(SinkError, match="refused: canceling statement due to lock timeout"):
+        late.claim()
+    person.close()
+    assert late.claim().token == 2
+    late.close()
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import json
 import os
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+from py4j.clientserver import ClientServerConnection
 
 from protocol.definition import parse_definition
 from worker.executor import QuerySpec
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from tests.integration.postgres import Server
     from worker.spark.query import SparkQuery
 
+ROOT = Path(__file__).parents[3]
 TIMEOUT_S = 120
 SCHEMA = "id LONG, carrier STRING, delay DOUBLE"
 QUICK = {
@@ -113,6 +116,37 @@ class Database:
     def ids(self) -> list[int]:
         """All ids in the table `flights`, twice what is there twice."""
         return [row[0] for row in self.query("SELECT id FROM flights ORDER BY id")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_question_to_the_jvm_in_the_event_loop() -> Iterator[None]:
+    """A hung JVM does not answer, and must not take the worker's heartbeats with it."""
+    ask = ClientServerConnection.send_command
+
+    def guarded(self: Any, command: str) -> Any:
+        if asyncio._get_running_loop() is not None and (asker := _asker()):
+            raise AssertionError(f"the JVM is asked in the event loop: {asker}")
+        return ask(self, command)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ClientServerConnection, "send_command", guarded)
+        yield
+
+
+def _asker() -> str:
+    """The place in the worker that a call into Py4J comes from, unless a test has just called that itself."""
+    asker = ""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None:
+        path = Path(frame.f_code.co_filename)
+        if ROOT / "tests" in path.parents:
+            return ""
+        if ROOT / "worker" in path.parents:
+            asker = asker or f"{path.relative_to(ROOT)}:{frame.f_lineno}"
+            if frame.f_code.co_flags & inspect.CO_COROUTINE:
+                return asker
+        frame = frame.f_back
+    return asker
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.messages.tasks import EARLIEST, TaskReset
+from protocol.messages.tasks import EARLIEST, Reached, TaskReset
 from worker.executor import Ended, StartError
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ async def test_a_reset_reads_all_again(story: Story, flights: Any, database: Any
     assert database.ids() == sorted(flights.ids * 2)
     await story.reset(1)
     assert database.ids() == sorted(flights.ids * 2)
-    assert "has been reset" in await refusal_of(story.run)
+    assert "its manager does not" in await refusal_of(story.run)
     assert story.checkpoint.with_name("t~1").is_dir()
     assert database.query("SELECT resets, batch_id, row_count FROM sparkherd_fence") == [(1, 1, 40)]
 
@@ -282,3 +282,40 @@ async def refusal_of(start: Callable[[], Awaitable[None]]) -> str:
     with pytest.raises(StartError) as refused:
         await start()
     return str(refused.value)
+
+
+async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
+    executor: SparkExecutor, start: Any, spec: Any, flights: Any, database: Any
+) -> None:
+    """It is refused for good before its fence is raised: the former token may still write."""
+    flights.add(files=2)
+    definition = {"source": flights.source, "sink": database.sink(), "trigger": ONCE}
+    first = await start(token=1, **definition)
+    assert await first.ended() == Ended()
+    later = replace(spec("t", 2, **definition), reached=Reached(2, "/elsewhere/g/t", "w1"))
+    with pytest.raises(StartError, match="ends with batch 1, but the task has come to batch 2") as refused:
+        await executor.start(later)
+    assert refused.value.permanent
+    flights.add()
+    again = await start(token=1, **definition)
+    assert await again.ended() == Ended()
+    reached = Reached(2, again.checkpoint, "w1")
+    last = await executor.start(replace(spec("t", 3, **definition), reached=reached))
+    assert await last.ended() == Ended()
+    assert database.ids() == flights.ids
+
+
+@pytest.mark.parametrize(
+    ("option", "is_told"), [("asyncProgressTrackingEnabled", False), ("asyncprogresstrackingenabled", True)]
+)
+async def test_an_entry_point_whose_checkpoint_lags_behind(
+    *, option: str, is_told: bool, start: Any, entrypoint: Any
+) -> None:
+    """It sets that at its writer: by Spark's query it is known that no checkpoint has to have come so far."""
+
+    def run(context: Any) -> Any:
+        frame = context.spark.readStream.format("rate").load()
+        return frame.writeStream.format("noop").option(option, "true")
+
+    query = await start(entrypoint=entrypoint(run))
+    assert (query.checkpoint is not None) == is_told

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-async def refusal(start: Any, **definition: Any) -> str:
+async def refusal(start: Any, *, permanent: bool | None = None, **definition: Any) -> str:
     """The first line of the cause why a start fails; what follows it is more than that line."""
     with pytest.raises(StartError) as refused:
         await start(**definition)
     assert not refused.value.fenced
+    assert permanent in {None, refused.value.permanent}
     return str(refused.value).partition("\n")[0]
 
 
@@ -31,11 +32,35 @@ async def test_a_wrong_source_is_named(start: Any, flights: Any, database: Any, 
     sink = database.sink()
     nowhere = f"{tmp_path}/nowhere"
     said = await refusal(start, source=source(flights, options={"path": nowhere}), sink=sink)
-    assert said == f"[PATH_NOT_FOUND] Path does not exist: {nowhere}."
+    assert said.startswith(f"[PATH_NOT_FOUND] Path does not exist: {nowhere}: `sparkherd tasks restart` when")
     said = await refusal(start, source=source(flights, format="nonsense"), sink=sink)
     assert said.startswith("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: nonsense.")
     said = await refusal(start, source=source(flights, schema="a lon g"), sink=sink)
     assert said.startswith("[PARSE_SYNTAX_ERROR] Syntax error at or near 'g'")
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "said"),
+    [
+        ("carrierpigeon", "noop", "spark.jars.packages=GROUP:ARTIFACT:VERSION of carrierpigeon"),
+        ("kafka", "noop", "--spark-conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4."),
+        ("rate", "kafka", "--spark-conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4."),
+        ("rate", "avro", "--spark-conf spark.jars.packages=org.apache.spark:spark-avro_2.13:4."),
+        ("rate", "jdbc", "Data source jdbc does not support streamed writing"),
+        ("jdbc", "noop", "Data source jdbc does not support streamed reading"),
+    ],
+)
+async def test_what_is_not_installed_is_told_at_once(start: Any, reads: str, writes: str, said: str) -> None:
+    """No other try can mend it: the cause says what to install, and is there for good."""
+    definition = {"source": {"format": reads, "options": {"subscribe": "x"}}, "sink": {"format": writes}}
+    assert said in await refusal(start, permanent=True, **definition)
+
+
+async def test_a_path_that_is_missing_is_told_at_once(start: Any, flights: Any, tmp_path: Path) -> None:
+    """Of a source, and of a file system that nobody has installed."""
+    for path in (f"{tmp_path}/nowhere", "carrierpigeon://coop/seven"):
+        definition = {"source": source(flights, options={"path": path}), "sink": {"format": "noop"}}
+        await refusal(start, permanent=True, **definition)
 
 
 async def test_wrong_sql_is_named(start: Any, flights: Any, database: Any) -> None:
@@ -173,3 +198,6 @@ async def test_an_entry_point_without_a_sink(start: Any, entrypoint: Any) -> Non
     assert said == "context.sink: needs url and table, or a sink in the definition"
     said = await refusal(start, entrypoint=entrypoint(run({"url": "sqlite:///x.db"})))
     assert said.startswith("context.sink: options.table")
+    to = {"url": "sqlite:///x.db", "table": "t"}
+    said = await refusal(start, entrypoint=entrypoint(run(to)), output_mode="complete")
+    assert said.startswith("context.sink: output_mode: must be append or update with")

@@ -35,7 +35,7 @@ async def main(root):
     os.kill(executor._engine.jvm._process.pid, signal.SIGKILL)
     async with asyncio.timeout(120):
         how, ended = await asyncio.gather(executor.died(), query.ended())
-    told = {"how": how, "ended": ended.cause}
+    told = {"how": how.how, "ended": ended.cause}
     await query.stop(30)
     try:
         await executor.start(spec)
@@ -61,6 +61,55 @@ async def test_the_death_of_the_jvm_is_noticed(tmp_path: Path) -> None:
     told = json.loads(out.decode().splitlines()[-1])
     assert told["how"] == told["ended"] == "the JVM was killed by signal 9"
     assert told["start"]
+    assert b"Traceback" not in err
+
+
+HUNG = """
+import asyncio, json, os, signal, sys
+from protocol.definition import parse_definition
+from worker.executor import QuerySpec
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+
+RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
+
+async def main(root):
+    conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    limit = 3.0 if sys.argv[2] == "watched" else 3600.0
+    settings = SparkSettings(app_name="hung", checkpoint_root=root, conf=conf, jvm_timeout_s=limit)
+    executor = SparkExecutor(settings, lambda: True)
+    await executor.open()
+    query = await executor.start(QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode())))
+    process = executor._engine.jvm._process
+    os.kill(process.pid, signal.SIGSTOP)
+    told = {"url": executor.url}
+    if sys.argv[2] == "watched":
+        death, ended = await asyncio.gather(executor.died(), query.ended())
+        told["how"] = death.how
+        told["ended"] = ended.cause
+    await executor.close()
+    json.dump({**told, "code": process.poll()}, sys.stdout)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("way", ["watched", "closed"])
+async def test_a_jvm_that_hangs_is_killed(tmp_path: Path, way: str) -> None:
+    """When it has not answered for long enough, or when the worker ends; then it is as dead as any other."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HUNG, str(tmp_path), way),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    told = json.loads(out.decode().splitlines()[-1])
+    assert told["code"] == -9
+    if way == "watched":
+        assert told["how"] == told["ended"]
+        assert told["how"] == "the JVM has not answered for 3 s and was killed; see --jvm-timeout-ms"
     assert b"Traceback" not in err
 
 
@@ -126,3 +175,15 @@ async def test_the_session_has_the_worker_s_settings(executor: Any, spark: Spark
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.scheduler.mode") == "FAIR"
     assert executor.url is None
+
+
+async def test_the_guard_of_the_event_loop(executor: Any) -> None:
+    """What the worker asks the JVM in the event loop is caught by these tests; what they ask is not."""
+    jvm, loop = executor._engine.jvm, asyncio.get_running_loop()
+    assert jvm._ask() > 0
+    caught = loop.create_future()
+    loop.set_exception_handler(lambda _, context: caught.set_result(context["exception"]))
+    loop.call_soon(jvm._ask)
+    error = await caught
+    loop.set_exception_handler(None)
+    assert str(error).startswith("the JVM is asked in the event loop: worker/spark/classic/jvm.py:")

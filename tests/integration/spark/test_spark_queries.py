@@ -4,13 +4,15 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from worker.executor import Ended
-from worker.spark.query import SparkQuery
+from worker.executor import Ended, StartError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from worker.spark.executor import SparkExecutor
 
@@ -36,6 +38,25 @@ async def test_a_declared_task_from_source_to_sink(
     assert told.metrics["batch_ms"] > 0
     await query.stop(30)
     assert await query.ended() == Ended()
+
+
+async def test_a_query_that_waits_for_data_has_not_come_to_the_next_batch(
+    start: Any, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """Spark tells that it is idle under the id of the batch to come: the next owner would look for that."""
+    flights.add(files=1)
+    query = await start(
+        source=flights.source,
+        sink=database.sink(),
+        spark_conf={"spark.sql.streaming.noDataProgressEventInterval": "100"},
+    )
+    await catch_up(query)
+    while query._handle.last_batch() < 1:
+        await asyncio.to_thread(query._handle.is_resting)
+    assert query.progress().batch_id == 0
+    flights.add(files=1)
+    await catch_up(query)
+    assert (query.progress().batch_id, query.progress().metrics["total_rows"]) == (1, 20)
 
 
 async def test_the_next_owner_goes_on_where_the_last_one_stopped(
@@ -90,6 +111,66 @@ async def test_a_bounded_query_comes_to_its_end(start: Any, flights: Any, databa
     assert database.ids() == flights.ids
 
 
+async def test_the_trigger_of_an_entry_point(
+    start: Any, entrypoint: Any, flights: Any, database: Any
+) -> None:
+    """One that makes its query bounded by itself ends in order, without a word in the definition."""
+    flights.add(files=2)
+
+    def run(context: Any) -> Any:
+        rows = context.spark.readStream.schema("id LONG").json(str(flights.folder))
+        return context.sink(rows, url=f"sqlite:///{database.path}", table="flights").trigger(
+            availableNow=True
+        )
+
+    query = await start(entrypoint=entrypoint(run))
+    assert await query.ended() == Ended()
+    assert database.ids() == flights.ids
+
+
+async def test_queries_that_are_over_leave_no_listener(
+    start: Any, flights: Any, database: Any, spark: SparkSession
+) -> None:
+    """Each session has a bus of its own at Spark's: it goes with the query, and with a start that failed."""
+    context: Any = spark.sparkContext._jsc
+    listeners = context.sc().listenerBus().listeners
+    flights.add()
+    before = listeners().size()
+    for token in range(1, 6):
+        query = await start(token=token, source=flights.source, sink=database.sink(), trigger=ONCE)
+        assert await query.ended() == Ended()
+        with pytest.raises(StartError):
+            await start("no", token=token, source=flights.source, sink={"format": "jdbc"})
+    assert listeners().size() <= before + 1  # Spark's own for SQL comes with the first query
+
+
+async def test_a_listener_of_an_entry_point_hears_of_the_end(
+    start: Any, entrypoint: Any, flights: Any
+) -> None:
+    """The session's bus is not taken away before it has told all there was."""
+    flights.add()
+    heard = []
+
+    class Listener(StreamingQueryListener):
+        def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - PySpark's name
+            del event
+
+        def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - as above
+            del event
+
+        def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - as above
+            heard.append(event.exception)
+
+    def run(context: Any) -> Any:
+        context.spark.streams.addListener(Listener())
+        rows = context.spark.readStream.schema("id LONG").json(str(flights.folder))
+        return rows.writeStream.format("noop")
+
+    query = await start(entrypoint=entrypoint(run), trigger=ONCE)
+    assert await query.ended() == Ended()
+    assert heard == [None]
+
+
 async def test_sinks_of_spark_s_own(start: Any, flights: Any, tmp_path: Path) -> None:
     """Their options are passed on; there is no fence and none is asked for."""
     flights.add(files=2)
@@ -108,11 +189,14 @@ async def test_a_trigger_with_an_interval(start: Any, flights: Any, database: An
     assert await query.ended() == Ended()
 
 
-async def test_upserts_of_an_aggregate(start: Any, flights: Any, database: Any, catch_up: Any) -> None:
-    """Output mode update with mode upsert keeps one row a key, the newest."""
+@pytest.mark.parametrize("output_mode", ["update", "complete"])
+async def test_upserts_of_an_aggregate(
+    *, output_mode: str, start: Any, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """Output modes update and complete with mode upsert keep one row a key, the newest."""
     flights.add(files=3)
     sink = database.sink("delays", mode="upsert", key=["carrier"])
-    query = await start(source=flights.source, sql=DELAYS, sink=sink, output_mode="update")
+    query = await start(source=flights.source, sql=DELAYS, sink=sink, output_mode=output_mode)
     await catch_up(query)
     assert database.query("SELECT * FROM delays ORDER BY carrier") == [
         ("AA", 10, 14.0),
@@ -207,26 +291,20 @@ async def test_a_start_nobody_waits_for_any_more(
     flights: Any,
     entrypoint: Any,
     stage: Any,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A start that is given up half-way leaves no query behind."""
-    stopped: asyncio.Future[SparkQuery] = asyncio.get_running_loop().create_future()
-    stop = SparkQuery.stop
-
-    async def noted_stop(self: SparkQuery, timeout_s: float) -> None:
-        await stop(self, timeout_s)
-        stopped.set_result(self)
+    """A start that is given up half-way leaves no query behind: it goes no further than it is."""
 
     def run(context: Any) -> Any:
         stage.pause()
         return context.spark.readStream.schema("id LONG").json(str(flights.folder)).writeStream.format("noop")
 
-    monkeypatch.setattr(SparkQuery, "stop", noted_stop)
-    starting = asyncio.create_task(executor.start(spec("t", 1, entrypoint=entrypoint(run))))
+    wanted = spec("unwanted", 1, entrypoint=entrypoint(run))
+    starting = asyncio.create_task(executor.start(wanted))
     await stage.until_reached()
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
+    _, over = executor._starts._given_up["unwanted"]
     stage.go_on.set()
-    query = await stopped
-    assert not query._handle.query.isActive
+    await over
+    assert wanted not in [query.spec for query in executor._monitor.watched()]

@@ -165,6 +165,47 @@ async def test_the_fence_of_an_entry_point(
     assert stored == flights.ids
 
 
+@pytest.mark.parametrize("computes", ["first", "if it is new"])
+async def test_the_fence_of_a_query_with_state(
+    *, start: Any, flights: Any, tmp_path: Path, entrypoint: Any, catch_up: Any, computes: str
+) -> None:
+    """A repeated batch whose rows nobody wants is computed all the same: its state goes on."""
+    flights.add(files=3)
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/mine.db")
+    told: list[tuple[int, int, bool]] = []
+    crashes = iter([True])
+
+    def run(context: Any) -> Any:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(
+                "CREATE TABLE IF NOT EXISTS mine (carrier TEXT PRIMARY KEY, n INTEGER)"
+            )
+
+        def write(frame: DataFrame, batch_id: int) -> None:
+            rows = [tuple(row) for row in frame.collect()] if computes == "first" else None
+            with engine.begin() as connection:
+                told.append((context.token, batch_id, context.fence.guard(connection)))
+                if told[-1][2]:
+                    rows = rows or [tuple(row) for row in frame.collect()]
+                    connection.exec_driver_sql("INSERT OR REPLACE INTO mine VALUES (?, ?)", rows)
+            if batch_id == 1 and next(crashes, False):
+                raise OSError("the power is gone")
+
+        source = context.spark.readStream.schema("carrier STRING").option("maxFilesPerTrigger", 1)
+        return context.foreach_batch(source.json(str(flights.folder)).groupBy("carrier").count(), write)
+
+    definition = {"entrypoint": entrypoint(run), "output_mode": "update"}
+    first = await start(token=1, **definition)
+    assert (await first.ended()).cause.startswith("OSError: the power is gone")
+    second = await start(token=2, **definition)
+    await catch_up(second)
+    assert told == [(1, 0, True), (1, 1, True), (2, 1, False), (2, 2, True)]
+    with engine.connect() as connection:
+        stored = connection.exec_driver_sql("SELECT carrier, n FROM mine ORDER BY carrier").all()
+    engine.dispose()
+    assert [tuple(row) for row in stored] == [("AA", 10), ("B6", 10), ("UA", 10)]
+
+
 async def test_a_batch_that_outlives_its_lease(
     *, start: Any, flights: Any, tmp_path: Path, entrypoint: Any, lease: Any
 ) -> None:
@@ -202,13 +243,13 @@ async def test_a_batch_that_outlives_its_lease(
         ("CREATE TEMP VIEW v AS SELECT 1", "CreateViewCommand"),
     ],
 )
-async def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
+def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
     """Each is refused by its plan, before anything of it is executed."""
     with pytest.raises(StartError, match=f"sql: is no query but a {kind}; a task's SQL is one SELECT"):
         require_query(spark, statement)
 
 
-async def test_queries_of_every_form(spark: SparkSession) -> None:
+def test_queries_of_every_form(spark: SparkSession) -> None:
     """What is a query goes through, however it is written."""
     for query in (
         "TABLE source",

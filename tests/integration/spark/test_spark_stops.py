@@ -5,16 +5,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import Ended
+from protocol.messages.ownership import ClaimResponse
+from tests.fakes.manager import granted
+from tests.fakes.turns import eventually
+from tests.unit.worker.keeper.bench import Bench
+from worker.crew import Crew
+from worker.executor import Ended, StartError
 from worker.spark.classic import outlet
 from worker.spark.classic.rows import RddBatch
+from worker.spark.query import SparkQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from worker.sinks.parts import Part, Rows, Take
+    from worker.spark.executor import SparkExecutor
 
 SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM source"
+
+
+@pytest.fixture
+def _java_in_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task's SQL may not call Java; these tests have it sleep all the same."""
+    monkeypatch.setattr("worker.spark.classic.site.drop_java_callers", lambda _session: None)
 
 
 @pytest.fixture
@@ -76,6 +90,7 @@ async def test_a_batch_that_takes_too_long_is_cut(
     assert database.ids() == flights.ids
 
 
+@pytest.mark.usefixtures("_java_in_sql")
 @pytest.mark.parametrize("way", ["collect", "scatter"])
 async def test_a_running_job_is_cancelled(
     *, start: Any, flights: Any, database: Any, stage: Any, jvm_log: Any, monkeypatch: Any, way: str
@@ -106,6 +121,7 @@ async def test_a_running_job_is_cancelled(
     assert "StackOverflowError" not in jvm_log.all()
 
 
+@pytest.mark.usefixtures("_java_in_sql")
 async def test_spark_s_own_sinks_are_let_finish_too(start: Any, flights: Any, tmp_path: Any) -> None:
     """No gate stands before them: Spark's own state tells when the batch in flight is done."""
     flights.add(files=2)
@@ -150,3 +166,37 @@ async def test_no_lease_no_batch(start: Any, flights: Any, database: Any, lease:
     flights.add()
     assert await query.ended() == Ended("the worker has lost its lease, so it may not write")
     assert database.ids() == flights.ids[:10]
+
+
+async def test_without_the_lease_no_query_begins(
+    start: Any, lease: Any, flights: Any, tmp_path: Path
+) -> None:
+    """Spark's own sinks ask nobody: between the start of their query and its first batch stands nothing."""
+    flights.add()
+    lease.holds = False
+    with pytest.raises(StartError, match="has lost its lease, so it may not start a query"):
+        await start(
+            source=flights.source, sink={"format": "json", "options": {"path": str(tmp_path / "out")}}
+        )
+    assert not (tmp_path / "out").exists()
+
+
+async def test_a_lost_lease_ends_the_queries_of_spark_s_own_sinks(
+    executor: SparkExecutor, flights: Any, tmp_path: Path
+) -> None:
+    """No gate refuses their batches: the keeper stops the query itself, and then nothing more is written."""
+    flights.add()
+    out = tmp_path / "out"
+    document = {"source": flights.source, "sink": {"format": "json", "options": {"path": str(out)}}}
+    async with Crew() as crew:
+        bench = Bench(crew, executor=executor)
+        bench.grants(lambda _: ClaimResponse(granted=(granted("t1", **document),)))
+        bench.assign("t1")
+        await eventually(lambda: bench.manager.states("t1")[-1:] == ["RUNNING"])
+        [query] = [each for each in executor._monitor.watched() if isinstance(each, SparkQuery)]
+        bench.keeper.lose("the lease has run out")
+        await bench.keeper.come_to_rest(60)
+        written = len(list(out.glob("*.json")))
+        flights.add()
+    assert await asyncio.to_thread(query._handle.has_terminated)
+    assert len(list(out.glob("*.json"))) == written

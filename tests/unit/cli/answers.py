@@ -47,6 +47,18 @@ def member(**changes: Any) -> dict[str, Any]:
     }
 
 
+def put_answer(**results: str) -> dict[str, Any]:
+    """What a manager answers to a list of tasks: a result each."""
+    return {
+        "error": "NONE",
+        "tasks": [
+            {"task": task, "result": result, "etag": None, "definition_version": None}
+            for task, result in results.items()
+        ],
+        "tasks_revision": 3,
+    }
+
+
 def tasks_file(tmp_path: Path) -> str:
     """Two tasks: one that the group has already, one that is new."""
     path = tmp_path / "tasks.yaml"

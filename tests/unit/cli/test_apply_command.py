@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.unit.cli.answers import DEFINITION, task, tasks_file
+from tests.unit.cli.answers import DEFINITION, put_answer, task, tasks_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,37 +18,65 @@ if TYPE_CHECKING:
     from tests.unit.cli.scripted_manager import ScriptedManager
 
 
+TASKS = "/v1/groups/herd/tasks"
+
+
 def test_apply_creates_what_is_missing(
     sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
 ) -> None:
     """What is there as it should be is left alone; on a pipe no progress is shown of what is soon done."""
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
-    herd.on("PUT", "/v1/groups/herd/tasks/new", {"error": "NONE", **task("new")}, 201)
+    herd.on("PUT", TASKS, put_answer(delays="unchanged", new="created"))
     done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
     assert (done.code, done.out, done.err) == (0, "delays: unchanged\nnew: created\n", "")
-    assert herd.asked("PUT") == [("/v1/groups/herd/tasks/new", {"definition": DEFINITION, "target": None})]
+    assert [(method, path) for method, path, _ in herd.requests] == [("GET", TASKS), ("PUT", TASKS)]
+    [(_, asked)] = herd.asked("PUT")
+    assert [(each["task"], each["definition"], each["target"]) for each in asked["tasks"]] == [
+        ("delays", DEFINITION, None),
+        ("new", DEFINITION, None),
+    ]
+    assert (asked["delete"], asked["validate_only"]) == ([], False)
 
 
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
 def test_apply_is_all_or_nothing(
-    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path, dry_run: list[str]
 ) -> None:
-    """Every problem of every task is shown, each on its line, and nothing is created."""
-    problems = [{"path": "sql", "message": "does not parse"}, {"path": "sink", "message": "is required"}]
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": problems})
-    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    """Every problem of every task is shown, each on its line, by its place in the file."""
+    problems = [
+        {"path": "tasks[0].definition.sql", "message": "does not parse"},
+        {"path": "tasks[1].definition.sink", "message": "is required"},
+        {"path": "tasks[1].definition", "message": "is no object"},
+    ]
+    refusal = {"error": "INVALID_REQUEST", "message": "3 problems", "problems": problems}
+    herd.on("PUT", TASKS, refusal, 400)
+    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url, *dry_run)
     assert done.code == 2
     assert done.err.splitlines() == [
-        f"sparkherd: {name}: {p['path']}: {p['message']}" for name in ("delays", "new") for p in problems
+        "sparkherd: delays: sql: does not parse",
+        "sparkherd: new: sink: is required",
+        "sparkherd: new: is no object",
     ]
-    assert herd.asked("PUT") == []
+    assert done.out == ""
+
+
+def test_a_refusal_of_another_kind_is_told_as_it_is(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """As of a file that is too large for one request: it is not taken apart, or it would not be one."""
+    message = "the body is larger than max_request_bytes"
+    herd.on("PUT", TASKS, {"error": "PAYLOAD_TOO_LARGE", "message": message}, 413)
+    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    assert done.code == 1
+    assert message in done.err
+    assert len(herd.asked("PUT")) == 1
 
 
 def test_apply_dry_run_into_a_new_group(
     sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
 ) -> None:
     """A dry run says what it would do; a group that is not there yet is no obstacle."""
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
     herd.on("GET", "/v1/groups/other/tasks", {"error": "GROUP_ID_NOT_FOUND", "message": ""}, 404)
+    herd.on("PUT", "/v1/groups/other/tasks", put_answer(delays="created", new="created"))
     done = sparkherd(
         *("tasks", "apply", "-f", tasks_file(tmp_path), "--group", "other", "--dry-run", "--json"),
         *("--manager", herd.url),
@@ -58,7 +86,7 @@ def test_apply_dry_run_into_a_new_group(
         "dry_run": True,
         "tasks": [{"task": name, "action": "created", "changes": []} for name in ("delays", "new")],
     }
-    assert herd.asked("PUT") == []
+    assert [body["validate_only"] for _, body in herd.asked("PUT")] == [True]
 
 
 def test_apply_without_a_group(sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path) -> None:
@@ -74,9 +102,7 @@ def test_apply_without_a_group(sparkherd: Callable[..., Run], herd: ScriptedMana
 def valid(herd: ScriptedManager) -> ScriptedManager:
     """A manager that finds every definition to be in order, and takes all changes."""
     herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
-    for name in ("delays", "late", "new"):
-        herd.on("PUT", f"/v1/groups/herd/tasks/{name}", {"error": "NONE", **task(name)})
-        herd.on("DELETE", f"/v1/groups/herd/tasks/{name}", {"error": "NONE"})
+    herd.on("PUT", TASKS, put_answer(delays="changed"))
     return herd
 
 
@@ -103,19 +129,20 @@ def test_dry_run_shows_each_difference(
     ]
     first = json.loads(sparkherd(*command, "--json").out)["tasks"][0]
     assert first["changes"][1] == {"path": "weight", "after": 2}
-    assert valid.asked("PUT") == valid.asked("DELETE") == []
+    asked = [(body["validate_only"], body["delete"]) for _, body in valid.asked("PUT")]
+    assert asked == [(True, ["late"])] * 2
 
 
 def test_prune_deletes_what_the_file_does_not_name(
     sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path
 ) -> None:
-    """Last of all, and only when asked to."""
+    """In the same request as all else, and only when asked to."""
     command = ("tasks", "apply", "-f", changed_file(tmp_path), "--manager", valid.url)
     assert sparkherd(*command).out == "delays: changed\n"
-    assert valid.asked("DELETE") == []
+    valid.on("PUT", TASKS, put_answer(delays="changed", late="deleted"))
     assert sparkherd(*command, "--prune").out == "delays: changed\nlate: deleted\n"
-    steps = [(method, path) for method, path, _ in valid.requests if method in {"PUT", "DELETE"}]
-    assert steps[1:] == [("PUT", "/v1/groups/herd/tasks/delays"), ("DELETE", "/v1/groups/herd/tasks/late")]
+    assert [body["delete"] for _, body in valid.asked("PUT")] == [[], ["late"]]
+    assert valid.asked("DELETE") == []
 
 
 def test_prune_with_an_empty_file_is_refused(
@@ -125,7 +152,7 @@ def test_prune_with_an_empty_file_is_refused(
     path = tmp_path / "tasks.yaml"
     path.write_text("group: herd\ntasks: []\n")
     done = sparkherd("tasks", "apply", "-f", str(path), "--prune", "--manager", valid.url)
-    assert (done.code, valid.asked("DELETE")) == (2, [])
+    assert (done.code, valid.asked("PUT")) == (2, [])
     assert "all of herd" in done.err
 
 
@@ -133,6 +160,7 @@ def test_an_equal_definition_is_not_put_again(
     sparkherd: Callable[..., Run], valid: ScriptedManager, tmp_path: Path
 ) -> None:
     """Dates and numbers as keys are in the file as YAML has them, and at the manager as JSON has them."""
+    valid.on("PUT", TASKS, put_answer(delays="unchanged"))
     path = tmp_path / "tasks.yaml"
     path.write_text("group: herd\ntasks: [{task: delays, definition: {options: {1: 2013-01-01}}}]\n")
     known = task("delays", definition={"options": {"1": "2013-01-01"}})

@@ -44,6 +44,10 @@ def test_each_place_is_named(before: Any, after: Any, lines: list[str]) -> None:
     ("before", "after"),
     [
         ({"url": "postgresql://me:hunter2@h/d"}, {"url": "postgresql://me:hunter3@h/d"}),
+        (
+            {"url": "postgresql://h/d?password=hunter2"},
+            {"url": "postgresql://h/d?password=hunter3&sslmode=x"},
+        ),
         ({"options": {"password": "hunter2"}}, {"options": {"password": "hunter3"}}),
         ({"fs.s3a.secret.key": "hunter2"}, {}),
         ({}, {"conf": {"accessKey": ["hunter2", {"x": "hunter3"}]}}),

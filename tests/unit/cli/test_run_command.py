@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.executor import FakeExecutor, FakeQuery
+from worker.executor import unheard
 from worker.standalone import daemon
 
 if TYPE_CHECKING:
@@ -30,9 +32,9 @@ ENDLESS = "{source: {format: rate}, sink: {format: noop}}"
 class QuickExecutor(FakeExecutor):
     """Its bounded queries are at their end as soon as they have begun."""
 
-    async def start(self, spec: QuerySpec) -> FakeQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
         """One batch, and that was all."""
-        query = await super().start(spec)
+        query = await super().start(spec, at)
         query.advance(0, total_rows=7)
         if spec.definition.trigger is not None:
             query.end()
@@ -71,16 +73,17 @@ def run_file(sparkherd: Callable[..., Run], engine: FakeExecutor, tmp_path: Path
 
 def test_json_tells_how_each_task_was_doing(run_file: Callable[..., Run]) -> None:
     """In the order of the file, named as in the API; the exit code says that none is FAILED."""
+    began_s = int(time.time())
     done = run_file(
         f"{{task: a, definition: {BOUNDED}}}, {{task: b, definition: {ENDLESS}}}", "--once", "--json"
     )
     tasks = json.loads(done.out)["tasks"]
     assert done.code == 0
     assert [task["task"] for task in tasks] == ["a", "b"]
+    assert began_s <= tasks[0].pop("token") <= time.time()
     assert tasks[0] == {
         "task": "a",
         "state": "COMPLETED",
-        "token": 1,
         "batch_id": 0,
         "metrics": {"total_rows": 7},
         "cause": None,

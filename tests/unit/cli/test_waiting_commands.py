@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cli import progress
-from cli.progress import Stand, tracked, wait_for
-from tests.unit.cli.answers import task
+from cli.progress import Stand, wait_for
+from tests.unit.cli.answers import put_answer, task
 from tests.unit.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ def test_a_failure_that_was_mended_is_none(
     sparkherd: Callable[..., Run], herd: ScriptedManager, moves: Callable[..., Herd], tmp_path: Path
 ) -> None:
     """The changed task is FAILED until its worker has taken the change up; if it fails again, that counts."""
-    herd.on("POST", "/v1/tasks/validate", {"error": "NONE", "problems": []})
-    herd.on("PUT", "/v1/groups/herd/tasks/delays", {"error": "NONE", **task("delays")})
+    herd.on("PUT", "/v1/groups/herd/tasks", put_answer(delays="changed"))
     (tmp_path / "t.yaml").write_text(
         "{group: herd, tasks: [{task: delays, definition: {entrypoint: 'a:c'}}]}"
     )
@@ -133,13 +132,11 @@ def test_workers_remove(sparkherd: Callable[..., Run], herd: ScriptedManager) ->
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what is counted and of what is waited for; it is gone at the end, and the cursor there again."""
+    """Of what is waited for; it is gone at the end, and the cursor there again."""
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", terminal)
-    assert list(tracked("ab", "applying", 2)) == ["a", "b"]
     assert wait_for(lambda: Stand(3, 3), "tasks", within_s=1) is None
-    assert "applying" in terminal.text
     assert "3/3" in terminal.text
     assert terminal.text.rindex("\x1b[?25h") > terminal.text.rindex("\x1b[?25l")
 

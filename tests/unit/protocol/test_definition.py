@@ -7,15 +7,18 @@ import msgspec
 import pytest
 
 from protocol.definition import (
+    MOST_BYTES,
     Definition,
     DefinitionError,
     Restart,
     SqlOptions,
     Trigger,
+    is_fenced,
     parse_definition,
 )
 from protocol.definition_check import check_definition
 from protocol.messages.tasks import Problem
+from protocol.tables import read_table_name
 
 DECLARATIVE: dict[str, Any] = {
     "source": {"format": "json", "schema": "a STRING", "options": {"path": "in", "maxFilesPerTrigger": 1}},
@@ -32,6 +35,7 @@ DECLARATIVE: dict[str, Any] = {
     "spark_conf": {},
     "restart": {"max_restarts": 5, "window_ms": 300000},
 }
+SQL = {"url": "sqlite:///out.db", "table": "t"}
 ENTRYPOINT: dict[str, Any] = {
     "entrypoint": "flights.pipelines:delays",
     "options": {"path": "in", "deep": [{}]},
@@ -127,6 +131,32 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("sink/options/table", "1t", ("sink.options.table", "must be a letter or _ and then letters,")),
         ("sink/options/table", "Sparkherd_Fence", ("sink.options.table", "is a reserved name")),
         ("sink/options/table", "sqlite_master", ("sink.options.table", "is a reserved name")),
+        (
+            "sink/options/table",
+            "herd.t",
+            ("sink.options.table", "has a schema before it, and SQLite has none"),
+        ),
+        (
+            "sink/options/table",
+            "temp.t",
+            ("sink.options.table", "has a schema before it, and SQLite has none"),
+        ),
+        ("sink/options/table", '"a" b', ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", '"a', ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", '""', ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", '"a\0"', ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", "a.", ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", ".a", ("sink.options.table", "must be a letter or _ and then letters,")),
+        ("sink/options/table", "a.b.c", ("sink.options.table", "must be a letter or _ and then letters,")),
+        (
+            "sink/options/table",
+            f'"{"ü" * 32}"',
+            ("sink.options.table", "must be a letter or _ and then lette"),
+        ),
+        ("sink/options/table", '"sparkherd_stage_x"', ("sink.options.table", "is a reserved name")),
+        ("sink/options/table", "herd.sparkherd_fence", ("sink.options.table", "is a reserved name")),
+        ("sink/options/table", "pg_temp.t", ("sink.options.table", "is a reserved name")),
+        ("sink/options/table", "Information_Schema.t", ("sink.options.table", "is a reserved name")),
         ("sink/options/mode", "merge", ("sink.options.mode", "expected one of append, upsert")),
         ("sink/options/mode", "upsert", ("sink.options.key", "is required with mode upsert: the columns")),
         ("sink/options/key", ["a"], ("sink.options.key", "goes with mode upsert only")),
@@ -160,6 +190,8 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("restart", None, ("restart", "expected object, got null")),
         ("entrypoint", "a:b", ("entrypoint", "cannot stand beside source: a task has one or the other")),
         ("options", {"a": 1}, ("options", "goes with entrypoint; those of a source are source.options")),
+        ("fenced", True, ("fenced", "goes with entrypoint; whether a sink is fenced its format says")),
+        ("fenced", 1, ("fenced", "expected bool, got int")),
         ("triger", None, ("triger", "unknown key; did you mean trigger?")),
     ],
 )
@@ -229,10 +261,84 @@ def test_a_database_that_is_refused_is_never_quoted(url: str) -> None:
     assert "secret" not in message
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("delays", (None, "delays")),
+        ("Herd.Delays_2013", ("Herd", "Delays_2013")),
+        ('"My Herd".delays', ("My Herd", "delays")),
+        ('herd."a.b"', ("herd", "a.b")),
+        ('"say ""x"""', (None, 'say "x"')),
+        (f'"{"ü" * 31}x"', (None, "ü" * 31 + "x")),
+    ],
+)
+def test_tables_of_postgresql(text: str, name: tuple[str | None, str]) -> None:
+    """With a schema, and in quotes as in SQL; without them, too, upper and lower case count."""
+    options = {"url": "postgresql://h/d?options=-csearch_path%3Dherd", "table": text}
+    definition = parse_definition(_with("sink/options", options))
+    assert definition.sink is not None
+    assert read_table_name(definition.sink.sql_options().table) == name
+    secret = {"url": "${env:URL}", "table": "herd.delays"}
+    assert parse_definition(_with("sink/options", secret)).sink is not None
+
+
 def test_the_options_of_sparks_own_sinks_are_spark_s() -> None:
     """Their names are Spark's business; their values must be what Spark can take."""
     sink = {"format": "kafka", "options": {"topic": "t", "kafka.acks": 1, "url": [], "deep": {}}}
     assert [where for where, _ in _problems(_with("sink", sink))] == ["sink.options.url", "sink.options.deep"]
+
+
+UPSERT = {"url": "sqlite:///out.db", "table": "t", "mode": "upsert", "key": ["a"]}
+APPEND = {"url": "sqlite:///out.db", "table": "t"}
+
+
+@pytest.mark.parametrize("base", [DECLARATIVE, ENTRYPOINT], ids=["declarative", "entry point"])
+@pytest.mark.parametrize("options", [APPEND, APPEND | {"mode": "append"}], ids=["by default", "append"])
+def test_whole_results_cannot_be_appended(base: dict[str, Any], options: dict[str, Any]) -> None:
+    """With complete each batch has every row of the result again, and all of them would be there as often."""
+    document = {**base, "output_mode": "complete", "sink": {"format": "sql", "options": options}}
+    ((where, message),) = _problems(json.dumps(document).encode())
+    assert where == "output_mode"
+    assert message == (
+        "must be append or update with sink.options.mode append: each batch of complete has the whole result"
+        " again; give the sink mode upsert and its key"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [("complete", UPSERT), ("update", UPSERT), ("append", UPSERT), ("append", APPEND), ("update", APPEND)],
+)
+def test_output_modes_that_can_be_right_are_taken(mode: str, options: dict[str, Any]) -> None:
+    """Without an aggregate update is append, and with one a table of all changes may be what is wanted."""
+    sink = {"format": "sql", "options": options}
+    document = {**DECLARATIVE, "output_mode": mode, "sink": sink}
+    assert parse_definition(json.dumps(document).encode()).output_mode == mode
+
+
+def test_there_is_no_whole_result_without_sql() -> None:
+    """Spark has one of aggregates only, and a source has none; an entry point may aggregate by itself."""
+    document = {**_without("sql"), "output_mode": "complete", "sink": {"format": "noop"}}
+    assert _problems(json.dumps(document).encode()) == [
+        ("output_mode", "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a")
+    ]
+    assert parse_definition(_with("output_mode", "complete", ENTRYPOINT)).output_mode == "complete"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sink": {"format": "sql", "options": 1}},
+        {"sink": {"format": "sql", "options": APPEND | {"mode": "merge"}}},
+        {"sink": {"format": "sql", "options": APPEND | {"mode": []}}},
+        {"sink": {"format": 5, "options": APPEND}},
+        {"sink": 5},
+    ],
+)
+def test_a_sink_that_cannot_be_read_is_blamed_alone(wrong: dict[str, Any]) -> None:
+    """Nobody knows then whether the output mode goes with it."""
+    problems = _problems(json.dumps({**DECLARATIVE, "output_mode": "complete", **wrong}).encode())
+    assert {where.partition(".")[0] for where, _ in problems} == {"sink"}
 
 
 def test_a_source_spark_does_not_know_is_left_to_the_worker() -> None:
@@ -286,6 +392,7 @@ def test_the_error_reads_as_one_line_too() -> None:
         ("worker", "rack-7"),
         ("labels", {"gpu": "yes"}),
         ("restart", {"max_restarts": 0}),
+        ("fenced", False),
     ],
 )
 def test_what_concerns_the_assignor_only_needs_no_restart(path: str, value: Any) -> None:
@@ -337,3 +444,32 @@ def test_the_whole_check_tells_a_problem_of_the_sql_once(document: bytes) -> Non
     problems = check_definition(document)
     assert isinstance(problems, tuple)
     assert len({problem.path for problem in problems}) == len(problems) > 0
+
+
+def test_a_definition_has_a_size_beyond_which_it_is_not_read() -> None:
+    """It is refused for that alone; what was created when there was no such limit is still understood."""
+    small = json.dumps(DECLARATIVE).encode()
+    filled = small + b" " * (MOST_BYTES - len(small))
+    assert isinstance(check_definition(filled), Definition)
+    assert check_definition(b"?" * (MOST_BYTES + 1)) == (Problem("", f"is larger than {MOST_BYTES} bytes"),)
+    assert parse_definition(filled + b" ") == parse_definition(small)
+
+
+@pytest.mark.parametrize(
+    ("document", "fenced"),
+    [
+        ({"source": {"format": "rate"}, "sink": {"format": "noop"}}, False),
+        ({"source": {"format": "rate"}, "sink": {"format": "delta", "options": {"path": "/x"}}}, False),
+        ({"source": {"format": "rate"}, "sink": {"format": "fenced_files", "options": {"path": "/x"}}}, True),
+        ({"source": {"format": "rate"}, "sink": {"format": "sql", "options": SQL}}, True),
+        ({"entrypoint": "a:b"}, False),
+        ({"entrypoint": "a:b", "sink": {"format": "sql", "options": SQL}}, False),
+        ({"entrypoint": "a:b", "fenced": True}, True),
+        ({"entrypoint": "a:b", "fenced": False}, False),
+    ],
+)
+def test_what_has_a_fence(document: dict[str, Any], *, fenced: bool) -> None:
+    """By the sink's format, or by the word of an entry point's author; both ways of reading it agree."""
+    text = json.dumps(document).encode()
+    assert parse_definition(text).is_fenced is fenced
+    assert is_fenced(text) is fenced

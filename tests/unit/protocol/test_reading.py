@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from protocol.messages.tasks import Problem
-from protocol.reading import Check, Section, read
+from protocol.reading import MOST_PROBLEMS, Check, Section, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,18 @@ class Tree(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mixed: Leaf | str | None = None
 
 
+LOOKED_AT: list[str] = []
+
+
+def _wrong(text: str) -> str:
+    LOOKED_AT.append(text)
+    return "is wrong"
+
+
+class Wrong(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    wrong: dict[str, Annotated[str, Check(_wrong)]]
+
+
 def test_a_sound_document_is_read_as_it_is() -> None:
     tree, problems = read({"leaf": {"name": "a"}, "texts": ["b"], "named": {"c": "d"}, "mixed": "e"}, Tree)
     assert problems == ()
@@ -56,3 +68,17 @@ def test_a_sound_document_is_read_as_it_is() -> None:
 def test_no_fault_is_overlooked_wherever_it_is(document: object, path: str) -> None:
     _, problems = read(document, Tree)
     assert [problem.path for problem in problems] == [path]
+
+
+def test_a_list_of_problems_comes_to_an_end() -> None:
+    """Whoever made that many looks for one cause; the last of them says that there are more."""
+    many = {"wrong": {str(number): "x" for number in range(5 * MOST_PROBLEMS)}}
+    few = {"wrong": {str(number): "x" for number in range(MOST_PROBLEMS)}}
+    LOOKED_AT.clear()
+    problems = read(many, Wrong, "here")[1]
+    assert len(LOOKED_AT) < 2 * MOST_PROBLEMS
+    assert [problem.path for problem in problems[:-1]] == [
+        f'here.wrong["{number}"]' for number in range(MOST_PROBLEMS)
+    ]
+    assert problems[-1] == Problem("here", f"has more problems than these {MOST_PROBLEMS}")
+    assert len(read(few, Wrong)[1]) == MOST_PROBLEMS

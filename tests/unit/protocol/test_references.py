@@ -67,11 +67,35 @@ def test_malformed_references(text: str, fault: str) -> None:
     assert text not in problem.message
 
 
-def test_what_spark_would_fill_from_its_own_environment() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$${env:HOME}",  # Spark's
+        "$${env.HOME}",  # Hadoop's
+        "$${system:user.home}",
+        "$${providers:HOME}",  # Kafka's client may be told to ask a provider of any name
+        "$${x}{env.HOME}",  # Hadoop looks again: another option, x, may be a $
+        "$${$${x}}",
+        "${env:A}$${x}",
+    ],
+)
+def test_what_spark_would_fill_from_its_own_environment(text: str) -> None:
     """An escape must not be a way to the worker's variables; what Spark never sees may be written."""
-    for text in ("$${env:HOME}", "$${env.HOME}", "$${system:user.home}"):
-        assert len(list(find_problems(text, "x"))) == 1
-        assert not list(find_problems(text, "x", for_spark=False))
+    (problem,) = find_problems(text, "x")
+    assert problem.message.startswith("has a $${, by which Spark and Hadoop would read the worker's own")
+    assert not list(find_problems(text, "x", for_spark=False))
+
+
+def test_who_sees_which_options() -> None:
+    """Those of the fenced sinks and of entry points are the worker's alone."""
+    kafka = {"format": "kafka", "options": {"topic": "$${t}"}}
+    assert [path for path, _ in _problems({**DECLARED, "sink": kafka})] == ["sink.options.topic"]
+    password = {**SQL_SINK, "options": {"url": "postgresql://u:$${x@db/herd", "table": "t"}}
+    assert _problems({**DECLARED, "sink": password}) == []
+    files = {"format": "fenced_files", "options": {"path": "/data/$${x}"}}
+    assert _problems({**DECLARED, "sink": files}) == []
+    assert _problems({"entrypoint": "a:b", "options": {"a": "$${x}"}}) == []
+    assert [path for path, _ in _problems({**DECLARED, "spark_conf": {"a": "$${x}"}})] == ["spark_conf.a"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from protocol.messages.tasks import EARLIEST
+from protocol.definition import MOST_BYTES
+from protocol.messages.tasks import EARLIEST, Problem
 from protocol.resets import BEGINNINGS, begin_with, faults, meaning, read_ends, read_offsets
 
 TABLE = {"url": "sqlite:///o.db", "table": "delays"}
@@ -87,6 +88,15 @@ def test_offsets_are_earliest_or_options() -> None:
         [problem] = read_offsets(raw)[1]
         assert problem.path == "offsets"
     assert [p.path for p in read_offsets(b'{"a": null, "b c": {}}')[1]] == ["offsets.a", 'offsets["b c"]']
+
+
+def test_offsets_have_a_size_beyond_which_they_are_not_read() -> None:
+    """That of a definition, whose options they stand for."""
+    assert read_offsets(b"?" * (MOST_BYTES + 1)) == (
+        "earliest",
+        (Problem("offsets", f"is larger than {MOST_BYTES} bytes"),),
+    )
+    assert read_offsets(b'{"a": 1}' + b" " * (MOST_BYTES - 8))[1] == ()
 
 
 def test_earliest_overrules_what_the_definition_says() -> None:

@@ -21,6 +21,7 @@ class Herd:
         self.answer = answer
         self.drained: list[str] = []
         self.gone = asyncio.Event()
+        self.alone = asyncio.Event()
         self.clock = FakeClock()
 
     async def drain(self, member_id: str) -> Response | Failure:
@@ -30,10 +31,13 @@ class Herd:
     async def own_nothing(self) -> None:
         await self.gone.wait()
 
+    async def until_alone(self) -> None:
+        await self.alone.wait()
+
     def depart(self) -> asyncio.Future[bool]:
         """A departure that may take ten seconds."""
         return asyncio.ensure_future(
-            move_away("me", manager=self, tasks=self, clock=self.clock, within_s=10.0)
+            move_away("me", manager=self, managers=self, tasks=self, clock=self.clock, within_s=10.0)
         )
 
 
@@ -62,3 +66,12 @@ async def test_whom_the_manager_does_not_drain_stops_everything_by_itself() -> N
     """In order, and at once: there is nothing to wait for."""
     herd = Herd(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     assert await herd.depart()
+
+
+async def test_nobody_is_waited_for_when_all_managers_are_gone() -> None:
+    """The one that was to drain it has stopped, too: nobody else will be given its tasks."""
+    herd = Herd(Response())
+    departure = herd.depart()
+    await settle()
+    herd.alone.set()
+    assert await departure

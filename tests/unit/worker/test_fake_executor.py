@@ -31,6 +31,7 @@ class FakeBench:
 
     async def bounded(self) -> FakeQuery:
         query = await self.endless()
+        query.is_bounded = True
         query.end()
         return query
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec import UNSET, structs
 from structlog.testing import capture_logs
 
 from assignors.base import Assignor
@@ -294,3 +295,19 @@ def test_an_assignor_that_cannot_be_used_keeps_the_worker_from_starting(specs: l
         load_assignors(specs)
     assert str(caught.value).startswith("--assignor: ")
     assert "\n" not in str(caught.value)
+
+
+async def test_suspects_get_a_worker_of_their_own_whatever_the_assignor() -> None:
+    """It is asked about the others only; why some task is left out is told of both."""
+    boss, assignor = leader(lambda: {"w2": ["b", "c"]})
+    answer = joined(tasks="abcd")
+    offered = [
+        structs.replace(task, suspect=True if task.task in "ad" else UNSET) for task in answer.tasks or ()
+    ]
+    given = await boss.assign(structs.replace(answer, tasks=tuple(offered)))
+    assert [task.name for task in assignor.tasks] == ["b", "c"]
+    assert [member.member_id for member in assignor.members] == ["w2"]
+    assert {each.member_id: decode_opaque(each.assignment)["tasks"] for each in given} == {
+        "w1": ["a", "d"],
+        "w2": ["b", "c"],
+    }

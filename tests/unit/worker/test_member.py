@@ -57,9 +57,10 @@ class Tasks:
         if self._bench.on_lose is not None:
             self._bench.member.post(self._bench.on_lose)
 
-    async def let_go(self, within_s: float) -> None:
-        self.log.append(("let go", within_s))
+    async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
+        self.log.append(("let go for good" if for_good else "let go", within_s))
         await self._bench.clock.sleep(self._bench.letting_go_s)
+        return self._bench.all_stopped
 
 
 class Bench:
@@ -69,6 +70,7 @@ class Bench:
         self.clock = FakeClock()
         self.manager = ScriptedManager()
         self.letting_go_s = 0.0
+        self.all_stopped = True
         self.on_lose: Any = None
         self.surrenders = 0
         self.joined: list[str] = []
@@ -217,7 +219,7 @@ async def test_events_met_while_another_is_handled_wait_for_their_turn(bench: Be
     bench.on_lose = StopAsked(FAREWELL)
     bench.member.post(LeaseExpired())
     await until(bench.member.quit.done)
-    assert [entry for entry in bench.tasks.log if entry != "surrender"][1:] == [("let go", 35)]
+    assert [entry for entry in bench.tasks.log if entry != "surrender"][1:] == [("let go for good", 35)]
 
 
 async def test_a_member_lets_go_then_leaves_then_quits(bench: Bench) -> None:
@@ -231,6 +233,15 @@ async def test_a_member_lets_go_then_leaves_then_quits(bench: Bench) -> None:
     await until(bench.member.quit.done)
     assert bench.member.quit.result() == FAREWELL
     assert len(bench.manager.asked(LeaveRequest)) == 1
+
+
+async def test_a_member_leaves_with_the_word_of_its_tasks(bench: Bench) -> None:
+    """Whether everything has stopped is for them to say."""
+    bench.all_stopped = False
+    await bench.stable()
+    bench.member.post(StopAsked(FAREWELL))
+    await until(bench.member.quit.done)
+    assert [leaver.stopped for leaver in bench.manager.asked(LeaveRequest)[0].members] == [False]
 
 
 async def test_an_eager_member_lets_go_before_it_joins(crew: Crew) -> None:

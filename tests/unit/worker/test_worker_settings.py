@@ -36,6 +36,8 @@ def test_every_setting_says_what_it_is() -> None:
         ("manager", ["127.0.0.1:8470"]),
         ("manager", ["http://host:1/path"]),
         ("capacity", "0"),
+        ("capacity", "inf"),
+        ("capacity", "nan"),
         ("session_timeout_ms", "0"),
         ("stop_timeout_ms", "-1"),
         ("label", ["zone"]),

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from protocol.definition import SUBSTITUTE
+from protocol.definition import SQL_ON_FILES, SUBSTITUTE
 from worker.executor import StartError
 from worker.spark.causes import describe
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.site import ClassicSite
+from worker.spark.classic.submission import submission
 from worker.spark.engine import Engine
 from worker.spark.logs import quieten_pyspark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from worker.executor import EngineDeath
     from worker.sinks.marks import Owner
     from worker.spark.settings import SparkSettings
 
@@ -34,6 +35,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
     "spark.sql.streaming.stopTimeout": "500ms",  # a stop that hangs gives its thread back
     SUBSTITUTE: "false",  # `${env:NAME}` in a task's SQL would read any variable of the worker
+    SQL_ON_FILES: "false",  # a task's files are those that its source names
 }
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
@@ -41,17 +43,17 @@ LOCAL_DEFAULTS = {
     "spark.sql.shuffle.partitions": "4",  # 200 state stores a query make sense on a cluster only
     PYTHON: sys.executable,  # what runs beside executors needs what the worker has
 }
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 class ClassicEngine(Engine):
     """A Spark session together with the JVM that runs it."""
 
-    losses = (Py4JNetworkError, OSError)
-
-    def __init__(self, spark: SparkSession, jvm: Jvm) -> None:
+    def __init__(self, spark: SparkSession, jvm: Jvm, timeout_s: float) -> None:
+        """`timeout_s` is how long the JVM may be silent before it counts as hung."""
         self.spark = spark
         self.jvm = jvm
+        self.url = spark.sparkContext.uiWebUrl
+        self._timeout_s = timeout_s
 
     @classmethod
     def open(cls, settings: SparkSettings) -> ClassicEngine:
@@ -62,28 +64,23 @@ class ClassicEngine(Engine):
         """
         require_java()
         _quieten()
-        log_file = log_configuration()
-        try:
-            conf = _spark_conf(settings, log_file.as_uri())
-            jvm = Jvm.launch(conf)
+        chosen = _chosen(settings)
+        with submission(chosen, log_configuration()) as environ:
+            jvm = Jvm.launch(environ)
             try:
-                return cls(SparkSession(_context(conf, jvm)), jvm)
+                return cls(SparkSession(_context(chosen, jvm)), jvm, settings.jvm_timeout_s)
             except Exception as error:  # noqa: BLE001 - Spark raises what it likes
                 cause = describe(error)
                 jvm.close()
                 raise StartError(f"Spark did not start: {cause}") from None
-        finally:
-            log_file.unlink()
 
-    @property
-    def url(self) -> str | None:
-        """By the session's context."""
-        url = self.spark.sparkContext.uiWebUrl
-        return None if url is None else str(url)
+    def is_loss(self, error: Exception) -> bool:
+        """A broken connection; one that breaks while an answer is awaited is told by no class of its own."""
+        return isinstance(error, (Py4JNetworkError, OSError)) or type(error) is Py4JError
 
-    def watch(self, died: Callable[[str], None]) -> None:
-        """By the process's exit code."""
-        self.jvm.watch(died)
+    def watch(self, died: Callable[[EngineDeath], None]) -> None:
+        """By the process's exit code, and by whether it answers."""
+        self.jvm.watch(died, self._timeout_s)
 
     def site(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
@@ -91,30 +88,30 @@ class ClassicEngine(Engine):
         """In the same JVM."""
         return ClassicSite(self.spark, owner, conf, checkpoint, may_write)
 
+    def end_former(self, owner: Owner, checkpoint: str) -> None:
+        """There is none: a query dies with its worker's JVM."""
+
     def close(self) -> None:
         """Stop Spark and end its JVM, whatever state it is in."""
-        with contextlib.suppress(Exception):  # a JVM that is gone cannot be asked to stop
-            self.spark.stop()
-        self.jvm.close()
+        self.jvm.close(self.spark.stop)
 
 
-def _context(conf: SparkConf, jvm: Jvm) -> SparkContext:
+def _context(chosen: Mapping[str, str], jvm: Jvm) -> SparkContext:
     """The context; PySpark itself heeds `spark.pyspark.python` in jobs that `spark-submit` starts only."""
+    conf = SparkConf(loadDefaults=False)
+    for key, value in chosen.items():
+        conf.set(key, value)
     context = SparkContext(conf=conf, gateway=jvm.gateway)
     context.pythonExec = conf.get(PYTHON, context.pythonExec) or context.pythonExec
     return context
 
 
-def _spark_conf(settings: SparkSettings, log_file: str) -> SparkConf:
+def _chosen(settings: SparkSettings) -> dict[str, str]:
     local = LOCAL_DEFAULTS if settings.master.startswith("local") else {}
     chosen = {**DEFAULTS, **local, **settings.conf}
     chosen["spark.app.name"] = settings.app_name
     chosen["spark.master"] = settings.master
-    chosen[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={log_file} {chosen.get(JAVA_OPTIONS, '')}".strip()
-    conf = SparkConf(loadDefaults=False)
-    for key, value in chosen.items():
-        conf.set(key, value)
-    return conf
+    return chosen
 
 
 def _quieten() -> None:

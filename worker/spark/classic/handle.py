@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from worker.executor import Ended
-from worker.spark.causes import describe_java
+from worker.spark.causes import describe_java, failure
 from worker.spark.engine import Handle
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from worker.spark.batch import Gate
 
+_ASYNC_PROGRESS = "AsyncProgressTrackingMicroBatchExecution"
+"""What Spark runs a query by whose sink asks for that."""
 _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 
 
@@ -27,6 +29,7 @@ class JavaHandle(Handle):
         self._java: Any = query._jsq  # noqa: SLF001 - see above
         stream: Any = self._java.streamingQuery()
         self._thread: Any = stream.queryExecutionThread()
+        self.commits_late = stream.getClass().getSimpleName() == _ASYNC_PROGRESS
         self.is_bounded = stream.trigger().toString() in _BOUNDED
 
     def last_batch(self) -> int:
@@ -59,7 +62,7 @@ class JavaHandle(Handle):
         if self._gate.cause is not None:
             return Ended(self._gate.cause, self._gate.fenced)
         exception = self._java.exception()
-        return Ended(describe_java(exception.get())) if exception.isDefined() else None
+        return failure(describe_java(exception.get())) if exception.isDefined() else None
 
     def halt(self) -> None:
         """Interrupts the query's thread and cancels its jobs."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
-import tempfile
 import threading
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -21,17 +20,24 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from protocol.messages.membership import EngineEnd
 from telemetry.scope import in_scope
-from worker.executor import StartError
+from worker.executor import EngineDeath, StartError
+from worker.spark.classic.pulse import PULSE_S, Pulse
+from worker.spark.classic.submission import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pyspark import SparkConf
+    from collections.abc import Callable, Iterable, Mapping
 
 log = structlog.get_logger(__name__)
 
 _EXIT_TIMEOUT_S = 10
+_OUT_OF_MEMORY = 3
+"""The exit code of a JVM that has run out of memory with -XX:+ExitOnOutOfMemoryError; of others, too."""
+_CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
+"""Signals that a JVM dies of by its own fault, as by native code in it."""
+_ASKED_TO_END = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""Signals that a JVM ends in order at, with 128 and their number as its exit code."""
 _LOG4J = """\
 status = error
 rootLogger.level = warn
@@ -69,8 +75,8 @@ class Jvm:
         self._closing = False
 
     @classmethod
-    def launch(cls, conf: SparkConf) -> Jvm:
-        """Start a JVM for `conf`.
+    def launch(cls, environ: Mapping[str, str]) -> Jvm:
+        """Start a JVM in the environment `environ`, which says what else it is started with.
 
         Raises:
             StartError: it ended before it was ready; with what it said last.
@@ -78,53 +84,98 @@ class Jvm:
         reader, writer = os.pipe()
         lines, _ = _pump(reader)
         try:
-            gateway = launch_gateway(conf, {"stderr": writer})  # type: ignore[no-untyped-call]  # theirs
+            with environment(environ):
+                gateway = launch_gateway(None, {"stderr": writer})  # type: ignore[no-untyped-call]  # theirs
             return cls(gateway, lines)
         except PySparkRuntimeError:
             raise StartError("the JVM ended before Spark was ready\n" + "\n".join(lines)) from None
         finally:
             os.close(writer)
 
-    def watch(self, died: Callable[[str], None]) -> None:
-        """Call `died` from a thread of its own, with a line that says how, unless `close` ends the JVM."""
+    def watch(self, died: Callable[[EngineDeath], None], limit_s: float) -> None:
+        """Call `died` from a thread of its own, unless `close` ends the JVM.
+
+        One that does not answer for `limit_s` seconds is killed, and so is as dead as any other: nobody who
+        waits for an answer of it waits for ever.
+        """
+        pulse = Pulse(self._ask, limit_s)
 
         def wait() -> None:
-            code = self._process.wait()
+            code = self._exit_code(PULSE_S)
+            while code is None and pulse.is_felt():
+                code = self._exit_code(PULSE_S)
+            if code is None:
+                self._kill()
+            pulse.stop()
             if not self._closing:
-                died(how_it_ended(code))
+                died(hung(limit_s) if code is None else how_it_ended(code))
 
+        pulse.start()
         threading.Thread(target=wait, name="jvm-watch", daemon=True).start()
 
-    def close(self) -> None:
-        """End the JVM and let PySpark forget it, so that another one can be started."""
+    def close(self, stop: Callable[[], object] = lambda: None) -> None:
+        """End the JVM, after `stop` if that does not take too long, and let PySpark forget it.
+
+        Another one can be started then.
+        """
         self._closing = True
-        with contextlib.suppress(Exception):  # whatever is left of it, the process is ended below
-            self.gateway.shutdown()
+        _within(_EXIT_TIMEOUT_S, self._shut_down, stop)
+        if self._exit_code(0 if self._process.stdin is None else _EXIT_TIMEOUT_S) is None:
+            self._kill()
         _forget()
+
+    def _shut_down(self, stop: Callable[[], object]) -> None:
+        """In order, as far as it can still be asked to."""
+        for ask in (stop, self.gateway.shutdown):
+            with contextlib.suppress(Exception):  # whatever is left of it, the process is ended
+                ask()
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+    def _ask(self) -> object:
+        """Any question will do."""
+        return self.gateway.jvm.java.lang.System.nanoTime()
+
+    def _exit_code(self, within_s: float) -> int | None:
         try:
-            self._process.wait(_EXIT_TIMEOUT_S)
+            return self._process.wait(within_s)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            return None
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
 
-def log_configuration() -> Path:
-    """A new file that tells Spark's log4j to write a line an event; only the start needs it."""
+def log_configuration() -> str:
+    """What tells Spark's log4j to write a line an event."""
     silenced = [
         f"logger.quiet{index}.name = {name}\nlogger.quiet{index}.level = {level}\n"
         for index, (name, level) in enumerate(_QUIET.items())
     ]
-    descriptor, path = tempfile.mkstemp(prefix="sparkherd-log4j2-", suffix=".properties")
-    with os.fdopen(descriptor, "w") as file:
-        file.write(_LOG4J + "".join(silenced))
-    return Path(path)
+    return _LOG4J + "".join(silenced)
 
 
-def how_it_ended(code: int) -> str:
-    """A process's exit code in words."""
-    return f"the JVM was killed by signal {-code}" if code < 0 else f"the JVM ended with exit code {code}"
+def how_it_ended(code: int) -> EngineDeath:
+    """A process's exit code in words; a crash is a signal, too, and a signal may be an exit code."""
+    by_itself = -code in _CRASHES if code < 0 else code - 128 not in _ASKED_TO_END
+    said = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    if code == _OUT_OF_MEMORY:
+        said += ": perhaps it was out of memory, see --spark-conf spark.driver.memory"
+    return EngineDeath(f"the JVM {said}", EngineEnd.EXITED if by_itself else EngineEnd.KILLED)
+
+
+def hung(limit_s: float) -> EngineDeath:
+    """The same of one that was killed because it gave no answer, whoever is to blame for that."""
+    how = f"the JVM has not answered for {limit_s:g} s and was killed; see --jvm-timeout-ms"
+    return EngineDeath(how, EngineEnd.LOST)
+
+
+def _within(seconds: float, function: Callable[..., object], *args: object) -> None:
+    """Call `function`, but wait only so long for it to return."""
+    calling = threading.Thread(target=function, args=args, daemon=True)
+    calling.start()
+    calling.join(seconds)
 
 
 def _forget() -> None:

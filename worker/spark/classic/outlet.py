@@ -8,6 +8,7 @@ from worker.sinks.errors import SinkError
 from worker.sinks.guard import Fence
 from worker.spark.batch import guard
 from worker.spark.classic.rows import RddBatch
+from worker.spark.rows import AtHand
 from worker.spark.writer import Claim, Outlet, fields
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ class LocalOutlet(Outlet):
 
     def __init__(self, owner: Owner, gate: Gate, mark: Callable[[DataFrame, int], Mark]) -> None:
         super().__init__(owner)
-        self.fence = Fence(owner, gate.check, self._current_mark, self.claimed.append)
+        self.fence = Fence(owner, gate.check, self._current_mark, self.claimed.append, self._repeated)
         self._gate = gate
         self._mark = mark
         self._total: int | None = None
-        self._current: tuple[DataFrame, int] | None = None
+        self._current: AtHand | None = None
 
     @property
     def total(self) -> int | None:
@@ -51,9 +52,9 @@ class LocalOutlet(Outlet):
         self.is_gated = True
 
         def remembered(batch_frame: DataFrame, batch_id: int) -> None:
-            self._current = batch_frame, batch_id
+            self._current = AtHand(batch_frame, batch_id)
             try:
-                function(batch_frame, batch_id)
+                self._current.do(function)
             finally:
                 self._current = None
 
@@ -62,4 +63,8 @@ class LocalOutlet(Outlet):
     def _current_mark(self) -> Mark:
         if self._current is None:
             raise SinkError("fence.guard works in a function that was given to context.foreach_batch only")
-        return self._mark(*self._current)
+        return self._mark(self._current.frame, self._current.batch_id)
+
+    def _repeated(self) -> None:
+        if self._current is not None:
+            self._current.is_repeated = True

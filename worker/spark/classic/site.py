@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from worker.spark.batch import Gate
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
+from worker.spark.classic.listeners import remove_listener_bus
 from worker.spark.classic.outlet import LocalOutlet
-from worker.spark.classic.statements import require_query
+from worker.spark.classic.statements import drop_java_callers, require_query
 from worker.spark.engine import Site
 from worker.spark.logs import tell_of_refusal
 
@@ -49,14 +51,16 @@ class ClassicSite(Site):
         self._pool = owner.task
 
     def require_query(self, text: str) -> None:
-        """By Spark's parser, without executing anything."""
+        """By Spark's parser, without executing anything; nothing in it will find what calls Java."""
         require_query(self.spark, text)
+        drop_java_callers(self.spark)
 
     def inherit(self) -> None:
         """A query dies with its JVM, and that with its worker: one that is left is only fenced off."""
 
-    def start(self, writer: DataStreamWriter) -> JavaHandle:
+    def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> JavaHandle:
         """The query's own thread inherits the pool from the thread that starts it."""
+        begin()
         context = self.spark.sparkContext
         context.setLocalProperty(_POOL, self._pool)
         try:
@@ -66,5 +70,7 @@ class ClassicSite(Site):
             context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one
 
     def close(self) -> None:
-        """Let go of the sinks; the session is forgotten with this object."""
+        """Let go of the sinks, and of what Spark keeps of the session; that is forgotten with this object."""
         self.outlet.close()
+        with contextlib.suppress(Exception):  # a JVM that is gone keeps nothing
+            remove_listener_bus(self.spark)

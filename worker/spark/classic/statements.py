@@ -1,4 +1,4 @@
-"""What kind of SQL it is, by the parser in the worker's own JVM."""
+"""What a task's SQL may be and do, by the parser and the session in the worker's own JVM."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _COMMANDS = ("Command", "ParsedStatement")
 _EXECUTED = {"UnresolvedExecuteImmediate", "Call", "InsertIntoDir"}
 """What Spark executes too, though it is neither of the two before it is analysed."""
+_COMMAND_LINE = "ScriptTransformation"
+"""`SELECT TRANSFORM(...) USING 'command'`, and MAP and REDUCE, which are the same."""
+_JAVA_CALLERS = ("java_method", "reflect", "try_reflect")
+"""Spark's functions that call any static method, `System.getenv` and `System.load` among them."""
 
 
 def require_query(session: SparkSession, text: str) -> None:
-    """Refuse all but queries, before `session.sql` would execute them.
+    """Refuse all but queries, before `session.sql` would execute them, and those that run commands.
 
     Raises:
-        StartError: it is a statement of another kind, or it holds one.
+        StartError: it is a statement of another kind, or it holds one; or it has the system run a command.
         ParseException: it does not parse.
     """
     java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its parser
@@ -33,10 +37,31 @@ def require_query(session: SparkSession, text: str) -> None:
         kind = str(node.getClass().getSimpleName())
         if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
             raise StartError(f"sql: is no query but a {kind}; a task's SQL is one SELECT that reads `{VIEW}`")
+        if kind == _COMMAND_LINE:
+            raise StartError(
+                "sql: USING runs a command of the system, which is off in the sql of a task:"
+                " move it to an entry point (--allow-entrypoint)",
+                permanent=True,
+            )
+
+
+def drop_java_callers(session: SparkSession) -> None:
+    """Take the functions out of this session that reach whatever the worker's process can.
+
+    No name finds them then, however it is qualified or put together; other sessions have them still.
+    """
+    java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its functions
+    jvm: Any = session._jvm  # noqa: SLF001 - as above
+    registry = java.sessionState().functionRegistry()
+    builtin = (jvm.scala.Option.apply("builtin"), jvm.scala.Option.apply("system"))
+    for name in _JAVA_CALLERS:
+        registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, *builtin))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
+    """The plan, all below it, and what is beside that: subqueries, and the queries of a WITH."""
     yield plan
-    children = plan.children().iterator()
-    while children.hasNext():
-        yield from _nodes(children.next())
+    for parts in (plan.children(), plan.innerChildren()):
+        each = parts.iterator()
+        while each.hasNext():
+            yield from _nodes(each.next())

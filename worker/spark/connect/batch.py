@@ -22,6 +22,7 @@ from worker.spark.connect.failure import failure_text
 from worker.spark.connect.gate import BatchGate
 from worker.spark.connect.rows import ArrowBatch
 from worker.spark.connect.sessions import open_session
+from worker.spark.rows import AtHand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,9 +54,9 @@ class Delivery:
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Do the batch, or raise: returning would commit it."""
         desk = _desk(self)
-        desk.batch = frame, batch_id
+        desk.batch = at_hand = AtHand(frame, batch_id)
         try:
-            guard(desk.gate, self.function)(frame, batch_id)
+            guard(desk.gate, lambda _frame, _batch_id: at_hand.do(self.function))(frame, batch_id)
         except BatchRefusedError as error:
             raise BatchRefusedError(failure_text(desk.gate.ended or Ended(str(error)))) from None
         finally:
@@ -68,7 +69,7 @@ class Desk:
     def __init__(self, delivery: Delivery) -> None:
         session: Any = open_session(os.environ[_LOCAL_URL], delivery.session_id)
         self.gate = BatchGate(Board(session), delivery.owner)
-        self.batch: tuple[DataFrame, int] | None = None
+        self.batch: AtHand | None = None
         for secret in delivery.hidden:
             SECRETS.learn(secret)
         self._checkpoint = delivery.checkpoint
@@ -82,12 +83,11 @@ class Desk:
         """
         if self.batch is None:
             raise SinkError("no batch is being done")
-        frame, batch_id = self.batch
-        folder = DataFrameCheckpoint(frame.sparkSession, self._checkpoint)
+        folder = DataFrameCheckpoint(self.batch.frame.sparkSession, self._checkpoint)
         try:
             if self._query_id is None:
                 self._query_id = read_query_id(folder.place, folder.read("metadata") or "")
-            return Mark(self._query_id, batch_id, folder.digest(batch_id))
+            return Mark(self._query_id, self.batch.batch_id, folder.digest(self.batch.batch_id))
         except StartError as error:
             raise SinkError(str(error)) from None
 
@@ -117,6 +117,11 @@ class Here:
         if _at is None or _at.batch is None:
             raise SinkError("fence.guard works in a function that was given to context.foreach_batch only")
         return _at.mark()
+
+    def repeated(self) -> None:
+        """The batch that is being done was written before."""
+        if _at is not None and _at.batch is not None:
+            _at.batch.is_repeated = True
 
 
 class PutRows:

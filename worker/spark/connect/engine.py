@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark.errors import PySparkException
 
-from protocol.definition import SUBSTITUTE
-from worker.executor import StartError
+from protocol.definition import SQL_ON_FILES, SUBSTITUTE
+from protocol.messages.membership import EngineEnd
+from worker.executor import EngineDeath, StartError
 from worker.spark.causes import describe
+from worker.spark.connect.register import Register
 from worker.spark.connect.sessions import (
     ConnectionLostError,
     SessionClosedError,
@@ -24,6 +26,7 @@ from worker.spark.connect.sessions import (
 )
 from worker.spark.connect.site import RemoteSite
 from worker.spark.engine import Engine
+from worker.threads import DaemonPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +40,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",  # a task means the same on every worker
     "spark.sql.streaming.stopTimeout": "500ms",  # a stop that hangs gives its thread back
     SUBSTITUTE: "false",  # `${env:NAME}` in a task's SQL would read any variable of the server
+    SQL_ON_FILES: "false",  # a task's files are those that its source names
 }
 LOST_AFTER_S = 10.0
 """How long a server may be silent. Its queries may be running or not; others shall have the tasks then."""
@@ -46,6 +50,8 @@ _PING = "spark.sql.session.timeZone"
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 """Has `pyspark.sql.functions` make columns for a server; set by PySpark's own builder, too."""
 _THREADS = 4
+_CLOSE_TIMEOUT_S = 30.0
+"""How long the end of a worker waits for the ends of its sessions."""
 _STARTS = 2
 """How many queries may start at once: the server gives a Python process ten seconds to report."""
 
@@ -53,13 +59,13 @@ _STARTS = 2
 class ConnectEngine(Engine):
     """A session that only asks whether the server is there; each query has one of its own."""
 
-    losses = (ConnectionLostError,)
+    url = None  # the server does not tell its clients
 
     def __init__(self, settings: SparkSettings, remote: str, session: SparkSession) -> None:
         self.remote = remote
         self.conf = {**DEFAULTS, **settings.conf}
         self.starting = threading.BoundedSemaphore(_STARTS)
-        self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-connect")
+        self.pool = DaemonPool(_THREADS, "spark-connect")
         self._place = settings.place
         self._session = session
         self._is_lost = False
@@ -83,12 +89,11 @@ class ConnectEngine(Engine):
         limit_calls(session, _PING_TIMEOUT_S)
         return cls(settings, remote, session)
 
-    @property
-    def url(self) -> str | None:
-        """The server does not tell its clients."""
-        return None
+    def is_loss(self, error: Exception) -> bool:
+        """No answer."""
+        return isinstance(error, ConnectionLostError)
 
-    def watch(self, died: Callable[[str], None]) -> None:
+    def watch(self, died: Callable[[EngineDeath], None]) -> None:
         """By asking, twice a second."""
         threading.Thread(target=self._ping, args=(died,), name="spark-connect-watch", daemon=True).start()
 
@@ -98,35 +103,48 @@ class ConnectEngine(Engine):
         """On the same server."""
         return RemoteSite(self, owner, conf, checkpoint, may_write)
 
+    def end_former(self, owner: Owner, checkpoint: str) -> None:
+        """That is in the session which the former owner has written down."""
+        session: Any = self._session
+        Register(self.remote, owner, session, checkpoint).end_former()
+
     def let_go(self, session: SparkSession) -> None:
         """End a query's session in the background; a lost server has none to end."""
-        self.pool.submit(end_session, session, release=not self._is_lost)
+        with contextlib.suppress(RuntimeError):  # nobody waits any more; it ends when its server misses us
+            self.pool.submit(end_session, session, release=not self._is_lost)
 
     def close(self) -> None:
         """End what is still to be ended; the server goes on."""
         self._closing.set()
-        self.pool.shutdown()
+        self.pool.shutdown(wait=False)
+        self.pool.join(_CLOSE_TIMEOUT_S)
         end_session(self._session, release=not self._is_lost)
         if self._mode is None:
             os.environ.pop(_MODE, None)
 
-    def _ping(self, died: Callable[[str], None]) -> None:
+    def _ping(self, died: Callable[[EngineDeath], None]) -> None:
         heard_at = time.monotonic()
         while not self._closing.wait(_PING_EVERY_S):
-            how = None
             try:
                 with asking():
                     self._session.conf.get(_PING)
                 heard_at = time.monotonic()
-            except ConnectionLostError as error:
-                if time.monotonic() - heard_at > LOST_AFTER_S:
-                    how = f"the Spark Connect server {self._place} does not answer: {error}"
             except SessionClosedError:
-                how = f"the Spark Connect server {self._place} has been restarted, or has closed the session"
-            if how is not None:
-                self._is_lost = True
-                died(how)
+                self._lose("has been restarted, or has closed the session", died)
                 return
+            except Exception as error:  # noqa: BLE001 - whatever it says, that is no answer
+                if time.monotonic() - heard_at > LOST_AFTER_S:
+                    self._lose(f"does not answer: {_line(error)}", died)
+                    return
+
+    def _lose(self, what: str, died: Callable[[EngineDeath], None]) -> None:
+        self._is_lost = True
+        died(EngineDeath(f"the Spark Connect server {self._place} {what}", EngineEnd.LOST))
+
+
+def _line(error: Exception) -> str:
+    said = str(error) if isinstance(error, ConnectionLostError) else describe(error)
+    return said.partition("\n")[0]
 
 
 def _set_all(session: SparkSession, settings: SparkSettings) -> None:

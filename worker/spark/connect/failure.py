@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from worker.executor import Ended
-from worker.spark.causes import describe
+from worker.spark.causes import describe, failure
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -28,4 +28,4 @@ def failure_of(exception: PySparkException) -> Ended:
             return msgspec.json.decode(text, type=Ended)
         except msgspec.DecodeError:
             continue
-    return Ended(describe(exception))
+    return failure(describe(exception))

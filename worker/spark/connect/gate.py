@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from worker.spark.connect.sessions import ConnectionLostError, SessionClosedErro
 from worker.spark.logs import tell_of_refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor as Pool
     from concurrent.futures import Future
 
@@ -46,11 +48,19 @@ class WorkerGate:
 
     def close(self) -> None:
         """Let no batch in any more."""
-        self._sent = self._pool.submit(self._wish, Wish.CLOSED)
+        self._send(Wish.CLOSED)
 
     def cut(self) -> None:
         """Make the batch inside fail at its next step."""
-        self._sent = self._pool.submit(self._wish, Wish.CUT)
+        self._send(Wish.CUT)
+
+    def shut(self, then: Callable[[], None]) -> None:
+        """No batch is ever inside the worker's process."""
+        then()
+
+    def _send(self, wish: Wish) -> None:
+        with contextlib.suppress(RuntimeError):  # the worker is ending: the session ends with the query in it
+            self._sent = self._pool.submit(self._wish, wish)
 
     def _wish(self, wish: Wish) -> None:
         """A server that cannot be reached has no use for it."""

@@ -22,9 +22,10 @@ _TAKEN = (
 class RemoteHandle(Handle):
     """Every answer is one call to the server, some ten milliseconds."""
 
-    def __init__(self, query: StreamingQuery, *, is_bounded: bool) -> None:
+    def __init__(self, query: StreamingQuery, *, is_bounded: bool, commits_late: bool) -> None:
         self.query: Any = query
         self.is_bounded = is_bounded
+        self.commits_late = commits_late
         self._halting = False
         self._taken = False
 
@@ -95,6 +96,7 @@ def record_of(told: Any) -> dict[str, Any]:
         "numInputRows": sum(source.numInputRows for source in sources),
         "processedRowsPerSecond": sum(source.processedRowsPerSecond or 0.0 for source in sources),
         "batchDuration": told.batchDuration,
+        "durationMs": dict(told.durationMs),
         "timestamp": told.timestamp,
         "sources": [
             {

@@ -26,7 +26,7 @@ class RemoteOutlet(Outlet):
     ) -> None:
         super().__init__(owner)
         here = Here(may_write)
-        self.fence = Fence(owner, here.check, here.mark, self.claimed.append)
+        self.fence = Fence(owner, here.check, here.mark, self.claimed.append, here.repeated)
         self._gate = gate
         self._session_id = session_id
         self._checkpoint = checkpoint

@@ -21,10 +21,13 @@ from worker.spark.engine import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from concurrent.futures import ThreadPoolExecutor
     from threading import BoundedSemaphore
 
     from worker.sinks.marks import Owner
+    from worker.threads import DaemonPool
+
+_ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
+"""Spark's option of a sink to write offsets and commits from time to time only."""
 
 
 class Server(Protocol):
@@ -32,7 +35,7 @@ class Server(Protocol):
 
     remote: str
     conf: dict[str, str]
-    pool: ThreadPoolExecutor
+    pool: DaemonPool
     starting: BoundedSemaphore
 
     def let_go(self, session: Any) -> None:
@@ -71,31 +74,29 @@ class RemoteSite(Site):
             raise
 
     def require_query(self, text: str) -> None:
-        """By the server's parser."""
+        """By the server's parser; which functions there are is the server's own."""
         session: Any = self.spark
         require_query(session, text)
 
     def inherit(self) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""
-        self._require_lease()
+        if not self._may_write():
+            raise StartError("the worker has lost its lease, so it may not end another's query")
         self._register.end_former()
         self._register.enter(self._session_id)
 
-    def start(self, writer: Any) -> RemoteHandle:
-        """Nothing stands between here and the first batch, so the lease is looked at once more."""
-        self._require_lease()
-        trigger = writer._write_proto  # noqa: SLF001 - the server does not tell which trigger a query has
-        bounded = bool(trigger.available_now or trigger.once)
+    def start(self, writer: Any, begin: Callable[[], None]) -> RemoteHandle:
+        """At the server, when it is its turn there."""
+        told = writer._write_proto  # noqa: SLF001 - the server does not tell what a query was started with
+        bounded = bool(told.available_now or told.once)
+        late = told.options.get(_ASYNC_PROGRESS, "").lower() == "true"
         with self._server.starting:
+            begin()
             query = writer.option("checkpointLocation", self.checkpoint.place).start()
-        return RemoteHandle(query, is_bounded=bounded)
+        return RemoteHandle(query, is_bounded=bounded, commits_late=late)
 
     def close(self) -> None:
         """Let go of the sink here; the session is ended in the background."""
         self.outlet.close()
         session: Any = self.spark
         self._server.let_go(session)
-
-    def _require_lease(self) -> None:
-        if not self._may_write():
-            raise StartError("the worker has lost its lease, so it may not start a query")

@@ -166,7 +166,7 @@ def _whole(kind: inspect.Type) -> Any:  # noqa: PLR0911 - a table of types
         case inspect.DictType(value_type=value):
             return {"TASK": "TOKEN" if isinstance(value, inspect.IntType) else _whole(value)}
         case inspect.EnumType(cls=cls):
-            return next(member.value for member in cls if member.name == "RUNNING")
+            return next((member.value for member in cls if member.name == "RUNNING"), next(iter(cls)).value)
         case inspect.IntType():
             return 10_000
         case inspect.BoolType():

@@ -107,9 +107,9 @@ class Guarded:
             "stage": str(stage.folder),
         }
 
-    def held(self, token: int, batch_id: int, **options: Any) -> dict[str, Any]:
-        """One batch of one owner waits inside."""
-        return self.definition(hold=[token, batch_id], **options)
+    def held(self, batch_id: int, **options: Any) -> dict[str, Any]:
+        """One batch of the first owner waits inside."""
+        return self.definition(hold=batch_id, **options)
 
     def definition(self, **options: Any) -> dict[str, Any]:
         """All batches run through."""

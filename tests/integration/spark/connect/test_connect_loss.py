@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
+from pyspark.errors import PySparkException
 
+from protocol.messages.membership import EngineEnd
 from tests import connect_server
-from worker.executor import StartError
+from worker.executor import Ended, StartError
+from worker.spark import executor as executor_module
 from worker.spark.connect import engine
+from worker.spark.connect.handle import RemoteHandle
 from worker.spark.executor import SparkExecutor
 
 if TYPE_CHECKING:
@@ -30,10 +35,30 @@ async def test_the_loss_of_the_server_is_noticed(
         monkeypatch.setattr(engine, "LOST_AFTER_S", 1.0)  # not before: starting is slow on a slow machine
         server.process.kill()
         async with asyncio.timeout(120):
-            how, ended = await asyncio.gather(executor.died(), query.ended())
-            assert how == ended.cause
+            death, ended = await asyncio.gather(executor.died(), query.ended())
+            how = death.how
+            assert (how, death.end) == (ended.cause, EngineEnd.LOST)
             assert how.startswith(f"the Spark Connect server {server.url} does not answer: UNAVAILABLE")
             await query.stop(30)
             with pytest.raises(StartError):
                 await executor.start(spec("u", 1, **definition))
             await executor.close()
+
+
+async def test_the_end_of_a_worker_whose_query_is_still_stopping(
+    remote: SparkExecutor, spec: Callable[..., QuerySpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for that as long as it may; then the query's session is ended, and nothing goes wrong."""
+    halted = threading.Event()
+    monkeypatch.setattr(RemoteHandle, "halt", lambda _self: halted.wait(120))
+    monkeypatch.setattr(executor_module, "CLOSE_TIMEOUT_S", 0)
+    executor = SparkExecutor(remote._settings, lambda: True)
+    await executor.open()
+    query = await executor.start(spec("t", 1, source={"format": "rate"}, sink={"format": "noop"}))
+    try:
+        await executor.close()
+        assert await query.ended() == Ended("Spark was closed")
+    finally:
+        halted.set()
+    with pytest.raises(PySparkException, match="NO_ACTIVE_SESSION"):
+        await asyncio.to_thread(lambda: query._handle.query.isActive)

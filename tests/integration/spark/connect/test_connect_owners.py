@@ -16,7 +16,7 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
 ) -> None:
     """It is written and committed on the server, and the next one never begins."""
     flights.add(files=4)
-    query = await start(**guarded.held(1, 1))
+    query = await start(**guarded.held(1))
     await guarded.stage.until_reached()
     closed = threading.Event()
     send = query._gate._wish
@@ -39,7 +39,7 @@ async def test_a_batch_that_takes_too_long_is_cut(
 ) -> None:
     """The process that is inside is killed; nothing is written, and the next owner does the batch anew."""
     flights.add(files=3)
-    query = await start(**guarded.held(1, 1))
+    query = await start(**guarded.held(1))
     await guarded.stage.until_reached()
     await query.stop(0)
     assert await query.ended() == Ended()
@@ -54,7 +54,7 @@ async def test_a_new_owner_ends_what_a_former_one_left(
 ) -> None:
     """Its query is stopped inside a batch; the batch is the new owner's, and no row is there twice."""
     flights.add(files=3)
-    former = await start(token=1, **guarded.held(1, 1))
+    former = await start(token=1, **guarded.held(1))
     await guarded.stage.until_reached()
     owner = await start(token=2, **guarded.definition(), trigger={"available_now": True})
     assert await owner.ended() == Ended()
@@ -63,12 +63,25 @@ async def test_a_new_owner_ends_what_a_former_one_left(
     assert database.ids() == flights.ids
 
 
+async def test_settling_a_task_ends_what_a_former_owner_left(
+    *, start: Any, remote: Any, spec: Any, flights: Any, database: Any, guarded: Any
+) -> None:
+    """It has been stopped or paused since, and nobody starts it: its query is ended all the same."""
+    flights.add(files=3)
+    former = await start(token=1, **guarded.held(1))
+    await guarded.stage.until_reached()
+    await remote.settle(spec("t", 2, **guarded.definition()))
+    ended = await former.ended()
+    assert ended.cause.startswith("the query's session on the Spark Connect server is closed: another worker")
+    assert database.ids() == flights.ids[:10]
+
+
 async def test_an_orphan_out_of_reach_is_fenced(
     start: Any, flights: Any, database: Any, guarded: Any
 ) -> None:
     """As on another server: it goes on until its batch is refused by the database it would write to."""
     flights.add(files=3)
-    orphan = await start(token=1, **guarded.held(1, 1))
+    orphan = await start(token=1, **guarded.held(1))
     await guarded.stage.until_reached()
     raise_fence(database, orphan, 2)
     await guarded.stage.go_on()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec import structs
 
+from protocol.messages.tasks import Reached
 from worker.executor import Ended, StartError
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
@@ -40,6 +42,35 @@ async def test_rows_and_what_is_told_of_them(start: Any, flights: Any, database:
     assert refused.value.fenced
 
 
+async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
+    remote: SparkExecutor, start: Any, spec: Any, flights: Any, database: Any
+) -> None:
+    """It is refused for good before its fence is raised: the former token may still write."""
+    flights.add(files=2)
+    definition = {"source": flights.source, "sink": database.sink(), "trigger": ONCE}
+    first = await start(token=1, **definition)
+    assert await first.ended() == Ended()
+    later = replace(spec("t", 2, **definition), reached=Reached(2, "/elsewhere/g/t", "w1"))
+    with pytest.raises(StartError, match="ends with batch 1, but the task has come to batch 2") as refused:
+        await remote.start(later)
+    assert refused.value.permanent
+    flights.add()
+    again = await start(token=1, **definition)
+    assert await again.ended() == Ended()
+    reached = Reached(2, again.checkpoint, "w1")
+    last = await remote.start(replace(spec("t", 3, **definition), reached=reached))
+    assert await last.ended() == Ended()
+    assert database.ids() == flights.ids
+
+
+@pytest.mark.parametrize(("option", "is_told"), [("True", False), ("false", True)])
+async def test_an_entry_point_whose_checkpoint_lags_behind(*, option: str, is_told: bool, start: Any) -> None:
+    """It sets that at its writer, and so nobody is told that the checkpoint has to have come so far."""
+    options = {"asyncProgressTrackingEnabled": option}
+    query = await start(entrypoint="tested_on_server:lagging", options=options)
+    assert (query.checkpoint is not None) == is_told
+
+
 async def test_a_large_batch_into_postgresql(start: Any, flights: Any, postgres: str) -> None:
     """It is staged where it is computed; dates, instants and numbers arrive as they are, each key once."""
     flights.add(rows=25_000)
@@ -54,6 +85,18 @@ async def test_a_large_batch_into_postgresql(start: Any, flights: Any, postgres:
     assert [row.id for row in stored] == flights.ids
     at = datetime(1970, 1, 1, microsecond=3, tzinfo=UTC)
     assert tuple(stored[3]) == (3, "UA", 1.5, at, date(1970, 1, 1))
+
+
+async def test_a_guarded_query_with_state(start: Any, flights: Any, database: Any) -> None:
+    """On the server, too, a repeated batch is computed though its rows are not wanted: its state goes on."""
+    flights.add(files=3)
+    options = {"url": f"sqlite:///{database.path}", "path": str(flights.folder)}
+    definition = {"entrypoint": "tested_on_server:counted", "output_mode": "update", "trigger": ONCE}
+    first = await start(token=1, **definition, options={**options, "crash": 1})
+    assert (await first.ended()).cause.startswith("OSError: the power is gone")
+    second = await start(token=2, **definition, options=options)
+    assert await second.ended() == Ended()
+    assert sorted(database.query("SELECT carrier, n FROM counts")) == [("AA", 10), ("B6", 10), ("UA", 10)]
 
 
 async def test_files_and_sinks_of_spark_s_own(start: Any, flights: Any, tmp_path: Path) -> None:
@@ -89,6 +132,16 @@ async def test_a_statement_that_is_no_query(start: Any, flights: Any, database: 
     assert not made.exists()
     with pytest.raises(StartError, match=r"^\[UNRESOLVED_COLUMN.*; line 2 pos 0"):
         await start(source=flights.source, sql="SELECT\nnope FROM source", sink=database.sink())
+
+
+async def test_sql_names_no_files(start: Any, flights: Any, database: Any, tmp_path: Path) -> None:
+    """The session's settings hold on the server, too; which functions there are is the server's own."""
+    flights.add()
+    (tmp_path / "secret").write_text("hunter2")
+    sql = f"SELECT f.* FROM source JOIN text.`{tmp_path}/secret` AS f"
+    with pytest.raises(StartError, match=r"--spark-conf spark\.sql\.runSQLOnFiles=true") as refused:
+        await start(source=flights.source, sql=sql, sink=database.sink())
+    assert refused.value.permanent
 
 
 async def test_a_task_moves_between_kinds_of_workers(

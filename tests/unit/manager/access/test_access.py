@@ -50,6 +50,31 @@ def test_once_there_was_a_token_nobody_is_let_in_without() -> None:
     assert code(access.admit(text, VIEWERS, ("g",))) == "UNAUTHENTICATED"
 
 
+def test_who_does_not_know_the_tokens_any_more_lets_nobody_in() -> None:
+    """Neither by a verdict of before, nor where none was ever made; until they are learned again."""
+    text, token = minted(Role.WORKER)
+    header = f"Bearer {text}".encode()
+    for known in ([token], []):
+        access = access_with(*known, open_without_tokens=True)
+        assert access.admits_member(header, "g")
+        access.close()
+        assert not access.admits_member(header, "g")
+        assert code(access.admit(text, VIEWERS, ("g",))) == "COORDINATOR_NOT_AVAILABLE"
+        access.learn(known)
+        assert access.admits_member(header, "g")
+
+
+def test_a_role_that_is_not_known_opens_nothing() -> None:
+    """Not even what takes no role in particular, and it is none of those that are needed."""
+    text, token = minted()
+    strange = msgspec.structs.replace(token, role="auditor")
+    verdict = access_with(strange).caller(text)
+    assert isinstance(verdict, Failure)
+    assert verdict.message == "the token anna has the role auditor, which is not known here"
+    assert not strange.may(VIEWERS)
+    assert not strange.may(frozenset())
+
+
 def test_tokens_that_do_not_count() -> None:
     """Unknown, expired and revoked ones; the last two are told so, for they are known."""
     text, token = minted(expires_at_ms=NOW_MS)

@@ -100,6 +100,16 @@ def test_the_load_is_what_its_tasks_measure() -> None:
     assert (berta.load, berta.load_percent) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("load", "capacity"), [(2**53, 5e-324), (10**400, 1), (1e308, 1)], ids=["small", "digits", "big"]
+)
+def test_a_load_of_any_size_is_shown(load: float, capacity: float) -> None:
+    """What is out of all proportion is cut, or is no figure; the page is there in any case."""
+    tasks = [task(name, owner=ANNA, metrics={"load": load}) for name in ("t1", "t2")]
+    (line,) = member_lines(group(member(ANNA, metadata={"capacity": capacity})), tasks, NOW)
+    assert line.load_percent in {None, 999}
+
+
 def test_a_silent_member_is_marked() -> None:
     """Once half its session has passed without a word."""
     quiet, silent = (member(name, last_heartbeat_ms=NOW - ms) for name, ms in ((ANNA, 4000), (BERTA, 6000)))

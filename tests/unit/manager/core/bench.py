@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from manager.core.commands import CreateTask, NewDefinition
+from manager.core.connections import Connection
 from manager.core.coordinator import Coordinator
 from manager.core.group import Group
 from manager.core.parked import Parked
@@ -18,6 +19,7 @@ from protocol.errors import Failure
 from protocol.messages.base import Request, encode_opaque
 from protocol.messages.events import Event
 from protocol.messages.membership import (
+    EngineEnd,
     HeartbeatRequest,
     JoinRequest,
     Leaver,
@@ -29,7 +31,8 @@ from protocol.messages.membership import (
 from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
 
-WALL = 1_700_000_000_000
+WALL = -1_700_000_000_000
+"""Long before 1970: tokens count from 1, whatever time goes by; for another clock there is `Bench.wall`."""
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 
@@ -39,8 +42,8 @@ class Ask(Parked):
 
     __slots__ = ("answers",)
 
-    def __init__(self) -> None:
-        super().__init__("10.0.0.1")
+    def __init__(self, connection: Connection | None = None) -> None:
+        super().__init__(connection or Connection("10.0.0.1"))
         self.answers: list[Any] = []
 
     @property
@@ -69,7 +72,10 @@ class Bench:
         self.name = name
         self._ids = count(1)
         self.coordinator = Coordinator(self.settings, lambda: f"id{next(self._ids)}")
+        self.over: Connection | None = None
+        """What requests come over from now on; each has a connection of its own without."""
         self.now = 1000
+        self.wall = WALL
         self.store: dict[tuple[type[Row], tuple[Any, ...]], Row] = {}
         self.told: list[Event] = []
         self.generations: list[int] = []
@@ -77,7 +83,7 @@ class Bench:
     @property
     def instant(self) -> Instant:
         """The present moment."""
-        return Instant(self.now, WALL + self.now)
+        return Instant(self.now, self.wall + self.now)
 
     @property
     def group(self) -> Group:
@@ -93,13 +99,17 @@ class Bench:
 
     def ask(self, request: Request) -> Ask:
         """Put a request to the group."""
-        ask = Ask()
+        ask = Ask(self.over)
         self._take(self.coordinator.handle(self.name, request, ask, self.instant))
         return ask
 
-    def disconnect(self, ask: Ask) -> None:
+    def disconnect(self, ask: Ask, *, by_peer: bool = True) -> None:
         """Close the connection that `ask` came over."""
-        turn = self.coordinator.disconnect(self.name, ask, self.instant)
+        self.close(ask.connection, by_peer=by_peer)
+
+    def close(self, connection: Connection, *, by_peer: bool = True) -> None:
+        """Close `connection`."""
+        turn = self.coordinator.closed(connection, self.instant, by_peer=by_peer)
         if turn is not None:
             self._take(turn)
 
@@ -115,6 +125,12 @@ class Bench:
     def crash(self) -> None:
         """Lose the memory; take the group up from what was stored."""
         self.coordinator = Coordinator(self.settings, lambda: f"id{next(self._ids)}")
+        self._take(self.coordinator.restore(self.name, self._rows(), self.instant))
+
+    def restore(self, *, is_evicted: bool = True) -> None:
+        """Let go of the group, and take it up again, while connections stay as they are."""
+        if is_evicted:
+            self.coordinator.evict(self.name)
         self._take(self.coordinator.restore(self.name, self._rows(), self.instant))
 
     def _rows(self) -> list[Row]:
@@ -162,13 +178,14 @@ class Bench:
         rebalance_ms: int = REBALANCE_MS,
         announced: bool = False,
         reason: str | None = None,
+        client_id: str = "c",
     ) -> Ask:
         """A join; `announced` asks for the two-step way of KIP-394."""
         return self.ask(
             JoinRequest(
                 member_id=member_id,
                 instance_id=instance_id,
-                client_id="c",
+                client_id=client_id,
                 session_timeout_ms=session_ms,
                 rebalance_timeout_ms=rebalance_ms,
                 protocol_type=kind,
@@ -207,9 +224,24 @@ class Bench:
         present = self.group.generation if generation is None else generation
         return self.ask(HeartbeatRequest(member_id=member_id, generation_id=present, **fields))
 
-    def leave(self, *leavers: tuple[str, str | None]) -> Ask:
+    def leave(self, *leavers: tuple[str, str | None], stopped: bool = True) -> Ask:
         """A leave of (member id, instance id) pairs."""
-        return self.ask(LeaveRequest(members=tuple(Leaver(m, i) for m, i in leavers)))
+        return self.ask(LeaveRequest(members=tuple(Leaver(m, i, stopped=stopped) for m, i in leavers)))
+
+    def die(self, member_id: str, engine: EngineEnd | None = None) -> None:
+        """Leave with the word of a dead engine, or without one fall silent."""
+        if engine is not None:
+            leaver = Leaver(member_id, reason=f"the engine died: {engine}", engine=engine)
+            assert self.ask(LeaveRequest(members=(leaver,))).error == "NONE"
+            return
+        deadline = self.group.timers.deadline(("session", member_id))
+        assert deadline is not None
+        for other in [m for m in self.group.members if m != member_id]:
+            self.heartbeat(other)
+        self.pass_time(max(deadline - self.now - 1, 0))
+        for other in [m for m in self.group.members if m != member_id]:
+            self.heartbeat(other)
+        self.pass_time(1)
 
     def stable(self, *instances: str | None, **join: Any) -> list[str]:
         """One member for each of `instances`, joined and synced; the first one leads."""
@@ -302,8 +334,9 @@ class Bench:
 
 
 def definition(weight: float = 1.0, worker: str | None = None, **document: Any) -> NewDefinition:
-    """A definition the core takes unread."""
-    return NewDefinition(msgspec.Raw(msgspec.json.encode(document | {"weight": weight})), weight, worker, {})
+    """A definition the core takes nearly unread; it has a fence unless `document` says otherwise."""
+    whole = {"sink": {"format": "sql"}, **document, "weight": weight}
+    return NewDefinition(msgspec.Raw(msgspec.json.encode(whole)), weight, worker, {})
 
 
 def dealt(ids: list[str], tasks: tuple[str, ...]) -> dict[str, str]:

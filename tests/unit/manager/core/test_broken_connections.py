@@ -1,8 +1,202 @@
 from __future__ import annotations
 
+import pytest
+
+from manager.core import sessions
+from manager.core.connections import QUIET_MS, Connection
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
-from tests.unit.manager.core.bench import Bench
+from tests.unit.manager.core.bench import SESSION_MS, Bench
+
+
+def left_ms(bench: Bench, member: str) -> int:
+    """How long it may still be silent."""
+    deadline = bench.group.timers.deadline(sessions.key(bench.group.members[member]))
+    assert deadline is not None
+    return deadline - bench.now
+
+
+def kept_by(bench: Bench, member: str, *, instance_id: str | None = None) -> Connection:
+    """A connection that has carried two requests of `member`, answered both."""
+    before, bench.over = bench.over, Connection()
+    for _ in range(2):
+        assert bench.heartbeat(member, instance_id=instance_id).error == "NONE"
+    kept, bench.over = bench.over, before
+    return kept
+
+
+def test_a_process_killed_between_an_answer_and_its_next_request_has_the_grace_period() -> None:
+    """Nothing of it waits then; that it closes what it has kept says as much."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    bench.over = Connection()
+    bench.heartbeat(worker)
+    bench.claim(worker, "t")
+    bench.close(bench.over)
+    bench.pass_time(999)
+    assert bench.owner("t")[0] == worker
+    bench.pass_time(1)
+    assert bench.owner("t")[0] is None
+
+
+def test_a_connection_for_each_request_says_nothing_of_the_member() -> None:
+    """It is closed after its answer, however often that is."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    for _ in range(3):
+        bench.disconnect(bench.heartbeat(member))
+    assert left_ms(bench, member) == SESSION_MS
+
+
+def test_of_several_connections_the_last_one_counts() -> None:
+    """A pool drops what it has too many of; a process that dies closes them all, one by one."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    first, second = kept_by(bench, member), kept_by(bench, member)
+    bench.close(second)
+    assert left_ms(bench, member) == SESSION_MS
+    bench.close(first)
+    assert left_ms(bench, member) == 1000
+    bench.heartbeat(member)
+    assert left_ms(bench, member) == SESSION_MS
+
+
+def test_a_worker_killed_while_it_has_nothing_to_say_is_noticed_whichever_connection_closes_first() -> None:
+    """Its heartbeat has been held for a while, and so long nothing has gone over the other one."""
+    for heartbeats_first in (True, False):
+        bench = Bench()
+        [member] = bench.stable(None, session_ms=30_000)
+        kept = kept_by(bench, member)
+        held = bench.heartbeat(member, wait_ms=10_000)
+        bench.pass_time(QUIET_MS + 500)
+        closing = [held.connection, kept] if heartbeats_first else [kept, held.connection]
+        bench.close(closing[0])
+        assert left_ms(bench, member) == 30_000 - QUIET_MS - 500
+        bench.close(closing[1])
+        assert left_ms(bench, member) == 1000
+
+
+@pytest.mark.parametrize("what", ["heartbeat", "claim", "sync", "join"])
+def test_who_waits_on_another_connection_is_there(what: str) -> None:
+    """That one is open."""
+    bench = Bench()
+    a, b = bench.herd(2, "t")
+    bench.redeal([a, b], {"t": b})
+    kept = kept_by(bench, b)
+    if what == "sync":
+        bench.rejoin([a, b], kind="sparkherd", metadata={"owned": {}})
+    waits = {
+        "heartbeat": lambda: bench.heartbeat(b, wait_ms=3000),
+        "claim": lambda: bench.claim(b, "t", wait_ms=3000),
+        "sync": lambda: bench.sync(b),
+        "join": lambda: bench.join(b, kind="sparkherd"),
+    }[what]()
+    member = bench.group.members[b]
+    member.heard_over = None
+    before = bench.group.timers.deadline(sessions.key(member))
+    bench.close(kept)
+    assert waits.waits
+    assert bench.group.timers.deadline(sessions.key(member)) == before
+
+
+def test_the_connection_of_the_latest_request_stands_in_and_then_counts() -> None:
+    """A client may go on over a new one; if that closes as well, the process is gone."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    kept = kept_by(bench, member)
+    latest = bench.heartbeat(member)
+    bench.close(kept)
+    assert left_ms(bench, member) == SESSION_MS
+    bench.disconnect(latest)
+    assert left_ms(bench, member) == 1000
+
+
+def test_a_connection_that_the_manager_closed_says_nothing() -> None:
+    """Nor is it there any more: the next one that the member closes is its last."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    first, second = kept_by(bench, member), kept_by(bench, member)
+    bench.close(second, by_peer=False)
+    bench.close(second)
+    assert left_ms(bench, member) == SESSION_MS
+    bench.close(first)
+    assert left_ms(bench, member) == 1000
+
+
+def test_a_held_heartbeat_goes_with_a_connection_that_the_manager_closed() -> None:
+    """It is given up, and the member has its session."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    held = bench.heartbeat(member, wait_ms=3000)
+    bench.disconnect(held, by_peer=False)
+    assert not held.waits
+    assert left_ms(bench, member) == SESSION_MS
+
+
+def test_a_connection_closed_after_a_silence_was_just_not_needed() -> None:
+    """A client may have less to say than its pool has patience with what is idle."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    kept, other = kept_by(bench, member), kept_by(bench, member)
+    bench.pass_time(QUIET_MS + 1)
+    bench.close(kept)
+    bench.close(other)
+    assert left_ms(bench, member) == SESSION_MS - QUIET_MS - 1
+
+
+def test_a_connection_of_several_members_is_none_of_theirs() -> None:
+    """It leads to a proxy, or to a process that is more than one member."""
+    bench = Bench()
+    first, second = bench.stable(None, None)
+    bench.over = Connection()
+    for member in (first, first, second, second):
+        bench.heartbeat(member)
+    bench.close(bench.over)
+    assert {left_ms(bench, member) for member in (first, second)} == {SESSION_MS}
+
+
+def test_what_waits_on_a_connection_of_several_members_is_given_up() -> None:
+    """As on any other."""
+    bench = Bench()
+    first, second = bench.stable(None, None)
+    bench.over = Connection()
+    bench.heartbeat(first)
+    held = bench.heartbeat(second, wait_ms=3000)
+    bench.close(bench.over)
+    assert not held.waits
+    assert (left_ms(bench, first), left_ms(bench, second)) == (SESSION_MS, 1000)
+
+
+@pytest.mark.parametrize("way", ["a new id", "a crash", "a restored group"])
+def test_a_connection_outlives_a_member(way: str) -> None:
+    """It belongs to the member that it carries now."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    kept = kept_by(bench, member)
+    if way == "a new id":
+        bench.leave((member, None))
+        [member] = bench.stable(None)
+    elif way == "a crash":
+        bench.crash()
+    else:
+        bench.restore()
+    bench.over = kept
+    for _ in range(2):
+        bench.heartbeat(member)
+    bench.close(kept)
+    assert left_ms(bench, member) == 1000
+
+
+def test_what_waited_in_a_group_of_before_waits_no_longer() -> None:
+    """The manager lost the group and has read it again; the connection went on."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    bench.over = Connection()
+    bench.heartbeat(member, wait_ms=3000)
+    bench.restore()
+    bench.heartbeat(member)
+    bench.close(bench.over)
+    assert left_ms(bench, member) == SESSION_MS
 
 
 def test_a_parked_join_of_a_stranger_is_withdrawn_and_its_id_expected_again() -> None:
@@ -59,8 +253,13 @@ def test_a_report_does_not_vouch_for_a_connection_that_closes_after_it() -> None
     bench = Bench()
     [member] = bench.stable(None)
     held = bench.heartbeat(member, wait_ms=3000)
+    bench.over = Connection()
     bench.report(member, "unknown", 1)
     bench.disconnect(held)
+    assert left_ms(bench, member) == SESSION_MS
+    bench.close(bench.over)
+    assert left_ms(bench, member) == 1000
+    bench.over = None
     bench.pass_time(999)
     assert bench.state == "Stable"
     bench.report(member, "unknown", 1)
@@ -85,6 +284,7 @@ def test_static_members_are_spared() -> None:
     bench = Bench()
     [member] = bench.stable("s")
     bench.disconnect(bench.heartbeat(member, instance_id="s", wait_ms=3000))
+    bench.close(kept_by(bench, member, instance_id="s"))
     bench.pass_time(5_000)
     assert bench.state == "Stable"
 

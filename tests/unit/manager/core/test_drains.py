@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from msgspec import UNSET
 
-from manager.core.commands import DrainMember, GetTaskStatus
+from manager.core.commands import DeleteGroup, DeleteTask, DrainMember, GetTaskStatus, SetTarget
+from manager.core.rows import OwnershipRow
+from protocol.states import Target
 from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, Ask, Bench
 
 
@@ -125,6 +128,31 @@ def test_a_lost_worker_that_returns_gets_its_tasks_back() -> None:
     assert bench.group.herd.ownership["t2"].lost_by is None
 
 
+def test_a_returned_worker_keeps_what_it_waits_to_be_granted() -> None:
+    """Its claim may have to wait for a lease; whoever joins meanwhile does not make it lost again."""
+    bench, [a, _] = lost_herd(900_000)
+    back = bench.join(kind="sparkherd")
+    rejoin(bench, [a])
+    returned = back.answer.member_id
+    bench.deal([a, returned], {"t1": a, "t2": returned})
+    another = bench.join(kind="sparkherd", client_id="another")
+    leader = rejoin(bench, [a, returned])
+    assert another.error == "NONE"
+    assert offered(leader) == {"t1": UNSET, "t2": UNSET}
+
+
+def test_a_stopped_task_is_kept_for_nobody() -> None:
+    """It has only to be settled, which any worker does."""
+    bench = Bench(lost_task_delay_ms=900_000)
+    a, b = bench.herd(2, "t1", "t2")
+    bench.ask(SetTarget(task="t2", target=Target.STOPPED))
+    bench.pass_time(SESSION_MS - 1)
+    bench.heartbeat(a)
+    bench.pass_time(1)
+    assert b not in bench.group.members
+    assert bench.group.herd.ownership["t2"].lost_by is None
+
+
 def test_after_a_crash_the_kept_tasks_have_the_full_delay_again() -> None:
     """As sessions have."""
     bench, [a, _] = lost_herd(5000)
@@ -144,3 +172,30 @@ def test_who_leaves_is_not_expected_back() -> None:
     a, b = bench.herd(2, "t1", "t2")
     bench.leave((b, None))
     assert offered(rejoin(bench, [a])) == {"t1": UNSET, "t2": UNSET}
+
+
+@pytest.mark.parametrize("gone", ["group", "task"])
+def test_what_is_deleted_is_kept_for_nobody(gone: str) -> None:
+    """A task that is created again under the same name is a new one: any worker may have it at once."""
+    bench = Bench(lost_task_delay_ms=900_000)
+    bench.herd(1, "t")
+    bench.pass_time(SESSION_MS)
+    assert bench.state == "Empty"
+    bench.ask(DeleteGroup() if gone == "group" else DeleteTask(task="t"))
+    bench.coordinator.bury("g")
+    bench.create("t")
+    newcomer = bench.join(kind="sparkherd", client_id="another")
+    bench.pass_time()
+    assert offered(newcomer) == {"t": UNSET}
+
+
+def test_a_task_kept_by_the_rows_of_before_is_freed_when_it_is_created_again() -> None:
+    """Databases may hold such rows of deleted tasks; nobody waits for their workers any more."""
+    bench = Bench(lost_task_delay_ms=900_000)
+    row = OwnershipRow(group="g", task="t", token=7, lost_by="c")
+    bench.store[type(row), row.key] = row
+    bench.crash()
+    bench.create("t")
+    newcomer = bench.join(kind="sparkherd", client_id="another")
+    bench.pass_time()
+    assert offered(newcomer) == {"t": UNSET}

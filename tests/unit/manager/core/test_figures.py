@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from manager.core.figures import INTERVAL_MS, SLOTS, Figures
+from protocol.messages.base import MAX_INT
 
 T0 = 1_700_000_000_000
 
@@ -46,6 +47,15 @@ def test_a_total_that_falls_is_that_of_another_query() -> None:
     figures.record(T0, 8, told(30))
     figures.record(T0, 0, told(1))
     assert shown(figures) == [(0, 131.0, 2, 5.0)]
+
+
+def test_batches_that_jump_about_are_counted_to_an_end() -> None:
+    """A worker may report any batch after any other, as often as it likes."""
+    figures = Figures()
+    for _ in range(1100):
+        figures.record(T0, -1, None)
+        figures.record(T0, MAX_INT, None)
+    assert [point.batches for point in figures.points(T0)] == [MAX_INT]
 
 
 def test_it_keeps_an_hour_and_no_more() -> None:

@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from manager.core.commands import DeleteGroup
+from manager.core.coordinator import Coordinator
+from manager.core.rows import Unreadable, UnreadableError
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.bench import SESSION_MS, Bench
@@ -247,14 +249,15 @@ def test_a_restored_join_phase_has_a_deadline() -> None:
     assert bench.state == "Empty"
 
 
-def test_a_restored_empty_group_expires() -> None:
-    """Its retention begins anew."""
-    bench = Bench(group_retention_ms=5000)
-    [member] = bench.stable(None)
-    bench.leave((member, None))
-    bench.crash()
-    bench.pass_time(5000)
-    assert bench.coordinator.names() == ()
+def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up() -> None:
+    """Neither with it nor without it; the row is named."""
+    bench = Bench()
+    bench.stable(None)
+    torn = Unreadable(group="g", place="table tasks, group g, task t", why="target: 'SIDEWAYS'")
+    fresh = Coordinator(bench.settings, lambda: "id")
+    with pytest.raises(UnreadableError, match="table tasks, group g, task t: target: 'SIDEWAYS'"):
+        fresh.restore("g", [*bench.store.values(), torn], bench.instant)
+    assert fresh.names() == ()
 
 
 def test_only_the_leader_is_told_the_tasks() -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from manager.core.commands import StartRebalance
+from protocol.messages.base import MAX_INT
 from tests.unit.manager.core.bench import Bench
 
 
@@ -244,3 +247,36 @@ def test_the_history_says_why_and_how_long() -> None:
     newest = bench.group.history[-1]
     assert (newest.generation_id, newest.duration_ms, newest.members) == (2, 1500, 2)
     assert len(newest.reason) == 255
+
+
+def test_a_rebalance_timeout_beyond_the_bound_is_refused_by_name() -> None:
+    """A member that heartbeats and never rejoins would hold the group in its join phase for so long."""
+    bench = Bench()
+    [first] = bench.stable(None)
+    endless = bench.join(rebalance_ms=MAX_INT)
+    assert endless.error == "INVALID_REQUEST"
+    assert "rebalance_timeout_ms" in endless.answer.message
+    assert "max_rebalance_timeout_ms" in endless.answer.message
+    assert list(bench.group.members) == [first]
+    assert bench.join(rebalance_ms=bench.settings.max_rebalance_timeout_ms).waits
+
+
+@pytest.mark.parametrize("phase", ["join", "let go"])
+def test_a_rebalance_timeout_of_before_is_held_to_the_bound(phase: str) -> None:
+    """Databases may hold members that were let in with a longer one: the group gets over them, too."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    if phase == "let go":
+        bench.redeal([a, b], {"t": b, "u": b})
+    for member_id in (a, b):
+        row = msgspec.structs.replace(bench.group.members[member_id].row, rebalance_timeout_ms=MAX_INT)
+        bench.store[type(row), row.key] = row
+    bench.crash()
+    if phase == "join":
+        bench.ask(StartRebalance())
+    for _ in range(360):
+        bench.pass_time(10_000 - 1)
+        for member_id in (a, b):
+            bench.heartbeat(member_id)
+    bench.pass_time(360)
+    assert (bench.owner("t")[0], bench.state) == (None, "Empty" if phase == "join" else "Stable")

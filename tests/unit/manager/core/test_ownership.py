@@ -95,6 +95,28 @@ def test_an_owner_that_does_not_let_go_is_fenced_after_its_rebalance_timeout() -
     assert bench.release(a, t=1) == {"t": "STALE_TOKEN"}
 
 
+@pytest.mark.parametrize("way", ["held", "between two", "after a crash"])
+def test_a_fenced_owner_is_told_to_look_after_its_tasks(way: str) -> None:
+    """The revision grows, so that its heartbeat, the present one or the next, is news to it."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": b})
+    seen = bench.group.header.tasks_revision
+    for _ in range(7):
+        bench.pass_time(8_000)
+        bench.heartbeat(b)
+        bench.heartbeat(a)
+    bench.pass_time(2_000)
+    held = bench.heartbeat(a, wait_ms=60_000, tasks_revision=seen) if way == "held" else None
+    bench.pass_time(2_000)
+    assert bench.owner("t")[0] is None
+    if way == "after a crash":
+        bench.crash()
+    beat = held or bench.heartbeat(a, wait_ms=60_000, tasks_revision=seen)
+    assert beat.answer.tasks_revision > seen
+    assert bench.heartbeat(a, wait_ms=60_000, tasks_revision=beat.answer.tasks_revision).waits
+
+
 def test_a_rebalance_answers_waiting_claims() -> None:
     """REBALANCE_IN_PROGRESS, and no claim is served until the next assignment."""
     bench = Bench()
@@ -385,8 +407,44 @@ def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assig
 def test_the_leader_is_told_what_tasks_were_measured_to_be() -> None:
     """By their owners, in the metrics of their reports; nonsense counts as not measured."""
     bench = Bench()
-    [worker] = bench.herd(1, "t", "u", "v")
-    bench.report(worker, "t", 1, metrics={"load": 0.25})
-    bench.report(worker, "u", 1, metrics={"load": "much"})
+    [worker] = bench.herd(1, *"tuvwxy")
+    for task, load in (("t", 0.25), ("u", "much"), ("w", -1), ("x", 1e300), ("y", True)):
+        bench.report(worker, task, 1, metrics={"load": load})
     leader = bench.join(worker, kind="sparkherd")
-    assert {task.task: task.load for task in leader.answer.tasks} == {"t": 0.25, "u": None, "v": None}
+    assert {task.task: task.load for task in leader.answer.tasks} == {**dict.fromkeys("tuvwxy"), "t": 0.25}
+
+
+@pytest.mark.parametrize("what", ["task", "group"])
+def test_a_name_used_again_has_its_own_definition_and_a_higher_token(what: str) -> None:
+    """Its version begins at 1 again, for a task or a whole group that was deleted: it tells nobody apart."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    if what == "task":
+        bench.ask(DeleteTask(task="t"))
+    else:
+        bench.leave((worker, None))
+        bench.pass_time()
+        bench.ask(DeleteGroup())
+        bench.coordinator.bury(bench.name)
+    assert bench.ask(PutTask(task="t", definition=definition(n=2))).answer.created
+    if what == "task":
+        bench.redeal([worker], {"t": worker})
+    else:
+        [worker] = bench.worker_group(1)
+        bench.deal([worker], {"t": worker})
+    [granted] = bench.claim(worker, "t").answer.granted
+    assert (granted.token, granted.definition_version) == (2, 1)
+    assert bytes(granted.definition) == bytes(definition(n=2).document)
+
+
+def test_an_owner_that_asks_is_told_its_token_also_when_the_task_moves_on() -> None:
+    """Its grant may have been lost on the way: knowing the token it can release what the heir waits for."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    token = bench.owner("t")[1]
+    bench.redeal([a, b], {"t": b, "u": b})
+    waiting = bench.claim(b, "t", wait_ms=3000)
+    assert [(g.task, g.token) for g in bench.claim(a, "t").answer.granted] == [("t", token)]
+    assert waiting.waits
+    bench.release(a, t=token)
+    assert [g.task for g in waiting.answer.granted] == ["t"]

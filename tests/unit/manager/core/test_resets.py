@@ -12,6 +12,7 @@ from manager.core.commands import (
     GetTaskStatus,
     NewDefinition,
     PutTask,
+    RemoveMember,
     ResetTask,
     SetTarget,
 )
@@ -54,10 +55,10 @@ def test_a_reset_task_is_granted_anew_under_a_higher_token() -> None:
     bench, worker = stopped()
     answer = reset(bench, startTimestamp=5).answer
     assert (answer.error, answer.task, answer.token) == ("NONE", "t", 2)
-    assert answer.reset == TaskReset(1, {"startTimestamp": 5})
+    assert answer.reset == TaskReset(2, {"startTimestamp": 5})
     assert bench.owner("t") == (None, 2, "STOPPED")
     granted = resume(bench, worker)
-    assert (granted.token, granted.reset) == (3, TaskReset(1, {"startTimestamp": 5}))
+    assert (granted.token, granted.reset) == (3, TaskReset(2, {"startTimestamp": 5}))
 
 
 def test_a_task_that_was_never_reset_is_granted_without() -> None:
@@ -118,12 +119,12 @@ def test_the_unknown_cannot_be_reset() -> None:
 def test_asked_twice_it_is_done_twice_and_each_time_whole() -> None:
     """Each reset has a number and a token of its own; the last one's offsets count."""
     bench, worker = stopped()
-    assert reset(bench, a=1).answer.reset == TaskReset(1, {"a": 1})
     assert reset(bench, a=1).answer.reset == TaskReset(2, {"a": 1})
+    assert reset(bench, a=1).answer.reset == TaskReset(3, {"a": 1})
     answer = reset(bench).answer
-    assert (answer.token, answer.reset) == (4, TaskReset(3, "earliest"))
+    assert (answer.token, answer.reset) == (4, TaskReset(4, "earliest"))
     granted = resume(bench, worker)
-    assert (granted.token, granted.reset) == (5, TaskReset(3, "earliest"))
+    assert (granted.token, granted.reset) == (5, TaskReset(4, "earliest"))
 
 
 def test_a_reset_survives_a_crash() -> None:
@@ -142,7 +143,7 @@ def test_a_reset_and_its_token_are_one_transaction() -> None:
     bench, _ = stopped()
     turn = bench.coordinator.handle("g", ResetTask(task="t"), Ask(), bench.instant)
     *_, stored = (row for row in turn.changes if isinstance(row, OwnershipRow))
-    assert (stored.token, stored.reset) == (2, TaskReset(1))
+    assert (stored.token, stored.reset) == (2, TaskReset(2))
 
 
 @pytest.mark.parametrize("forgotten", [DeleteTask(task="t"), DeleteGroup()])
@@ -155,7 +156,7 @@ def test_a_number_outlives_its_task(forgotten: Any) -> None:
     bench.coordinator.bury("g")
     bench.create("t", target=Target.STOPPED)
     assert bench.ask(GetTask(task="t")).answer.reset == told
-    assert reset(bench).answer.reset == TaskReset(2)
+    assert reset(bench).answer.reset == TaskReset(told.number + 1)
 
 
 def test_nothing_is_shown_of_what_was_before() -> None:
@@ -164,7 +165,8 @@ def test_nothing_is_shown_of_what_was_before() -> None:
     assert bench.ask(GetTaskStatus(task="t")).answer.batch_id == 7
     reset(bench)
     status = bench.ask(GetTaskStatus(task="t")).answer
-    assert (status.batch_id, status.metrics, status.cause, status.state) == (None, None, None, "STOPPED")
+    assert (status.batch_id, status.metrics, status.state) == (None, None, "STOPPED")
+    assert bench.group.herd.ownership["t"].cause is None
 
 
 def test_a_completed_task_runs_again_after_a_reset() -> None:
@@ -196,3 +198,93 @@ def test_whoever_looks_for_news_finds_it() -> None:
     before = bench.group.header.tasks_revision
     reset(bench)
     assert bench.group.header.tasks_revision == before + 1
+
+
+def test_a_reset_has_a_worker_tell_the_sink_of_it() -> None:
+    """The stopped task is given to one under a higher token; when that has told it, the task is nobody's."""
+    bench, worker = stopped()
+    token = reset(bench).answer.token
+    assert "nobody who had it before" in bench.ask(GetTaskStatus(task="t")).answer.cause
+    bench.pass_time(1000)
+    [offered] = bench.join(worker, kind="sparkherd").answer.tasks
+    assert offered.task == "t"
+    bench.deal([worker], {"t": worker})
+    [granted] = bench.claim(worker, "t").answer.granted
+    assert (granted.token, granted.target, granted.reset.number) == (token + 1, "STOPPED", token)
+    assert bench.owner("t") == (worker, token + 1, "STOPPED")
+    bench.crash()
+    assert bench.report(worker, "t", token + 1, TaskState.STOPPED) == "NONE"
+    assert bench.owner("t") == (None, token + 1, "STOPPED")
+    assert bench.ask(GetTaskStatus(task="t")).answer.cause is None
+    bench.redeal([worker], {})
+    assert bench.group.herd.offered == frozenset()
+
+
+def test_a_sink_that_could_not_be_told_is_told_later() -> None:
+    """The task is stopped, says why, and is given to a worker again with the next rebalance."""
+    bench, worker = stopped()
+    token = reset(bench).answer.token
+    bench.pass_time(1000)
+    bench.redeal([worker], {"t": worker})
+    bench.claim(worker, "t")
+    bench.report(worker, "t", token + 1, TaskState.STOPPED, cause="no such host")
+    assert bench.ask(GetTaskStatus(task="t")).answer.cause == "no such host"
+    bench.redeal([worker], {"t": worker})
+    assert [grant.token for grant in bench.claim(worker, "t").answer.granted] == [token + 2]
+
+
+def test_the_reset_of_a_task_without_a_fence_has_nobody_to_tell() -> None:
+    """It was not reset before its last owner had stopped; its sink would not listen."""
+    bench = Bench()
+    bench.create("t", target=Target.STOPPED, sink={"format": "parquet"})
+    [worker] = bench.worker_group(1)
+    bench.deal([worker], {})
+    assert reset(bench).error == "NONE"
+    bench.redeal([worker], {})
+    assert bench.group.herd.offered == frozenset()
+
+
+def test_a_task_stopped_after_its_owner_was_lost_is_settled_by_another() -> None:
+    """Its former owner may be frozen; under a PAUSED task, too, which has told no sink of its token."""
+    bench = Bench()
+    a, b = bench.herd(2, "t")
+    bench.ask(RemoveMember(member_id=a))
+    bench.ask(SetTarget(task="t", target=Target.STOPPED))
+    [offered] = bench.join(b, kind="sparkherd").answer.tasks
+    bench.deal([b], {offered.task: b})
+    assert [grant.target for grant in bench.claim(b, "t").answer.granted] == ["STOPPED"]
+    bench.report(b, "t", bench.owner("t")[1], TaskState.STOPPED)
+    assert not bench.group.herd.ownership["t"].unsettled
+
+
+@pytest.mark.parametrize(
+    ("state", "unsettled"), [(TaskState.RUNNING, False), (TaskState.PAUSED, True), (TaskState.FAILED, True)]
+)
+def test_who_has_run_a_task_has_settled_it(state: TaskState, *, unsettled: bool) -> None:
+    """A query raises the fence before it reads anything; what is paused or failed may never have had one."""
+    bench = Bench()
+    a, b = bench.herd(2, "t")
+    bench.ask(RemoveMember(member_id=a))
+    bench.join(b, kind="sparkherd")
+    bench.pass_time()
+    bench.deal([b], {"t": b})
+    bench.claim(b, "t")
+    bench.report(b, "t", bench.owner("t")[1], state)
+    bench.release(b, t=bench.owner("t")[1])
+    assert bench.group.herd.ownership["t"].unsettled is unsettled
+
+
+def test_an_owner_that_is_too_slow_to_stop_leaves_a_task_to_be_settled() -> None:
+    """Nobody is assigned a stopped task, so the group has to be brought together for it."""
+    bench = Bench()
+    a, b = bench.herd(2, "t", "u")
+    bench.ask(SetTarget(task="t", target=Target.STOPPED))
+    bench.pass_time(1000)
+    bench.redeal([a, b], {"u": b})
+    for _ in range(10):
+        bench.heartbeat(a)
+        bench.heartbeat(b)
+        bench.pass_time(6000)
+    bench.pass_time(1000)
+    assert bench.state == "PreparingRebalance"
+    assert [task.task for task in bench.rejoin([b, a], kind="sparkherd")[1].answer.tasks or ()] == ["t", "u"]

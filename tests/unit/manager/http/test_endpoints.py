@@ -47,6 +47,7 @@ viewer      GET    /v1/groups/{group}/tasks/{task}/history
 viewer      GET    /v1/groups/{group}/moves
 viewer      POST   /v1/tasks/validate
 admin       POST   /v1/groups/{group}/tasks
+admin       PUT    /v1/groups/{group}/tasks
 admin       PUT    /v1/groups/{group}/tasks/{task}
 admin       DELETE /v1/groups/{group}/tasks/{task}
 admin       POST   /v1/groups/{group}/tasks/{task}/reset

@@ -44,6 +44,7 @@ class Setting:
             on_restored=lambda *_: None,
             on_durable=lambda _: None,
             on_fenced=lambda _: None,
+            on_broken=lambda: None,
         )
 
     def decide(self) -> None:

@@ -73,6 +73,7 @@ class Setting:
             on_restored=lambda _, rows: self.brought_back.extend(cast("Any", row).generation for row in rows),
             on_durable=lambda _: None,
             on_fenced=lambda _: None,
+            on_broken=lambda: None,
         )
 
 
@@ -101,7 +102,7 @@ async def test_a_group_whose_slot_is_being_taken_over_is_left_to_who_reads_it(se
     setting.writer.lose("g")
     await settle()
     assert setting.shelf.reads == 0
-    assert not setting.writer.refuses("g")
+    assert setting.writer.refusal("g") is None
 
 
 async def test_the_storage_is_found_well_though_no_group_waits_for_it(setting: Setting) -> None:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.groups import Coordinator, CoordinatorResponse
 from tests.fakes.turns import settle
+from worker.client.answers import refused, unreachable
 from worker.client.discovery import Discovery
 
 LOST = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "gone")
@@ -82,3 +85,37 @@ async def test_a_manager_that_does_not_know_is_not_believed() -> None:
             return LOST if "first" in url else await super().get(url, expected, timeout_s)
 
     assert await Discovery(Half(), ["http://first", "http://second"], "g").coordinator() == "http://one"
+
+
+@pytest.mark.parametrize(
+    ("second", "alone"),
+    [
+        (refused("http://second: connection refused"), True),
+        (unreachable("http://second gave no answer within 5 s"), False),
+        (Failure(ErrorCode.UNAUTHENTICATED, "no token"), False),
+    ],
+)
+async def test_a_worker_is_alone_when_every_manager_refuses_connections(
+    second: Failure, *, alone: bool
+) -> None:
+    """One that gives no answer may be frozen, or behind a network that is away for a while."""
+
+    class Gone(Managers):
+        async def get(
+            self, url: str, expected: type[CoordinatorResponse], timeout_s: float
+        ) -> CoordinatorResponse | Failure:
+            if self.may_answer.is_set():
+                return second if "second" in url else refused("http://first: connection refused")
+            self.may_answer.set()
+            return await super().get(url, expected, timeout_s)
+
+    managers = Gone()
+    discovery = Discovery(managers, ["http://first", "http://second"], "g")
+    waiting = asyncio.ensure_future(discovery.until_alone())
+    assert isinstance(await discovery.coordinator(), Failure)
+    await settle()
+    assert (discovery.is_alone, waiting.done()) == (alone, alone)
+    waiting.cancel()
+    managers.may_answer.clear()
+    assert await discovery.coordinator() == "http://one"
+    assert not discovery.is_alone

@@ -234,10 +234,14 @@ async def test_a_lookup_refused_for_good_is_told_as_it_is(transport: Transport, 
 
 
 @pytest.mark.parametrize(
-    ("session_ms", "heartbeat_s"), [(10_000, 5.5), (60_000, 8.0), (3000, 3.75), (1000, 3.25)]
+    ("session_ms", "heartbeat_s", "batch_s"),
+    [(10_000, 5.5, 10.0), (60_000, 8.0, 10.0), (3000, 3.75, 3.0), (1000, 3.25, 1.0)],
 )
-def test_a_lost_heartbeat_leaves_time_for_another(session_ms: int, heartbeat_s: float) -> None:
+def test_a_lost_heartbeat_leaves_time_for_another(
+    session_ms: int, heartbeat_s: float, batch_s: float
+) -> None:
     """Time-outs shrink with the session; a join's outlasts the rebalance timeout."""
     timeouts = Timeouts.of(session_timeout_ms=session_ms, rebalance_timeout_ms=60_000)
     assert timeouts.heartbeat_s(3000) == heartbeat_s
+    assert timeouts.batch_s == batch_s
     assert timeouts.parked_s == 65.0

@@ -8,6 +8,7 @@ import pytest
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
 from tests.unit.worker.client.servers import breaks_off, hangs_up, never_answers, nobody, says
+from worker.client.answers import refused
 
 if TYPE_CHECKING:
     from tests.unit.worker.client.servers import Cluster, Handler
@@ -38,7 +39,8 @@ async def test_nobody_listens(transport: Transport) -> None:
     """The failure names the URL and the reason, in one line."""
     with nobody() as url:
         answer = await beat(transport, url)
-    assert answer == Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{url}: connection refused")
+    assert answer == refused(f"{url}: connection refused")
+    assert answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 @pytest.mark.parametrize("handler", [hangs_up, breaks_off])

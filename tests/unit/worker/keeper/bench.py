@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest, ReportRequest
 from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor, FakeQuery
-from tests.fakes.manager import ScriptedManager, accept_all, grant_all
+from tests.fakes.manager import ScriptedManager, accept_all, grant_all, granted
 from tests.fakes.turns import settle, until
 from worker.keeper.keeper import Keeper
 from worker.membership.effects import Identity
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.crew import Crew
+    from worker.executor import Executor
     from worker.membership.events import Refused
 
 ME = "worker-1"
@@ -24,15 +25,21 @@ SETTINGS = WorkerSettings(group="g", session_timeout_ms=9000, stop_timeout_ms=30
 
 
 class Bench:
-    """The parts around one keeper; the manager agrees to everything unless a test says otherwise."""
+    """The parts around one keeper; the manager agrees to everything unless a test says otherwise.
 
-    def __init__(self, crew: Crew, settings: WorkerSettings = SETTINGS) -> None:
+    With an `executor` the keeper has that one, and not the fake.
+    """
+
+    def __init__(
+        self, crew: Crew, settings: WorkerSettings = SETTINGS, executor: Executor | None = None
+    ) -> None:
         self.clock = FakeClock()
         self.executor = FakeExecutor()
         self.manager = ScriptedManager()
         self.trouble: list[Refused] = []
         self.fenced: list[None] = []
         self.revision = 0
+        self.is_alone = False
         self.spawn = crew.spawn
         self.manager.rule(ClaimRequest, grant_all())
         self.manager.rule(ReleaseRequest, accept_all)
@@ -40,12 +47,13 @@ class Bench:
         self.keeper = Keeper(
             settings,
             manager=self.manager,
-            executor=self.executor,
+            executor=executor or self.executor,
             clock=self.clock,
             chance=lambda: 0.5,
             spawn=crew.spawn,
             trouble=self.trouble.append,
             fenced=lambda: self.fenced.append(None),
+            is_alone=lambda: self.is_alone,
         )
 
     def assign(self, *tasks: str, generation: int = 1, member: str = ME) -> None:
@@ -85,3 +93,17 @@ class Bench:
             for request in self.manager.asked(ReleaseRequest)
             for task, token in request.tasks.items()
         }
+
+
+def grant(bench: Bench, **what: Any) -> None:
+    """Every claim of t1 is granted with these particulars from now on."""
+    bench.grants(
+        lambda request: ClaimResponse(granted=tuple(granted(task, **what) for task in request.tasks))
+    )
+
+
+async def change(bench: Bench, **what: Any) -> None:
+    """A heartbeat says that something has changed, and the claim says what."""
+    grant(bench, **what)
+    bench.refresh()
+    await bench.settle()

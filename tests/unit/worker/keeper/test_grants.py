@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from msgspec import Raw
-from msgspec.structs import replace
-
 from protocol.states import Target
 from tests.fakes.manager import granted
 from worker.keeper.grants import read_grant
@@ -12,17 +9,25 @@ def test_a_grant_is_read() -> None:
     """Token, target, restart count and the definition come out typed."""
     grant = read_grant(granted("t", 7, "PAUSED", version=3, restart_count=2, weight=2.0))
     assert (grant.task, grant.token, grant.target) == ("t", 7, Target.PAUSED)
-    assert (grant.version, grant.restart_count, grant.fault) == (3, 2, "")
+    assert (grant.restart_count, grant.fault) == (2, "")
     assert grant.reset is None
     assert grant.definition is not None
     assert grant.definition.weight == 2.0
 
 
-def test_a_known_version_is_not_read_again() -> None:
+def test_a_known_definition_is_not_read_again() -> None:
     """A worker with hundreds of tasks claims them all at each change of one."""
     known = read_grant(granted("t"))
-    again = read_grant(replace(granted("t"), definition=Raw(b"{")), known)
+    again = read_grant(granted("t", token=2, version=5), known)
     assert again.definition is known.definition
+
+
+def test_a_definition_is_known_by_what_it_says() -> None:
+    """Versions begin at 1 again when a task is deleted and created anew, or its database is put back."""
+    known = read_grant(granted("t", sql="SELECT 1 AS one FROM source"))
+    again = read_grant(granted("t", sql="SELECT 2 AS two FROM source"), known)
+    assert again.definition is not None
+    assert again.definition.sql == "SELECT 2 AS two FROM source"
 
 
 def test_a_definition_that_cannot_be_read_is_a_fault_with_its_place() -> None:

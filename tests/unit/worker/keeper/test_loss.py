@@ -8,12 +8,14 @@ from structlog.testing import capture_logs
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import (
     ClaimRequest,
+    ClaimResponse,
     ReleaseRequest,
     ReportRequest,
     TaskErrorsResponse,
 )
-from tests.fakes.manager import accept_all, failure, grant_all
+from tests.fakes.manager import accept_all, failure, grant_all, granted
 from tests.fakes.turns import until
+from tests.unit.worker.keeper.test_unfenced import FENCED
 from worker.membership.reactions import Asked
 
 if TYPE_CHECKING:
@@ -89,8 +91,8 @@ async def test_a_start_that_fails_when_all_is_lost_is_no_news(bench: Bench) -> N
     assert [entry for entry in logs if entry["event"] == "task changed state"] == []
 
 
-async def test_a_task_won_back_starts_when_its_old_query_is_gone(bench: Bench) -> None:
-    """One process never runs two queries of a task side by side."""
+async def test_a_task_won_back_starts_when_its_old_start_is_called_back(bench: Bench) -> None:
+    """One process never runs two queries of a task side by side, and starts nothing that was lost."""
     gate = bench.executor.hold("t1")
     bench.assign("t1")
     await bench.settle()
@@ -101,9 +103,9 @@ async def test_a_task_won_back_starts_when_its_old_query_is_gone(bench: Bench) -
     assert bench.keeper.owned() == {"t1": 2}
     assert bench.executor.started == []
     gate.set()
-    await until(lambda: [query.spec.token for query in bench.executor.queries("t1")] == [1, 2])
-    old, new = bench.executor.queries("t1")
-    assert (old.is_running, new.is_running) == (False, True)
+    await until(lambda: [query.spec.token for query in bench.executor.queries("t1")] == [2])
+    assert [spec.token for spec in bench.executor.attempts] == [1, 2]
+    assert bench.executor.query("t1").is_running
 
 
 async def test_a_task_lost_and_won_back_keeps_its_token_if_the_manager_says_so(bench: Bench) -> None:
@@ -125,6 +127,23 @@ async def test_tokens_of_another_manager_may_start_anew(bench: Bench) -> None:
     bench.grants(grant_all(1))
     bench.assign("t1", member="worker-2")
     await until(lambda: bench.executor.query("t1").spec.token == 1)
+
+
+async def test_a_task_that_is_taken_away_while_it_is_let_go_is_cut_at_once(bench: Bench) -> None:
+    """No claim speaks of what is let go, so a heartbeat with news has it reported: its token is stale."""
+    bench.executor.slow.add("t1")
+    query, other = await bench.run("t1", "t2")
+    bench.assign("t2", generation=2)
+    await bench.settle()
+    bench.manager.rule(ReportRequest, stale)
+    before = len(bench.manager.reports("t2"))
+    bench.refresh()
+    await bench.settle()
+    assert query.stops == [30.0, 0.0]
+    assert bench.keeper.owned() == {"t2": 1}
+    assert other.is_running
+    assert len(bench.manager.reports("t2")) == before
+    assert bench.released == {}
 
 
 async def test_a_stale_token_stops_that_query_at_once(bench: Bench) -> None:
@@ -217,6 +236,7 @@ async def test_reports_and_releases_tell_the_membership_what_it_must_know(
 
 async def test_a_report_that_makes_no_sense_to_the_manager_costs_no_task(bench: Bench) -> None:
     """A bug in one place must not start a rebalance each second."""
+    bench.grants(lambda request: ClaimResponse(granted=tuple(granted(t, **FENCED) for t in request.tasks)))
     (query,) = await bench.run("t1")
     bench.manager.rule(ReportRequest, lambda _: failure(ErrorCode.INVALID_REQUEST))
     query.advance(1)
@@ -252,10 +272,64 @@ async def test_letting_go_ends_when_its_time_is_up(bench: Bench) -> None:
     await bench.clock.advance(9.9)
     assert not letting_go.done()
     await bench.clock.advance(0.1)
-    await letting_go
+    assert not await letting_go
     await bench.keeper.come_to_rest(1)
     assert query.stops == [30.0, 0.0]
     assert bench.released == {}
+
+
+async def test_letting_go_says_that_nothing_runs_any_more(bench: Bench) -> None:
+    """What was cut before counts, too: it may be on its way down still."""
+    bench.executor.slow.add("t1")
+    (query,) = await bench.run("t1")
+    letting_go = bench.spawn(bench.keeper.let_go(10))
+    await bench.settle()
+    query.finish_batch()
+    assert await letting_go
+
+
+async def test_a_start_that_cannot_be_called_back_still_runs(bench: Bench) -> None:
+    """Cut or not, it may become a query yet: the worker that ends must not vouch for it."""
+    gate = bench.executor.hold("t1")
+    bench.executor.begun.add("t1")
+    bench.assign("t1")
+    await bench.settle()
+    letting_go = bench.spawn(bench.keeper.let_go(35, for_good=True))
+    await bench.clock.advance(35)
+    assert not await letting_go
+    assert bench.released == {}
+    gate.set()
+    await until(lambda: bench.keeper._roster.is_at_rest)
+
+
+@pytest.mark.parametrize("for_good", [True, False])
+async def test_a_worker_that_ends_waits_for_no_manager_when_all_are_gone(
+    bench: Bench, *, for_good: bool
+) -> None:
+    """Its queries have stopped; before an eager join the release is waited for, whoever comes back."""
+    bench.executor.slow.add("t1")
+    (query,) = await bench.run("t1")
+    bench.is_alone = True
+    bench.manager.rule(ReleaseRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    letting_go = bench.spawn(bench.keeper.let_go(10, for_good=for_good))
+    await bench.clock.advance(5)
+    assert not letting_go.done()
+    query.finish_batch()
+    await bench.settle()
+    assert letting_go.done() is for_good
+    assert query.stops == [30.0]
+
+
+async def test_a_worker_that_ends_waits_for_a_manager_that_is_out_of_reach(bench: Bench) -> None:
+    """It may be back any moment, and with a release the tasks move at once."""
+    await bench.run("t1")
+    bench.manager.rule(ReleaseRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    letting_go = bench.spawn(bench.keeper.let_go(10, for_good=True))
+    await bench.clock.advance(5)
+    assert not letting_go.done()
+    bench.is_alone = True
+    await bench.clock.advance(2)
+    assert letting_go.done()
 
 
 async def test_letting_go_reports_at_once(bench: Bench) -> None:

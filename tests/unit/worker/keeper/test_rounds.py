@@ -11,10 +11,12 @@ from protocol.messages.ownership import (
     PendingTask,
     RefusedTask,
     ReleaseRequest,
+    ReportRequest,
 )
 from tests.fakes.manager import accept_all, failure, grant_all, granted
 from tests.fakes.turns import until
 from tests.unit.worker.keeper.bench import ME, Bench
+from tests.unit.worker.keeper.test_loss import stale
 from worker.membership.effects import Identity
 from worker.membership.reactions import Asked
 
@@ -101,13 +103,15 @@ async def test_a_slow_start_delays_nobody(bench: Bench) -> None:
 
 
 async def test_a_task_taken_away_during_its_start_is_stopped_and_released(bench: Bench) -> None:
-    """A start cannot be called off; what comes of it is ended."""
+    """A query that the engine has begun cannot be called off: however long it takes, it is ended first."""
     gate = bench.executor.hold("t1")
+    bench.executor.begun.add("t1")
     bench.assign("t1")
     await bench.settle()
     bench.assign(generation=2)
-    await bench.settle()
+    await bench.clock.advance(600)
     assert bench.released == {}
+    assert bench.keeper.owned() == {"t1": 1}
     gate.set()
     await until(lambda: bench.released == {"t1": 1})
     assert bench.executor.running == set()
@@ -272,6 +276,25 @@ async def test_a_late_grant_of_what_is_no_longer_assigned_is_released(bench: Ben
     assert bench.executor.started == []
 
 
+async def test_a_higher_token_is_not_released_while_the_query_of_the_lower_one_stops(bench: Bench) -> None:
+    """A release says that nothing of the task runs here, whichever token it runs under."""
+    (query,) = await bench.run("t1")
+    query.hold_stops()
+    bench.manager.no_rule(ClaimRequest)
+    bench.refresh()
+    late = await bench.manager.next(ClaimRequest)
+    bench.assign(generation=2)
+    await bench.settle()
+    late.answer(ClaimResponse(granted=(granted("t1", 2),)))
+    await bench.settle()
+    assert query.stops == [30.0, 0.0]
+    assert (bench.released, bench.keeper.owned()) == ({}, {"t1": 2})
+    query.let_stop()
+    await until(lambda: bench.released == {"t1": 2})
+    assert bench.executor.queries("t1") == [query]
+    assert bench.keeper.owned() == {}
+
+
 async def test_a_late_grant_of_a_released_token_is_no_grant(bench: Bench) -> None:
     """The answer was under way while the token was given back."""
     (query,) = await bench.run("t1")
@@ -307,3 +330,84 @@ async def test_a_release_that_failed_is_made_again(code: ErrorCode, bench: Bench
     await bench.clock.advance(0.1)
     await until(lambda: bench.keeper.owned() == {})
     assert bench.trouble == []
+
+
+async def test_a_task_whose_grant_was_lost_is_released_when_it_moves_on(bench: Bench) -> None:
+    """The manager has given it to us, and we have not heard so: the heir would wait for our patience."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    lost = await bench.manager.next(ClaimRequest)
+    bench.assign("t2", generation=2)
+    assert (await bench.manager.next(ClaimRequest)).request.tasks == ("t2",)
+    lost.answer(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    again = await bench.manager.next(ClaimRequest)
+    assert (again.request.tasks, again.request.generation_id) == (("t1", "t2"), 2)
+    again.answer(ClaimResponse(granted=(granted("t1", 7), granted("t2"))))
+    await until(lambda: bench.released == {"t1": 7})
+    await until(lambda: bench.executor.running == {"t2"})
+    bench.refresh()
+    assert (await bench.manager.next(ClaimRequest)).request.tasks == ("t2",)
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+async def test_a_lost_grant_is_asked_for_when_the_token_before_it_is_gone(
+    bench: Bench, *, is_stale: bool
+) -> None:
+    """The task was taken away and given again while its query ran here: that one's release frees nobody."""
+    bench.executor.slow.add("t1")
+    (query,) = await bench.run("t1")
+    bench.manager.no_rule(ClaimRequest)
+    bench.refresh()
+    lost = await bench.manager.next(ClaimRequest)
+    bench.assign(generation=2)
+    lost.answer(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    await bench.settle()
+    bench.grants(grant_all(2))
+    if is_stale:
+        bench.manager.rule(ReportRequest, stale)
+        bench.refresh()
+    else:
+        query.finish_batch()
+    await until(lambda: bench.released == {"t1": 2})
+    assert bench.executor.queries("t1") == [query]
+
+
+async def test_a_worker_without_tasks_asks_what_became_of_its_lost_claim(bench: Bench) -> None:
+    """Whatever it is told, it asks once: a claim of before cannot be granted in a later generation."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    (await bench.manager.next(ClaimRequest)).answer(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    await bench.settle()
+    bench.assign(generation=2)
+    again = await bench.manager.next(ClaimRequest)
+    assert again.request.tasks == ("t1",)
+    again.answer(ClaimResponse(refused=(RefusedTask("t1", ErrorCode.NOT_ASSIGNED.name),)))
+    await bench.settle()
+    bench.assign(generation=3)
+    await bench.settle()
+    assert len(bench.claimed) == 2
+    assert bench.released == {}
+
+
+async def test_a_claim_that_was_refused_is_not_in_doubt(bench: Bench) -> None:
+    """The manager has said that it granted nothing."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    (await bench.manager.next(ClaimRequest)).answer(failure(ErrorCode.REBALANCE_IN_PROGRESS))
+    await bench.settle()
+    bench.assign(generation=2)
+    await bench.settle()
+    assert len(bench.claimed) == 1
+
+
+async def test_what_was_heard_after_all_is_not_in_doubt(bench: Bench) -> None:
+    """The second try was answered; when the task moves on it is held, and let go of as any other."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    (await bench.manager.next(ClaimRequest)).answer(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    bench.grants(grant_all())
+    await bench.clock.advance(0.2)
+    await until(lambda: bench.executor.running == {"t1"})
+    bench.assign(generation=2)
+    await until(lambda: bench.released == {"t1": 1})
+    assert bench.claimed == [("t1",), ("t1",)]

@@ -6,28 +6,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocol.errors import ErrorCode
-from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReportRequest
-from protocol.messages.tasks import TaskReset
+from protocol.messages.ownership import MAX_CAUSE_LENGTH, ClaimRequest, ReportRequest
+from protocol.messages.tasks import Reached, TaskReset
 from telemetry.secrets import KnownSecrets
-from tests.fakes.manager import failure, granted
-from worker.keeper.task import MAX_CAUSE_LENGTH
+from tests.fakes.manager import failure
+from tests.fakes.turns import until
+from tests.unit.worker.keeper.bench import change, grant
+from worker.keeper.task import SLOW_START_S
 
 if TYPE_CHECKING:
     from tests.unit.worker.keeper.bench import Bench
-
-
-def grant(bench: Bench, **what: Any) -> None:
-    """Every claim of t1 is granted with these particulars from now on."""
-    bench.grants(
-        lambda request: ClaimResponse(granted=tuple(granted(task, **what) for task in request.tasks))
-    )
-
-
-async def change(bench: Bench, **what: Any) -> None:
-    """A heartbeat says that something has changed, and the claim says what."""
-    grant(bench, **what)
-    bench.refresh()
-    await bench.settle()
 
 
 async def test_a_task_is_reported_starting_and_running(bench: Bench) -> None:
@@ -86,7 +74,7 @@ async def test_a_failing_query_is_started_again_after_a_while(bench: Bench) -> N
     assert bench.executor.running == set()
     await bench.clock.advance(0.1)
     assert bench.executor.query("t1").spec == query.spec
-    assert bench.manager.states("t1")[-2:] == ["RESTARTING", "RUNNING"]
+    assert bench.manager.states("t1")[-3:] == ["RESTARTING", "STARTING", "RUNNING"]
     assert bench.manager.reports("t1")[-1].cause is None
 
 
@@ -143,7 +131,7 @@ async def test_a_query_that_ends_unasked_is_a_failure(bench: Bench) -> None:
     await bench.settle()
     last = bench.manager.reports("t1")[-1]
     assert last.state.value == "RESTARTING"
-    assert last.cause == "the query ended by itself, and nobody had asked it to"
+    assert last.cause == "the query ended by itself, which nobody had asked for"
 
 
 async def test_a_bounded_query_completes_and_is_forgotten(bench: Bench) -> None:
@@ -159,6 +147,15 @@ async def test_a_bounded_query_completes_and_is_forgotten(bench: Bench) -> None:
     bench.refresh()
     await bench.settle()
     assert len(bench.claimed) == 1
+
+
+async def test_whether_a_query_is_bounded_is_its_own_word(bench: Bench) -> None:
+    """An entry point may have given it a trigger that the definition does not know of."""
+    (query,) = await bench.run("t1")
+    query.is_bounded = True
+    query.end()
+    await bench.settle()
+    assert bench.manager.states("t1")[-1] == "COMPLETED"
 
 
 async def test_completion_is_told_however_long_that_takes(bench: Bench) -> None:
@@ -201,7 +198,7 @@ async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
     bench.assign("t1")
     await bench.clock.advance(600)
     assert len(bench.executor.attempts) == 1
-    assert bench.manager.states("t1") == ["FAILED"]
+    assert bench.manager.states("t1") == ["STARTING", "FAILED"]
     assert len(bench.fenced) == 1
 
 
@@ -232,6 +229,59 @@ async def test_a_cause_is_cut_when_its_secrets_are_out_of_it(
     cause = bench.manager.reports("t1")[-1].cause
     assert cause is not None
     assert "hunter" not in cause
+
+
+async def test_a_start_that_takes_long_says_what_it_waits_for(bench: Bench) -> None:
+    """In its state, not before some seconds; and no more when it runs."""
+    gate = bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.clock.advance(SLOW_START_S - 1)
+    assert bench.manager.reports("t1")[-1].cause is None
+    await bench.clock.advance(2)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("STARTING", "waits for the gate of t1")
+    gate.set()
+    await bench.settle()
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("RUNNING", None)
+
+
+@pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
+async def test_a_start_that_hangs_is_not_in_a_stop_s_way(bench: Bench, target: str) -> None:
+    """What is wanted now is done at once; nothing was started that would have to be stopped."""
+    bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.settle()
+    await change(bench, target=target)
+    assert bench.manager.states("t1")[-1] == target
+    assert bench.executor.started == []
+
+
+@pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
+async def test_a_task_is_not_at_rest_while_its_query_may_begin_yet(bench: Bench, target: str) -> None:
+    """Nothing is told of a start that cannot be called back until it has been taken back."""
+    gate = bench.executor.hold("t1")
+    bench.executor.begun.add("t1")
+    bench.assign("t1")
+    await bench.settle()
+    await change(bench, target=target)
+    await bench.clock.advance(600)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("STARTING", "waits for the gate of t1")
+    gate.set()
+    await until(lambda: bench.manager.states("t1")[-1] == target)
+    assert bench.executor.running == set()
+
+
+async def test_a_task_that_moves_away_while_its_start_hangs(bench: Bench) -> None:
+    """Is released at once, for its next owner."""
+    bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.settle()
+    bench.assign(generation=2)
+    await bench.settle()
+    assert bench.released == {"t1": 1}
+    assert bench.keeper.owned() == {}
 
 
 async def test_pausing_stops_the_query_and_keeps_the_task(bench: Bench) -> None:
@@ -283,16 +333,35 @@ async def test_a_stop_that_is_taken_back_before_it_is_known_is_no_stop(bench: Be
     assert bench.released == {}
 
 
-@pytest.mark.parametrize(
-    "what", [{"restart_count": 1}, {"version": 2, "sql": "SELECT * FROM source"}, {"token": 2}]
-)
+@pytest.mark.parametrize("what", [{"restart_count": 1}, {"version": 2, "sql": "SELECT * FROM source"}])
 async def test_what_differs_in_effect_restarts_the_query(what: dict[str, Any], bench: Bench) -> None:
-    """A manual restart, another definition, another token: stop in order, start at once."""
+    """A manual restart, another definition: stop in order, start at once."""
     (query,) = await bench.run("t1")
     await change(bench, **what)
     assert query.stops == [30.0]
     assert len(bench.executor.queries("t1")) == 2
     assert bench.executor.running == {"t1"}
+
+
+async def test_a_higher_token_is_another_life(bench: Bench) -> None:
+    """The task was taken away and given again, perhaps as another one of that name: nothing goes on."""
+    bench.executor.slow.add("t1")
+    (query,) = await bench.run("t1")
+    query.advance(7, rows=1)
+    await change(bench, token=2)
+    assert query.stops == [0.0]
+    assert [each.spec.token for each in bench.executor.queries("t1")] == [1, 2]
+    assert bench.executor.running == {"t1"}
+    assert {report.batch_id for report in bench.manager.reports("t1") if report.token == 2} == {None}
+    assert bench.released == {}
+
+
+async def test_a_task_deleted_and_created_again_runs_its_new_definition(bench: Bench) -> None:
+    """Its version is the one that the worker knows, which ran the former task and has heard nothing of it."""
+    await bench.run("t1")
+    await change(bench, token=2, version=1, sql="SELECT 2 AS two FROM source")
+    (_, query) = bench.executor.queries("t1")
+    assert (query.spec.token, query.spec.definition.sql) == (2, "SELECT 2 AS two FROM source")
 
 
 async def test_the_new_definition_is_the_one_that_runs(bench: Bench) -> None:
@@ -381,3 +450,15 @@ async def test_a_query_begins_where_its_grant_says(bench: Bench) -> None:
     query.end("no such path")
     await bench.clock.advance(2)
     assert [(spec.token, spec.reset) for spec in bench.executor.attempts] == [(5, reset), (5, reset)]
+
+
+async def test_what_was_reached_goes_to_the_engine_and_comes_back_with_each_batch(bench: Bench) -> None:
+    """The grant says how far the task had come; a report says which checkpoint knows of its batch."""
+    reached = Reached(41, "/shared/g/t1", "worker-0")
+    grant(bench, token=5, reached=reached)
+    [query] = await bench.run("t1")
+    assert [spec.reached for spec in bench.executor.attempts] == [reached]
+    query.advance(42)
+    await bench.clock.advance(1)
+    told = [(report.batch_id, report.checkpoint) for report in bench.manager.reports("t1")]
+    assert told == [(None, None), (None, None), (42, "/checkpoints/g/t1")]  # STARTING, RUNNING, a batch

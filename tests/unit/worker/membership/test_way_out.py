@@ -4,6 +4,7 @@ import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import (
+    EngineEnd,
     LeaveRequest,
     LeaveResponse,
 )
@@ -33,10 +34,26 @@ def test_a_member_stops_releases_and_leaves(bench: Bench) -> None:
     bench.happen(StopAsked(FAREWELL))
     bench.happen(Revoked(bench.wanted(Drain)))
     leaver = bench.sent(LeaveRequest).members[0]
-    assert (leaver.member_id, leaver.reason) == (ME, "stopped by the test")
+    assert (leaver.member_id, leaver.reason, leaver.stopped) == (ME, "stopped by the test", True)
     bench.answer(LeaveResponse(members=()))
     assert bench.effects == [FAREWELL]
     assert bench.state is MemberState.DOWN
+
+
+def test_a_leave_tells_of_queries_that_did_not_stop_in_time(bench: Bench) -> None:
+    """Whoever gets a task without a fence has to wait until they have."""
+    bench.to(MemberState.STABLE)
+    bench.happen(StopAsked(FAREWELL))
+    bench.happen(Revoked(bench.wanted(Drain), stopped=False))
+    assert not bench.sent(LeaveRequest).members[0].stopped
+
+
+@pytest.mark.parametrize("engine", [*EngineEnd, None])
+def test_who_leaves_in_haste_does_not_know_what_still_runs(engine: EngineEnd | None, bench: Bench) -> None:
+    """A function that writes a batch in Python outlives the JVM that called it."""
+    bench.to(MemberState.STABLE)
+    bench.happen(StopAsked(Quit(Reason.ENGINE_DIED, "dead", engine), in_order=False))
+    assert not bench.sent(LeaveRequest).members[0].stopped
 
 
 @pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.UNKNOWN_MEMBER_ID])
@@ -75,9 +92,11 @@ def test_a_static_member_goes_silent_instead_of_leaving() -> None:
 def test_a_dead_engine_waits_for_nothing_but_the_leave(bench: Bench) -> None:
     """Its tasks are lost, its place is free at once."""
     bench.to(MemberState.STABLE)
-    dead = Quit(Reason.ENGINE_DIED, "the engine died")
+    dead = Quit(Reason.ENGINE_DIED, "the engine died", EngineEnd.EXITED)
     bench.happen(StopAsked(dead, in_order=False))
     assert [type(effect) for effect in bench.effects] == [Lose, Send]
+    [leaver] = bench.sent(LeaveRequest).members
+    assert (leaver.reason, leaver.engine) == ("the engine died", EngineEnd.EXITED)
     bench.answer(LeaveResponse(members=()))
     assert bench.effects == [dead]
 

@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
 from worker.sinks.database import _prepare_sqlite, connect, place
 from worker.sinks.errors import SinkError
@@ -23,6 +24,12 @@ OWNER = Owner("g", "t", 1)
         ("mysql://host/db", "must be of sqlite or postgresql, not mysql"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "must name a file"),
+        (
+            "sqlite:///x.db?mode=ro",
+            "SQLite's options are cached_statements, check_same_thread, timeout, not mode",
+        ),
+        ("sqlite:///file:x.db?uri=true", "not uri"),
+        ("postgresql+asyncpg://h/d?ssl=require", 'invalid connection option "ssl"'),
     ],
 )
 def test_a_url_of_no_use_is_refused(url: str, said: str) -> None:
@@ -47,6 +54,15 @@ def test_the_manager_s_kind_of_url_works_too(tmp_path_factory: pytest.TempPathFa
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
     engine.dispose()
+
+
+def test_options_of_sqlite(tmp_path: Path) -> None:
+    """A time-out in the URL is that of the connection."""
+    for query, patience_ms in (("", 60_000), ("?timeout=7&check_same_thread=false", 7_000)):
+        engine = connect(f"sqlite:///{tmp_path}/out.db{query}", OWNER)
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == patience_ms
+        engine.dispose()
 
 
 def test_who_finds_a_new_file_locked_by_another_opens_it_all_the_same(tmp_path: Path) -> None:
@@ -81,3 +97,36 @@ def test_a_password_is_never_shown(tmp_path_factory: pytest.TempPathFactory) -> 
     engine.url = engine.url.set(username="me", host="host", password="hunter2")
     assert "hunter2" not in place(engine)
     engine.dispose()
+
+
+def told(url: str) -> dict[str, Any]:
+    """What the driver is told when it connects."""
+    given: dict[str, Any] = {}
+    engine = connect(url, OWNER)
+
+    @sa.event.listens_for(engine, "do_connect")
+    def keep(_dialect: Any, _record: Any, _args: Any, parameters: dict[str, Any]) -> None:
+        given.update(parameters)
+        raise EOFError("not today")
+
+    with pytest.raises(EOFError, match="not today"):
+        engine.connect()
+    return given
+
+
+def test_nobody_waits_for_a_database_for_ever() -> None:
+    """To be let in, or for a lock; the fence row may be locked by a person."""
+    postgresql = told("postgresql://host/db")
+    assert postgresql["connect_timeout"] == "10"
+    assert "-c lock_timeout=60000" in postgresql["options"]
+    assert told("sqlite:////nowhere/out.db")["timeout"] == 60
+
+
+def test_a_url_may_say_how_long_to_wait() -> None:
+    """Its own word counts, beside what is not its to say."""
+    url = "postgresql://host/db?connect_timeout=3&options=-c%20lock_timeout%3D500%20-c%20work_mem%3D8MB"
+    postgresql = told(url)
+    assert postgresql["connect_timeout"] == "3"
+    assert postgresql["options"].endswith("-c lock_timeout=60000 -c lock_timeout=500 -c work_mem=8MB")
+    assert "idle_in_transaction_session_timeout" in postgresql["options"]
+    assert told("sqlite:////nowhere/out.db?timeout=2.5")["timeout"] == 2.5

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from protocol.messages.tasks import Reached
 from worker.executor import StartError
 from worker.sinks.errors import OutOfOrderError
 from worker.sinks.fence import FenceRow
 from worker.sinks.marks import Mark, Owner
-from worker.spark.checkpoint_rules import Checkpoint, check_entry, fits, read_query_id, whole
+from worker.spark.checkpoint_rules import Checkpoint, check_entry, fits, knows_of, read_query_id, whole
 
 OWNER = Owner("g", "t", 7)
 EMPTY = Checkpoint("/c")
@@ -21,6 +22,25 @@ ROW = FenceRow(7, 0, Mark("q", 3, "p3"))
 def test_a_whole_checkpoint(checkpoint: Checkpoint) -> None:
     """Never used, started, inside its first batch, between two, inside one."""
     whole(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("planned", "has"), [(None, "holds no batch"), (0, "ends with batch 0"), (2, "ends with batch 2")]
+)
+def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(planned: int | None, has: str) -> None:
+    """Another one, or an older copy: both places are named, and another try would end the same way."""
+    with pytest.raises(StartError) as refused:
+        knows_of("/c", planned, Reached(3, "/shared/g/t", "w1-4f"))
+    assert str(refused.value).startswith(
+        f"the checkpoint /c {has}, but the task has come to batch 3 in the checkpoint /shared/g/t at w1-4f; "
+    )
+    assert refused.value.permanent
+
+
+@pytest.mark.parametrize("planned", [3, 4])
+def test_a_checkpoint_that_knows_how_far_the_task_has_come(planned: int) -> None:
+    """Wherever it is: a whole copy is as good, and the batch after may have been begun."""
+    knows_of("/c", planned, Reached(3, "/shared/g/t", "w1-4f"))
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,13 @@ def _source(rows: int, end: str | None, latest: str | None, **metrics: str) -> S
 def test_a_record_of_progress_from_the_server() -> None:
     """Rows of all sources together, and how far they are ahead, as from a JVM of the worker's own."""
     sources = [_source(3, "7", "9"), _source(4, "v1", None, numFilesOutstanding="5"), _source(0, None, None)]
-    told = SimpleNamespace(batchId=2, batchDuration=40, timestamp="2026-01-01T00:00:00Z", sources=sources)
+    told = SimpleNamespace(
+        batchId=2,
+        batchDuration=40,
+        timestamp="2026-01-01T00:00:00Z",
+        sources=sources,
+        durationMs={"addBatch": 30, "triggerExecution": 40},
+    )
     tally = Tally()
     tally.observe(record_of(told), 70)
     assert tally.last is not None

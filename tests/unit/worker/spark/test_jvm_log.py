@@ -5,8 +5,10 @@ import os
 import pytest
 from structlog.testing import capture_logs
 
+from protocol.messages.membership import EngineEnd
+from worker.executor import EngineDeath
 from worker.spark.classic.java import parse_version
-from worker.spark.classic.jvm import _pump, _tell, how_it_ended, log_configuration
+from worker.spark.classic.jvm import _pump, _tell, how_it_ended, hung, log_configuration
 from worker.spark.settings import SparkSettings
 
 
@@ -50,18 +52,18 @@ def test_the_last_lines_are_kept() -> None:
 
 
 def test_how_a_process_ended() -> None:
-    """In words."""
-    assert how_it_ended(-9) == "the JVM was killed by signal 9"
-    assert how_it_ended(3) == "the JVM ended with exit code 3"
+    """In words, and whether what ran in it may be to blame."""
+    assert how_it_ended(-9) == EngineDeath("the JVM was killed by signal 9", EngineEnd.KILLED)
+    assert how_it_ended(-11) == EngineDeath("the JVM was killed by signal 11", EngineEnd.EXITED)
+    assert how_it_ended(143) == EngineDeath("the JVM ended with exit code 143", EngineEnd.KILLED)
+    assert how_it_ended(1) == EngineDeath("the JVM ended with exit code 1", EngineEnd.EXITED)
+    assert how_it_ended(3).how.startswith("the JVM ended with exit code 3: perhaps it was out of memory")
+    assert (how_it_ended(3).end, hung(1.0).end) == (EngineEnd.EXITED, EngineEnd.LOST)
 
 
-def test_the_log_configuration_is_a_file_of_its_own() -> None:
-    """So that two workers that start at once do not meet."""
-    one, two = log_configuration(), log_configuration()
-    assert one != two
-    assert "rootLogger.level = warn" in one.read_text()
-    one.unlink()
-    two.unlink()
+def test_the_log_configuration() -> None:
+    """Warnings are for the worker's log."""
+    assert "rootLogger.level = warn" in log_configuration()
 
 
 def test_where_checkpoints_are(

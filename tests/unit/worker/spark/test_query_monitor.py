@@ -31,6 +31,10 @@ class Polled:
             self.seen.set()
         return over
 
+    def give_up(self, cause: str) -> bool:
+        self.finish(Ended(cause))
+        return True
+
     def finish(self, ended: Ended) -> None:
         self.end = ended
         self.seen.set()
@@ -39,7 +43,7 @@ class Polled:
 @pytest.fixture
 def monitor() -> Iterator[Monitor]:
     monitor = Monitor()
-    monitor.start((Py4JNetworkError,))
+    monitor.start(lambda error: isinstance(error, Py4JNetworkError))
     yield monitor
     monitor.close()
 
@@ -89,3 +93,26 @@ def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
     assert query.end == Ended("the query cannot be watched any more: a progress record of the future")
     assert healthy.seen.wait(120)
     assert monitor.watched() == [healthy]
+
+
+class Pauses(threading.Event):
+    """Stands in for the monitor's own pauses: none is waited for, and the third ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lengths: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.lengths.append(timeout or 0.0)
+        return len(self.lengths) == 3
+
+
+def test_a_stall_is_not_followed_by_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that a stalled JVM has made last 12 s says nothing of the next: news wait no minute for it."""
+    now = iter([0.0, 12.0, 12.0, 12.001])
+    monkeypatch.setattr("worker.spark.monitor.time.monotonic", lambda: next(now))
+    monitor, pauses = Monitor(), Pauses()
+    monkeypatch.setattr(monitor, "_over", pauses)
+    monitor.add(Polled(lambda _count: False))
+    monitor._run()
+    assert pauses.lengths == [0.1, 1.0, 0.1]

@@ -55,6 +55,19 @@ def test_old_news_changes_nothing() -> None:
     assert (tally.last.batch_id, tally.last.metrics["total_rows"]) == (5, 100)
 
 
+def test_a_record_of_an_idle_query_is_no_batch() -> None:
+    """It has the id of the batch to come, which no checkpoint knows of, and whose rows are counted later."""
+    tally = Tally()
+    tally.observe(record(0, 0, durationMs={"latestOffset": 2, "triggerExecution": 3}))
+    assert tally.batch_id == -1
+    tally.observe(record(0, 10, durationMs={"addBatch": 200, "triggerExecution": 300}))
+    tally.observe(record(1, 0, durationMs={"latestOffset": 2, "triggerExecution": 3}))
+    assert tally.batch_id == 0
+    tally.observe(record(1, 5, durationMs={"addBatch": 200, "triggerExecution": 300}))
+    assert tally.last is not None
+    assert (tally.last.batch_id, tally.last.metrics["total_rows"]) == (1, 15)
+
+
 def test_a_rate_that_spark_leaves_out() -> None:
     """A batch of no time has no rate."""
     tally = Tally()

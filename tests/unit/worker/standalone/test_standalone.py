@@ -65,7 +65,14 @@ class Alone:
         """Run the tasks in the background."""
         settings = msgspec.structs.replace(self._settings, status_listen=status_listen)
         self.running = asyncio.ensure_future(
-            run_alone(settings, tasks, once=once, show=self._show, make_executor=lambda *_: self.executor)
+            run_alone(
+                settings,
+                tasks,
+                once=once,
+                show=self._show,
+                make_executor=lambda *_: self.executor,
+                now_ms=lambda: 0,
+            )
         )
 
     async def until(self, **states: str) -> None:

@@ -13,31 +13,47 @@ from protocol.errors import StartupError
 from worker.standalone.tokens import Tokens, place_of
 
 
+def long_ago() -> int:
+    """A clock so far behind that tokens are counted."""
+    return 0
+
+
+def test_tokens_are_no_lower_than_the_second_they_are_taken_in(tmp_path: Path) -> None:
+    """A run finds no file where another machine had one, and sinks that cannot be asked: it is let in."""
+    with Tokens(tmp_path / "here" / "t.json", lambda: 1_800_000_000_999) as tokens:
+        assert tokens.take({"a": 0, "b": 1_800_000_000}) == {"a": 1_800_000_000, "b": 1_800_000_001}
+    with Tokens(tmp_path / "there" / "t.json", lambda: 1_800_000_001_000) as tokens:
+        assert tokens.take({"a": 0}) == {"a": 1_800_000_001}
+
+
 def test_tokens_grow_from_run_to_run(tmp_path: Path) -> None:
     """Each run's are higher than those of all before it, whatever tasks the runs between had."""
     path = tmp_path / "g" / "~run.json"
-    with Tokens(path) as first:
+    with Tokens(path, long_ago) as first:
         assert first.take({"a": 0, "b": 0}) == {"a": 1, "b": 1}
-    with Tokens(path) as second:
+    with Tokens(path, long_ago) as second:
         assert second.take({"b": 0}) == {"b": 2}
-    with Tokens(path) as third:
+    with Tokens(path, long_ago) as third:
         assert third.take({"a": 0, "b": 0}) == {"a": 2, "b": 3}
 
 
 def test_a_higher_token_in_the_sink_is_passed(tmp_path: Path) -> None:
     """Who had the task under a manager, or on another folder, is fenced too."""
-    with Tokens(tmp_path / "t.json") as tokens:
+    with Tokens(tmp_path / "t.json", long_ago) as tokens:
         assert tokens.take({"a": 57, "b": 3}) == {"a": 58, "b": 4}
-    with Tokens(tmp_path / "t.json") as tokens:
+    with Tokens(tmp_path / "t.json", long_ago) as tokens:
         assert tokens.take({"a": 3}) == {"a": 59}
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     """A second one is told who has them; once the first has let go, it may."""
     path = tmp_path / "t.json"
-    with Tokens(path), pytest.raises(StartupError, match=rf"process {os.getpid()}\).*stop it first"):
-        Tokens(path)
-    with Tokens(path) as tokens:
+    with (
+        Tokens(path, long_ago),
+        pytest.raises(StartupError, match=rf"process {os.getpid()}\).*stop it first"),
+    ):
+        Tokens(path, long_ago)
+    with Tokens(path, long_ago) as tokens:
         assert tokens.take({"a": 0}) == {"a": 1}
 
 
@@ -47,13 +63,13 @@ def test_a_damaged_file_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
     for text in ("", "[]", '{"tokens": {"a": -1}}', '{"tokens": {"a": "x"}}', "\udcff"):
         path.write_text(text, errors="surrogateescape")
         with pytest.raises(StartupError, match=r"t\.json is damaged"):
-            Tokens(path)
+            Tokens(path, long_ago)
 
 
 def test_what_is_not_durable_is_not_taken(tmp_path: Path) -> None:
     """A token that nobody remembers might be given out twice."""
     path = tmp_path / "t.json"
-    with Tokens(path) as tokens:
+    with Tokens(path, long_ago) as tokens:
         (tmp_path / "t.json.new").mkdir()
         with pytest.raises(StartupError, match=r"t\.json cannot be used: Is a directory"):
             tokens.take({"a": 0})
@@ -65,7 +81,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """One line with the path."""
     (tmp_path / "file").touch()
     with pytest.raises(StartupError, match=r"~run\.json cannot be used: "):
-        Tokens(tmp_path / "file" / "~run.json")
+        Tokens(tmp_path / "file" / "~run.json", long_ago)
 
 
 def test_the_place_is_with_the_checkpoints() -> None:
@@ -86,7 +102,7 @@ def test_no_token_is_taken_twice(
     path = tmp_path_factory.mktemp("tokens") / "t.json"
     last: dict[str, int] = {}
     for seen in runs:
-        with Tokens(path) as tokens:
+        with Tokens(path, long_ago) as tokens:
             taken = tokens.take(seen)
         assert taken.keys() == seen.keys()
         assert all(taken[task] > max(seen[task], last.get(task, 0)) for task in seen)

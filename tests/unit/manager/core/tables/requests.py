@@ -205,6 +205,13 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "create u": lambda _: commands.CreateTask(task="u", definition=definition(), target=Target.RUNNING),
     "put u, same": lambda _: commands.PutTask(task="u", definition=definition()),
     "put u, other": lambda _: commands.PutTask(task="u", definition=definition(x=1)),
+    "put a list": lambda _: commands.PutTasks(
+        tasks=(
+            commands.PutTask(task="u", definition=definition()),
+            commands.PutTask(task="v", definition=definition()),
+        ),
+        delete=("w",),
+    ),
     "put u, other weight": lambda _: commands.PutTask(task="u", definition=definition(weight=2.0)),
     "pause u": lambda _: commands.SetTarget(task="u", target=Target.PAUSED),
     "stop u": lambda _: commands.SetTarget(task="u", target=Target.STOPPED),

@@ -1,0 +1,93 @@
+"""Owners that went without saying that their query has stopped (docs/exactly-once.md, Without a fence).
+
+A fenced sink refuses whatever a former owner still writes: its task moves at once. Any other sink takes rows
+of two drivers, so its task waits until the former owner has stopped by its own lease. That counts from the
+sending of the last request that was accepted, which is not later than its arrival here. Only a release, or
+the report that a query has ended, proves that earlier; neither a broken connection nor a leave does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core.rows import OwnerLease
+from protocol.definition import is_fenced
+
+if TYPE_CHECKING:
+    from manager.core.group import Group, TimerKey
+    from manager.core.member import Member
+    from manager.core.rows import OwnershipRow, TaskRow
+    from manager.core.turn import Turn
+
+LEASE = "owner's lease"
+
+
+def key(task: str) -> TimerKey:
+    """The timer that ends the wait for a former owner."""
+    return (LEASE, task)
+
+
+def begin(turn: Turn, row: OwnershipRow, member: Member, since: int) -> OwnerLease | None:
+    """What the next owner of `row` has to wait for; None for a fenced task.
+
+    Args:
+        turn: the step in which `member` stops being the owner.
+        row: the ownership that it had.
+        member: who goes, or is taken the task from.
+        since: when it has begun its last lease at the latest, by the monotonic clock in milliseconds.
+    """
+    timeout_ms = member.row.session_timeout_ms
+    if not _is_unfenced(turn.group, row) or since + timeout_ms <= turn.now:
+        return None
+    turn.group.timers.set(key(row.task), since + timeout_ms)
+    return OwnerLease(member.id, timeout_ms)
+
+
+def _is_unfenced(group: Group, row: OwnershipRow) -> bool:
+    definition = group.herd.definitions.get(row.task)
+    return row.lease is not None or (definition is not None and not is_fenced(definition.definition))
+
+
+def remember(turn: Turn, before: TaskRow, after: TaskRow) -> None:
+    """A definition changes: its owner may run the one without a fence for as long as it is the owner."""
+    row = turn.group.herd.ownership.get(before.task)
+    if row is None or row.owner is None or is_fenced(before.definition) or not is_fenced(after.definition):
+        return
+    timeout_ms = turn.group.members[row.owner].row.session_timeout_ms
+    turn.put(msgspec.structs.replace(row, lease=OwnerLease(row.owner, timeout_ms)))
+
+
+def holder(row: OwnershipRow) -> str | None:
+    """The former owner that may still run the task of `row`; None if there is none."""
+    return row.lease.member_id if row.lease is not None and row.owner is None else None
+
+
+def end(turn: Turn, task: str) -> None:
+    """The former owner runs `task` no more."""
+    turn.group.timers.cancel(key(task))
+    turn.put(msgspec.structs.replace(turn.group.herd.ownership[task], lease=None))
+
+
+def released(turn: Turn, member: Member, task: str, token: int) -> None:
+    """`member` says that it runs `task` no more, after it was taken from it."""
+    row = turn.group.herd.ownership.get(task)
+    if row is not None and (holder(row), row.token) == (member.id, token):
+        end(turn, task)
+
+
+def restore(turn: Turn) -> None:
+    """After a reload nobody knows when a former owner was heard last: it has the full time again."""
+    for row in turn.group.herd.ownership.values():
+        if row.lease is not None and row.owner is None:
+            turn.group.timers.set(key(row.task), turn.now + row.lease.timeout_ms)
+
+
+def inherit(group: Group, dead: Group) -> None:
+    """The tokens of a deleted group go on in `group`, and so does the wait for its former owners."""
+    group.herd.ownership = dead.herd.ownership
+    for task in group.herd.ownership:
+        deadline = dead.timers.deadline(key(task))
+        if deadline is not None:
+            group.timers.set(key(task), deadline)

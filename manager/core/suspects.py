@@ -1,0 +1,167 @@
+"""Tasks that have yet to show that they do their worker no harm, and what a worker's death says of them.
+
+A task is on probation from its grant until it has got through a batch, has come to rest, or has been believed
+(`blame.proof_ms`). It is for those on probation that a death counts. What may have killed workers is granted
+only where nothing else is on probation, so that the next death is its own (`manager.core.blame`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from manager.core import blame, ownership
+from manager.core.herd import LIVE_STATES
+from manager.core.rows import WorkerDeath
+from protocol.messages.events import EventType
+from protocol.messages.membership import EngineEnd
+from protocol.states import Target, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from manager.core.group import Group, TimerKey
+    from manager.core.member import Member
+    from manager.core.rows import OwnershipRow
+    from manager.core.turn import Turn
+    from protocol.messages.ownership import TaskReport
+
+PROBATION: Final = "probation"
+CLEARED_FOR_ONE_MORE: Final = 4
+"""Suspects that a worker has to get through for each more that may be on probation there at a time.
+
+A worker may have run hundreds: one by one they would take minutes, so their number grows as long as all goes
+well, and begins anew on another worker when it does not."""
+
+
+def key(task: str) -> TimerKey:
+    """The timer that ends the probation of a task."""
+    return (PROBATION, task)
+
+
+def begin(turn: Turn, row: OwnershipRow) -> None:
+    """The task was granted: it is on probation."""
+    turn.group.herd.probation[row.task] = turn.now
+    turn.group.timers.set(key(row.task), turn.now + blame.proof_ms(row))
+
+
+def restore(turn: Turn) -> None:
+    """After a reload, whatever deaths are held against has the full time again; all others are believed."""
+    for row in turn.group.herd.ownership.values():
+        if row.blame is not None and row.owner is not None:
+            begin(turn, row)
+
+
+def is_harmless(entry: TaskReport) -> bool:
+    """Whether a report clears its task: it has got through a batch, or has come to rest."""
+    return entry.batch_id is not None or entry.state not in LIVE_STATES
+
+
+def clear(turn: Turn, task: str) -> bool:
+    """The task does its worker no harm. Returns whether that was in doubt."""
+    group = turn.group
+    if group.herd.probation.pop(task, None) is None:
+        return False
+    group.timers.cancel(key(task))
+    row = group.herd.ownership[task]
+    if row.blame is None:
+        return False
+    if row.owner is not None and blame.is_suspect(row):
+        group.members[row.owner].cleared += 1
+        turn.note(f"task {task} was started alone, and did no harm")
+    turn.put(msgspec.structs.replace(row, blame=None))
+    return True
+
+
+def has_any(group: Group) -> bool:
+    """Whether any task is to be started alone."""
+    return any(is_suspect(group, task) for task in group.herd.definitions)
+
+
+def is_suspect(group: Group, task: str) -> bool:
+    """Whether the task is to run, and alone at first."""
+    herd = group.herd
+    is_wanted = herd.definitions[task].target is Target.RUNNING
+    return is_wanted and blame.is_suspect(herd.ownership_of(group.name, task))
+
+
+def must_wait(group: Group, member: Member, task: str) -> bool:
+    """Whether a suspect is not to be granted yet: others are on probation there, or still to move away."""
+    if not is_suspect(group, task):
+        return False
+    herd = group.herd
+    owned = herd.owned_by(member.id)
+    leaving = any(herd.assigned.get(each) != member.id for each in owned)
+    on_probation = sum(each in herd.probation for each in owned)
+    return leaving or on_probation >= 1 + member.cleared // CLEARED_FOR_ONE_MORE
+
+
+def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None = None) -> bool:
+    """Hold the death of `member` against the tasks that may have caused it; before they are taken from it.
+
+    Returns whether one of them is a suspect now, or in quarantine: then the group is to be dealt anew.
+
+    Those are the ones on probation. An engine that ended by itself was ended by one of its tasks: if none was
+    on probation, by any of them. (A static worker that stopped in order falls silent, too: it ran nothing.)
+    """
+    herd = turn.group.herd
+    live = [row for task in herd.owned_by(member.id) if (row := herd.ownership[task]).state in LIVE_STATES]
+    blamed = [row for row in live if row.task in herd.probation]
+    if not blamed and engine is EngineEnd.EXITED:
+        blamed = live
+    if live and len(blamed) != 1 and engine is not EngineEnd.EXITED:
+        _relieve_others(turn, {row.task for row in blamed})
+    for row in blamed:
+        death = WorkerDeath(
+            at_ms=turn.instant.wall,
+            member_id=member.id,
+            lived_ms=turn.now - herd.probation.get(row.task, turn.now),
+            how=how[: blame.HOW_LENGTH],
+            engine=engine,
+            alone=len(blamed) == 1,
+        )
+        _hold_against(turn, row, death)
+    rows = [herd.ownership[row.task] for row in blamed]
+    return any(blame.is_suspect(row) or blame.is_quarantined(row) for row in rows)
+
+
+def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
+    for row in tuple(turn.group.herd.ownership.values()):
+        if row.blame is not None and row.task not in blamed and not row.blame.quarantined:
+            turn.put(msgspec.structs.replace(row, blame=blame.relieved(row.blame)))
+
+
+def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath) -> None:
+    held = blame.after(row.blame, death)
+    row = msgspec.structs.replace(row, blame=held)
+    if not held.quarantined:
+        turn.put(row)
+        return
+    cause = blame.why_quarantined(held)
+    ownership.settle(turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause))
+    turn.note(f"task {row.task} is quarantined: {len(held.deaths)} workers died of it")
+    generation = turn.group.generation
+    turn.tell(
+        EventType.TASK_QUARANTINED,
+        task=row.task,
+        member=death.member_id,
+        generation_id=generation,
+        cause=cause,
+    )
+
+
+def pardon(turn: Turn, task: str) -> bool:
+    """Somebody takes the task's side: nothing is held against it any more. Whether it was in quarantine."""
+    group = turn.group
+    row = group.herd.ownership_of(group.name, task)
+    if row.blame is None:
+        return False
+    pardoned = msgspec.structs.replace(row, blame=None)
+    if not blame.is_quarantined(row):
+        turn.put(pardoned)
+        return False
+    stopped = group.herd.definitions[task].target is Target.STOPPED
+    state = TaskState.STOPPED if stopped else TaskState.UNASSIGNED
+    ownership.settle(turn, msgspec.structs.replace(pardoned, state=state, cause=None))
+    return True

@@ -1,0 +1,94 @@
+"""Several tasks at once: one turn, and so one transaction, of which all comes true or nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manager.core import checks, tasks
+from protocol.errors import ErrorCode, RefusedError
+from protocol.etags import etag_of
+from protocol.messages.tasks import Problem, PutTasksResponse, TaskPut
+from protocol.states import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from manager.core.commands import PutTask, PutTasks
+    from manager.core.group import Group
+    from manager.core.parked import Parked
+    from manager.core.rows import TaskRow
+    from manager.core.turn import Turn
+    from protocol.messages.tasks import PutResult
+
+
+def put_all(turn: Turn, request: PutTasks, parked: Parked) -> None:
+    """Add, replace and forget; nothing is begun before every condition is met."""
+    group = turn.group
+    checks.not_dead(group)
+    if problems := tuple(_unmet(group, request)):
+        raise refused_list(ErrorCode.PRECONDITION_FAILED, problems)
+    results = [
+        *(_put(turn, each, validate_only=request.validate_only) for each in request.tasks),
+        *(_delete(turn, task, validate_only=request.validate_only) for task in request.delete),
+    ]
+    revision = group.header.tasks_revision
+    turn.answer(parked, PutTasksResponse(tasks=tuple(results), tasks_revision=revision))
+
+
+PROBLEMS_IN_WORDS = 10
+"""How many are in the message of a refusal; all are in its `problems`."""
+
+
+def refused_list(code: ErrorCode, problems: tuple[Problem, ...]) -> RefusedError:
+    """The refusal of a list of tasks, each problem with its path in the body."""
+    told = [f"{problem.path}: {problem.message}" for problem in problems[:PROBLEMS_IN_WORDS]]
+    rest = len(problems) - len(told)
+    return RefusedError(code, "; ".join([*told, f"and {rest} more"] if rest else told), problems=problems)
+
+
+def _unmet(group: Group, request: PutTasks) -> Iterator[Problem]:
+    for position, each in enumerate(request.tasks):
+        try:
+            checks.meets(each.conditions, group.herd.definitions.get(each.task))
+        except RefusedError as refusal:
+            yield Problem(f"tasks[{position}]", refusal.failure.message)
+
+
+def _put(turn: Turn, request: PutTask, *, validate_only: bool) -> TaskPut:
+    before = turn.group.herd.definitions.get(request.task)
+    if not validate_only:
+        return _told(_result(before, request), tasks.upsert(turn, request))
+    target = request.target or (Target.RUNNING if before is None else before.target)
+    return TaskPut(
+        task=request.task,
+        result=_result(before, request),
+        etag=etag_of(request.definition.document, target.value),
+        definition_version=_next_version(before, request),
+    )
+
+
+def _result(before: TaskRow | None, request: PutTask) -> PutResult:
+    if before is None:
+        return "created"
+    is_same = before.definition == request.definition.document and request.target in {None, before.target}
+    return "unchanged" if is_same else "changed"
+
+
+def _next_version(before: TaskRow | None, request: PutTask) -> int:
+    if before is None:
+        return 1
+    return before.definition_version + (before.definition != request.definition.document)
+
+
+def _told(result: PutResult, row: TaskRow) -> TaskPut:
+    etag = etag_of(row.definition, row.target.value)
+    return TaskPut(task=row.task, result=result, etag=etag, definition_version=row.definition_version)
+
+
+def _delete(turn: Turn, task: str, *, validate_only: bool) -> TaskPut:
+    """One that is not there is no error: the request may have been carried out before, its answer lost."""
+    row = turn.group.herd.definitions.get(task)
+    if row is not None and not validate_only:
+        tasks.remove(turn, row)
+    result: PutResult = "unchanged" if row is None else "deleted"
+    return TaskPut(task=task, result=result, etag=None, definition_version=None)

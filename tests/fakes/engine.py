@@ -1,0 +1,186 @@
+"""A Spark without Spark, behind `worker.spark.engine`: what a test of the executor needs of one.
+
+Its tasks are entry points of the module `tested`, whose function may do what the test wants a start to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+from worker.executor import unheard
+from worker.spark.batch import Gate
+from worker.spark.checkpoint_rules import knows_of
+from worker.spark.engine import Engine, Handle, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from protocol.messages.tasks import Reached
+    from worker.executor import Ended, EngineDeath
+    from worker.sinks.marks import Owner
+
+
+def may_block() -> None:
+    """What the real thing may take long for is nothing for the event loop."""
+    assert asyncio._get_running_loop() is None, "Spark is asked in the event loop"
+
+
+class FakeWriter:
+    """What an entry point returns."""
+
+    def queryName(self, _name: str) -> FakeWriter:  # noqa: N802 - PySpark's name
+        """As Spark's."""
+        return self
+
+
+class FakeHandle(Handle):
+    """A query that runs until it is halted, or the test ends it."""
+
+    query = None
+    is_bounded = False
+
+    def __init__(self, *, commits_late: bool) -> None:
+        self.commits_late = commits_late
+        self.over = threading.Event()
+        self.halts = 0
+
+    def last_batch(self) -> int:
+        """It does no batches."""
+        may_block()
+        return -1
+
+    def progress(self, after: int) -> list[Mapping[str, Any]]:
+        """Likewise."""
+        may_block()
+        del after
+        return []
+
+    def is_resting(self) -> bool:
+        """Always."""
+        may_block()
+        return True
+
+    def has_terminated(self) -> bool:
+        """Whether it was halted."""
+        may_block()
+        return self.over.is_set()
+
+    def failure(self) -> Ended | None:
+        """Nothing ever goes wrong."""
+        may_block()
+        return None
+
+    def halt(self) -> None:
+        """End it."""
+        may_block()
+        self.halts += 1
+        self.over.set()
+
+
+class FakeOutlet:
+    """Has no sinks."""
+
+    is_gated = True
+    total = None
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.hidden: tuple[str, ...] = ()
+        self.at = unheard
+        self.claimed: list[Any] = []
+        self.fence = None
+
+
+class FakeCheckpoint:
+    """Never used, and otherwise as it should be."""
+
+    place = "nowhere"
+
+    def require(self, reached: Reached) -> None:
+        """It knows of no batch."""
+        knows_of(self.place, None, reached)
+
+    def verify(self, _owner: Owner, _rows: Any) -> None:
+        """Nothing to find fault with."""
+
+
+class FakeSite(Site):
+    """One query's place."""
+
+    writer_type: Any = FakeWriter
+    query_type: Any = FakeHandle
+
+    def __init__(self, engine: FakeEngine, owner: Owner, may_write: Callable[[], bool]) -> None:
+        self._engine = engine
+        self.owner = owner
+        self.spark: Any = None
+        self.checkpoint: Any = FakeCheckpoint()
+        self.gate = Gate(may_write)
+        self.outlet: Any = FakeOutlet(owner)
+        self.closed = threading.Event()
+
+    def require_query(self, text: str) -> None:
+        """Everything is one."""
+
+    def inherit(self) -> None:
+        """There is nobody before."""
+        may_block()
+
+    def start(self, writer: Any, begin: Callable[[], None]) -> FakeHandle:
+        """Start it."""
+        may_block()
+        begin()
+        del writer
+        handle = FakeHandle(commits_late=self._engine.commits_late)
+        self._engine.started[self.owner.task] = handle
+        return handle
+
+    def close(self) -> None:
+        """Remembered."""
+        may_block()
+        self.closed.set()
+
+
+class FakeEngine(Engine):
+    """Runs as long as the test wants."""
+
+    url = None
+    commits_late = False
+    """Whether the queries that it starts do."""
+
+    def __init__(self) -> None:
+        self.started: dict[str, FakeHandle] = {}
+        self.sites: list[FakeSite] = []
+        self.ended: list[Owner] = []
+        self.is_closed = False
+
+    def is_loss(self, error: Exception) -> bool:
+        """A connection that broke."""
+        return isinstance(error, ConnectionError)
+
+    def watch(self, died: Callable[[EngineDeath], None]) -> None:
+        """It never dies by itself; `die` is for the test."""
+        self.die = died
+
+    def site(
+        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
+    ) -> FakeSite:
+        """A place for one more query."""
+        may_block()
+        del conf, checkpoint
+        site = FakeSite(self, owner, may_write)
+        self.sites.append(site)
+        return site
+
+    def end_former(self, owner: Owner, checkpoint: str) -> None:
+        """Remembered."""
+        may_block()
+        del checkpoint
+        self.ended.append(owner)
+
+    def close(self) -> None:
+        """Remembered."""
+        may_block()
+        self.is_closed = True

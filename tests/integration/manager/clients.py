@@ -1,0 +1,78 @@
+"""A manager with limits of its own, and the connections that a test has to it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import web
+
+from manager.http.app import make_app
+from manager.http.server import Connection, Runner
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.messages.groups import Coordinator
+from tests.integration.manager.fuzz.front import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from manager.http.limits import Limits
+
+
+BOTH_LOOPS = [
+    pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"]),
+    pytest.mark.timeout(400, method="thread"),  # uvloop keeps signals to itself
+]
+"""For what depends on the event loop: transports of uvloop, the manager's own, are of another kind."""
+
+
+class Served:
+    """A manager, and the connections that a test has to it."""
+
+    def __init__(self, runtime: Runtime, runner: Runner) -> None:
+        self.runtime = runtime
+        self.runner = runner
+        self.port = runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._wires: list[Wire] = []
+
+    async def connect(self) -> Wire:
+        """One more."""
+        self._wires.append(Wire(*await asyncio.open_connection("127.0.0.1", self.port)))
+        return self._wires[-1]
+
+    @property
+    def connections(self) -> list[Connection]:
+        """As the manager has them."""
+        assert self.runner.server is not None
+        return [each for each in self.runner.server.connections if isinstance(each, Connection)]
+
+    async def close(self) -> None:
+        """Hang up everywhere."""
+        for wire in self._wires:
+            await wire.close()
+
+
+@asynccontextmanager
+async def serving(folder: Path, limits: Limits, **more: Any) -> AsyncIterator[Served]:
+    """A manager with these limits."""
+    runtime = Runtime(
+        GroupSettings(initial_rebalance_delay_ms=0, max_session_timeout_ms=3_600_000),
+        SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"),
+    )
+    await runtime.start()
+    runner = Runner(make_app(runtime, Coordinator("m", "http://m"), 1_000_000, **more), limits)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    served = Served(runtime, runner)
+    try:
+        yield served
+    finally:
+        await served.close()
+        await runtime.stop()
+        await runner.cleanup()

@@ -1,0 +1,207 @@
+"""A row that makes no sense takes down its own group, says which row it is, and stays as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from structlog.testing import capture_logs
+
+from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
+from manager.core.rows import OffsetRow, OwnershipRow, RebalanceRow
+from manager.runtime import refused
+from manager.runtime.runtime import Runtime
+from manager.settings import GroupSettings
+from manager.storage.sql import SqlStorage
+from protocol.errors import Failure
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
+from protocol.states import Target
+from tests.fakes.turns import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import msgspec
+
+    from manager.core.rows import Row
+    from tests.integration.manager.backends import Database
+
+DEFINITION: msgspec.Raw = encode_opaque({"entrypoint": "a:b"})
+
+
+async def join(runtime: Runtime, group: str) -> str:
+    """One member, in Stable."""
+    joined: Any = await runtime.ask(
+        group,
+        JoinRequest(
+            member_id="",
+            session_timeout_ms=1_000_000,
+            rebalance_timeout_ms=60_000,
+            protocol_type="test",
+            protocols=(Protocol("range", encode_opaque({})),),
+            require_member_id=False,
+        ),
+    )
+    await runtime.ask(group, SyncRequest(member_id=joined.member_id, generation_id=joined.generation_id))
+    return str(joined.member_id)
+
+
+async def make(runtime: Runtime, storage: SqlStorage, group: str) -> str:
+    """A group with a row in every table; returns its member."""
+    definition = NewDefinition(DEFINITION, 1.0, None, {})
+    await runtime.ask(group, CreateTask(task="t", definition=definition, target=Target.RUNNING))
+    member = await join(runtime, group)
+    rebalance = RebalanceRow(
+        group=group, generation_id=1, reason="r", started_at_ms=1, duration_ms=1, members=1, moved=0
+    )
+    offset = OffsetRow(group=group, offset_key="k", offset=encode_opaque(1), metadata="")
+    await storage.commit([offset, OwnershipRow(group=group, task="t", token=7), rebalance])
+    return member
+
+
+async def beat(runtime: Runtime, group: str, members: dict[str, str]) -> str:
+    """What becomes of a heartbeat."""
+    outcome: Any = await runtime.ask(group, HeartbeatRequest(member_id=members[group], generation_id=1))
+    return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
+
+
+class Spoiler:
+    """One value of the group `bad`, behind the managers' backs."""
+
+    def __init__(self, database: Database, table: str, column: str) -> None:
+        self._database, self._table, self._column = database, table, column
+        self._where = f"{table} SET {column} = :value WHERE \"group\" = 'bad'"
+        self._whole = self.value
+
+    @property
+    def value(self) -> Any:
+        """As it stands."""
+        return self._database.value(f"SELECT {self._column} FROM {self._table} WHERE \"group\" = 'bad'")
+
+    def spoil(self, value: object) -> None:
+        """Put something else in its place."""
+        if value is None and self._database.backend == "postgresql":
+            self._database.run(f"ALTER TABLE {self._table} ALTER COLUMN {self._column} DROP NOT NULL")
+        self._put(b"\xff" if value is None and self._database.backend == "sqlite" else value)
+
+    def mend(self) -> None:
+        """Put back what was there."""
+        self._put(self._whole)
+
+    def _put(self, value: object) -> None:
+        with self._database.transaction() as connection:
+            connection.execute(sa.text(f"UPDATE {self._where}"), {"value": value})
+
+
+@pytest.fixture
+async def members(database: Database) -> dict[str, str]:
+    """Of two groups that a manager has left, the ids of their members."""
+    storage = SqlStorage(database.url)
+    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
+    await runtime.start()
+    ids = {group: await make(runtime, storage, group) for group in ("bad", "good")}
+    await runtime.stop()
+    return ids
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("groups", "state", "Bogus"),
+        ("groups", "generation", None),
+        ("members", "protocols", b'{"'),
+        ("members", "position", None),
+        ("offsets", '"offset"', b'{"'),
+        ("tasks", "definition", b'{"'),
+        ("tasks", "definition", None),
+        ("tasks", "target", "SIDEWAYS"),
+        ("tasks", "labels", b"[]"),
+        ("ownership", "state", ""),
+        ("ownership", "token", None),
+        ("ownership", "reset", b'{"'),
+        ("rebalances", "moved", None),
+    ],
+)
+async def test_its_group_is_refused_with_the_rows_key_and_all_others_are_served(
+    database: Database, members: dict[str, str], table: str, column: str, value: object
+) -> None:
+    """NULL, or on SQLite, which lets none in, what is no number and no JSON; nothing is overwritten."""
+    spoiler = Spoiler(database, table, column)
+    spoiler.spoil(value)
+    stands = spoiler.value
+    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
+    with capture_logs() as logs:
+        await runtime.start()
+        assert await beat(runtime, "good", members) == "NONE"
+        refusal = await runtime.ask("bad", DescribeGroup())
+        assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
+        lines = {line.group: line.state for line in runtime.groups()}
+        faults = {tally.group: tally.fault for tally in runtime.tallies()}
+        await runtime.stop()
+    assert isinstance(refusal, Failure)
+    assert refusal.message.startswith(f"group bad cannot be read from the database (table {table}, group bad")
+    assert column.strip('"') in refusal.message
+    assert lines == {"bad": "Unreadable", "good": "Stable"}
+    assert faults == {"bad": refusal.message, "good": None}
+    assert spoiler.value == stands
+    [said] = [entry for entry in logs if entry["event"] == "a group cannot be taken up"]
+    assert (said["log_level"], said["group"]) == ("error", "bad")
+
+
+async def test_a_group_is_served_again_once_its_row_is_mended(
+    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read again from time to time, and said once to be refused, and once not to be any more."""
+    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    spoiler = Spoiler(database, "tasks", "target")
+    spoiler.spoil("SIDEWAYS")
+    storage = SqlStorage(database.url)
+    reads, load = [], storage.load
+
+    async def counted(groups: Collection[str] | None = None) -> dict[str, list[Row]]:
+        reads.append(groups)
+        return await load(groups)
+
+    monkeypatch.setattr(storage, "load", counted)
+    runtime = Runtime(GroupSettings(), storage)
+    with capture_logs() as logs:
+        await runtime.start()
+        await eventually(lambda: len(reads) > 3)
+        assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
+        spoiler.mend()
+        await eventually(lambda: runtime.groups()[0].state == "Stable")
+        assert await beat(runtime, "bad", members) == "NONE"
+        await runtime.stop()
+    assert reads[1] == ["bad"]
+    told = [entry["event"] for entry in logs if entry.get("group") == "bad"]
+    assert told[:2] == ["a group cannot be taken up", "a group is no longer refused"]
+
+
+async def test_other_managers_list_it_too(database: Database, members: dict[str, str]) -> None:
+    """Those that have other slots read all groups from the database for their lists."""
+    for table, column, value in (("groups", "state", "Bogus"), ("members", "protocols", b'{"')):
+        Spoiler(database, table, column).spoil(value)
+    storage = SqlStorage(database.url)
+    await storage.open()
+    assert {line.group: line.state for line in await storage.summaries()} == {
+        "bad": "Unreadable",
+        "good": "Stable",
+    }
+    assert [tally.group for tally in await storage.tallies()] == sorted(members)
+    assert [announced.group for announced in await storage.assignors()] == ["good"]
+    await storage.close()
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+async def test_text_that_is_no_utf8_is_its_rows_fault(database: Database, members: dict[str, str]) -> None:
+    """SQLite keeps what a damaged disk left; its driver would give out no row at all."""
+    database.run("UPDATE ownership SET cause = CAST(X'ff' AS TEXT) WHERE \"group\" = 'bad'")
+    database.run("INSERT INTO offsets VALUES (CAST(X'ff' AS TEXT), 'k', X'31', '')")
+    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
+    await runtime.start()
+    assert await beat(runtime, "good", members) == "NONE"
+    assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
+    await runtime.stop()

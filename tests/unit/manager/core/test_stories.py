@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from sys import getsizeof
+
+import pytest
+
+from manager.core.chronicle import Chronicle
+from manager.core.commands import DeleteGroup
+from manager.core.rows import OwnershipRow
+from manager.core.stories import LINE_BYTES, Memory, Story
+from protocol.messages.ownership import MAX_CAUSE_LENGTH
+from protocol.states import TaskState
+from tests.unit.manager.core.bench import SESSION_MS, Bench
+
+MOST = 2**20
+
+
+def fail(chronicle: Chronicle, tasks: int, times: int, letter: str) -> None:
+    """Each of `tasks` fails so many times, with a long cause of its own each time."""
+    for time in range(times):
+        for number in range(tasks):
+            cause = f"{time} {number} ".ljust(MAX_CAUSE_LENGTH, letter)
+            row = OwnershipRow(group="g", task=f"t{number}", token=time, owner="w", cause=cause)
+            chronicle.note(time, None, row)
+
+
+def bytes_of(chronicle: Chronicle, tasks: int) -> int:
+    """What the causes take that it tells."""
+    return sum(getsizeof(line.cause) for number in range(tasks) for line in chronicle.story_of(f"t{number}"))
+
+
+def test_a_herd_that_fails_again_and_again_takes_so_many_bytes_and_no_more() -> None:
+    """Whatever letters its causes are written in; the latest lines of all its tasks are there."""
+    for letter in "x\u2192\U0001f525":
+        memory = Memory(MOST)
+        chronicle = Chronicle(memory)
+        fail(chronicle, tasks=50, times=60, letter=letter)
+        assert MOST * 0.9 < memory.bytes <= MOST
+        assert bytes_of(chronicle, tasks=50) < MOST
+        assert all(list(chronicle.story_of(f"t{number}"))[-1].at_ms == 59 for number in range(50))
+
+
+def test_the_oldest_line_of_any_story_is_forgotten_first() -> None:
+    """Nothing but its age counts."""
+    memory = Memory(4 * LINE_BYTES)
+    quiet, loud = Story[int](memory, 9), Story[int](memory, 9)
+    quiet.add(1)
+    loud.add(2)
+    quiet.add(3)
+    loud.add(4)
+    loud.add(5)
+    assert (list(quiet), list(loud)) == ([3], [2, 4, 5])
+    loud.add(6)
+    assert (list(quiet), list(loud)) == ([3], [4, 5, 6])
+    loud.add(7)
+    assert (list(quiet), list(loud), memory.bytes) == ([], [4, 5, 6, 7], 4 * LINE_BYTES)
+
+
+def test_a_story_is_no_longer_than_it_may_be_and_gives_back_what_it_took() -> None:
+    """Its lines are counted once, with their text."""
+    memory = Memory(MOST)
+    story = Story[str](memory, 2)
+    for line in ("a", "b", "c"):
+        story.add(line, line)
+    assert (list(story), list(reversed(story)), len(story)) == (["b", "c"], ["c", "b"], 2)
+    assert memory.bytes == 2 * (LINE_BYTES + getsizeof("a"))
+    story.clear()
+    assert (list(story), memory.bytes) == ([], 0)
+
+
+def test_the_newest_line_is_told_however_long_it_is() -> None:
+    """There is one at least."""
+    memory = Memory(LINE_BYTES)
+    story = Story[str](memory, 9)
+    story.add("a", "a" * 1000)
+    story.add("b", "b" * 1000)
+    assert list(story) == ["b"]
+
+
+def test_groups_that_go_from_memory_leave_nothing_behind() -> None:
+    """Evicted, taken up anew or deleted: what was remembered of them goes as well."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    memory = bench.coordinator._memory
+    for _ in range(5):
+        bench.report(worker, "t", 1, TaskState.FAILED, cause="x")
+        bench.report(worker, "t", 1, TaskState.RUNNING)
+    busy = memory.bytes
+    bench.restore()
+    restored = memory.bytes
+    assert restored < busy / 2
+    bench.restore(is_evicted=False)
+    assert memory.bytes == restored
+    bench.pass_time(SESSION_MS)
+    bench.ask(DeleteGroup())
+    bench.coordinator.bury("g")
+    assert memory.bytes == 0
+
+
+def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in() -> None:
+    """A worker that is none of ours may report anything; what is kept of it has an end."""
+    bench = Bench()
+    [worker] = bench.herd(1, "t")
+    bench.report(worker, "t", 1, TaskState.FAILED, cause="\0" + "x" * 10**6)
+    assert bench.group.herd.ownership["t"].cause == "\ufffd" + "x" * (MAX_CAUSE_LENGTH - 1)
+    with pytest.raises(ValueError, match=r"tasks\[0\].metrics: .* at most 65536 bytes"):
+        bench.report(worker, "t", 1, metrics={"text": "x" * 65_536})
+    assert bench.report(worker, "t", 1, metrics={"text": "x" * 65_000}) == "NONE"

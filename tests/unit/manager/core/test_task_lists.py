@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from typing import Any
+
+from manager.core.commands import GetTask, PutTask, PutTasks
+from protocol.etags import Conditions, etag_of
+from protocol.messages.events import EventType
+from protocol.states import Target
+from tests.unit.manager.core.bench import Bench, definition
+
+
+def put(
+    task: str, target: Target | None = None, conditions: Conditions | None = None, **document: Any
+) -> PutTask:
+    """One of the list."""
+    return PutTask(
+        task=task, definition=definition(**document), target=target, conditions=conditions or Conditions()
+    )
+
+
+def ask(bench: Bench, *puts: PutTask, delete: tuple[str, ...] = (), validate_only: bool = False) -> Any:
+    """The answer to a list."""
+    return bench.ask(PutTasks(tasks=puts, delete=delete, validate_only=validate_only)).answer
+
+
+def results(answer: Any) -> list[tuple[str, str, int | None]]:
+    """What became of each task, and its version."""
+    return [(each.task, each.result, each.definition_version) for each in answer.tasks]
+
+
+def test_a_list_creates_changes_and_forgets_in_one_turn() -> None:
+    """What is so already is left alone; one gathering and so one rebalance for all of it."""
+    bench = Bench()
+    [worker] = bench.herd(1, "same", "other", "paused", "gone")
+    bench.pass_time(2000)
+    told = len(bench.told)
+    answer = ask(
+        bench,
+        put("same"),
+        put("other", x=1),
+        put("paused", Target.PAUSED),
+        put("new", Target.STOPPED),
+        delete=("gone", "never-was"),
+    )
+    assert results(answer) == [
+        ("same", "unchanged", 1),
+        ("other", "changed", 2),
+        ("paused", "changed", 1),
+        ("new", "created", 1),
+        ("gone", "deleted", None),
+        ("never-was", "unchanged", None),
+    ]
+    assert [(event.type, event.task) for event in bench.told[told:]] == [
+        (EventType.TASK_CHANGED, "other"),
+        (EventType.TASK_CHANGED, "paused"),
+        (EventType.TASK_CREATED, "new"),
+        (EventType.TASK_DELETED, "gone"),
+    ]
+    generation = bench.group.generation
+    bench.pass_time(100)
+    bench.redeal([worker], {"same": worker, "other": worker, "paused": worker})
+    bench.pass_time(5000)
+    assert bench.group.generation == generation + 1
+    assert sorted(bench.group.herd.definitions) == ["new", "other", "paused", "same"]
+
+
+def test_its_tags_and_versions_are_those_of_single_requests() -> None:
+    """So either way of changing a task can go on from the other."""
+    one, many = Bench(), Bench()
+    for x in (0, 1, 1):
+        single = one.ask(PutTask(task="t", definition=definition(x=x))).answer.view
+        [listed] = ask(many, put("t", x=x)).tasks
+        assert (listed.etag, listed.definition_version) == (
+            etag_of(single.definition, single.target),
+            single.definition_version,
+        )
+    assert one.group.durable() == many.group.durable()
+
+
+def test_one_condition_that_is_not_met_leaves_everything_as_it_is() -> None:
+    """Each that is not is told, with its place in the list."""
+    bench = Bench()
+    bench.create("t", "u")
+    before = bench.group.durable()
+    failure = ask(
+        bench,
+        put("new"),
+        put("t", conditions=Conditions(if_none_match="*")),
+        put("u", conditions=Conditions(if_match='"stale"'), x=2),
+        delete=("u",),
+    )
+    assert failure.code.name == "PRECONDITION_FAILED"
+    assert [each.path for each in failure.fields["problems"]] == ["tasks[1]", "tasks[2]"]
+    assert "tasks[2]: If-Match: the task has been changed since" in failure.message
+    assert bench.group.durable() == before
+
+
+def test_a_condition_that_is_met() -> None:
+    """By the tag that was read, or by there being no such task."""
+    bench = Bench()
+    bench.create("t")
+    seen = bench.ask(GetTask(task="t")).answer
+    etag = etag_of(seen.definition, seen.target)
+    answer = ask(
+        bench,
+        put("t", conditions=Conditions(if_match=etag), x=1),
+        put("new", conditions=Conditions(if_none_match="*")),
+    )
+    assert [each.result for each in answer.tasks] == ["changed", "created"]
+
+
+def test_validate_only_says_what_would_be() -> None:
+    """The same answer, and nothing is done."""
+    bench = Bench()
+    bench.herd(1, "same", "other", "gone")
+    puts = (put("same"), put("other", Target.PAUSED, x=1), put("new"))
+    before, told = bench.group.durable(), len(bench.told)
+    would_be = ask(bench, *puts, delete=("gone", "never-was"), validate_only=True)
+    assert (bench.group.durable(), len(bench.told)) == (before, told)
+    assert would_be.tasks == ask(bench, *puts, delete=("gone", "never-was")).tasks
+
+
+def test_a_list_makes_the_group_if_need_be() -> None:
+    """As a single task does; an empty list asks for nothing and makes none."""
+    bench = Bench()
+    assert ask(bench).tasks == ()
+    assert bench.coordinator.group("g") is None
+    ask(bench, put("t"), put("u"))
+    assert sorted(bench.group.herd.definitions) == ["t", "u"]
+    bench.crash()
+    assert sorted(bench.group.herd.definitions) == ["t", "u"]

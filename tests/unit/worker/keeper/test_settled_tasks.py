@@ -1,0 +1,74 @@
+"""Tasks that are not to run: their sinks are told all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from protocol.messages.tasks import TaskReset
+from tests.fakes.turns import until
+from tests.unit.worker.keeper.bench import change, grant
+
+if TYPE_CHECKING:
+    from tests.unit.worker.keeper.bench import Bench
+
+
+@pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
+async def test_a_task_that_is_not_to_run_is_settled_first(target: str, bench: Bench) -> None:
+    """Whoever had it before is kept from writing, though nobody starts it; once is enough."""
+    reset = TaskReset(4)
+    grant(bench, token=5, target=target, reset=reset)
+    bench.assign("t1")
+    await until(lambda: bench.manager.states("t1") == [target])
+    [spec] = bench.executor.settled
+    assert (spec.token, spec.reset) == (5, reset)
+    assert bench.executor.attempts == []
+    await change(bench, token=5, target=target, reset=reset, restart_count=1)
+    assert bench.executor.settled == [spec]
+
+
+@pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
+async def test_a_query_that_has_run_has_settled_its_task(target: str, bench: Bench) -> None:
+    """It raised the fence before it read anything."""
+    await bench.run("t1")
+    await change(bench, target=target)
+    assert bench.manager.states("t1")[-1] == target
+    assert bench.executor.settled == []
+
+
+@pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
+async def test_what_could_not_be_settled_says_why(target: str, bench: Bench) -> None:
+    """And is as it is meant to be all the same: the manager remembers that it is not settled."""
+    bench.executor.broken["t1"] = "no such host"
+    grant(bench, target=target)
+    bench.assign("t1")
+    await until(lambda: bench.manager.states("t1") == [target])
+    assert bench.manager.reports("t1")[-1].cause == "no such host"
+
+
+async def test_a_stop_that_nothing_is_known_of_settles_nothing(bench: Bench) -> None:
+    """A definition that cannot be read names no sink: the manager hears that it is not settled, and why."""
+    grant(bench, target="STOPPED", sinc={})
+    bench.assign("t1")
+    await until(lambda: bench.manager.states("t1") == ["STOPPED"])
+    assert bench.executor.settled == []
+    cause = bench.manager.reports("t1")[-1].cause
+    assert cause is not None
+    assert "sinc" in cause
+
+
+@pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
+async def test_settling_that_takes_long_is_in_nobody_s_way(target: str, bench: Bench) -> None:
+    """A database that does not answer keeps no task from being resumed, and none from being stopped here."""
+    bench.executor.unsettled["t1"] = asyncio.Event()
+    grant(bench, target=target)
+    bench.assign("t1")
+    await bench.settle()
+    assert "STOPPED" not in bench.manager.states("t1")
+    bench.keeper.lose("ILLEGAL_GENERATION")
+    await until(lambda: bench.keeper._roster.is_at_rest)
+    grant(bench)
+    bench.assign("t1", generation=2)
+    await until(lambda: bench.executor.running == {"t1"})

@@ -1,0 +1,438 @@
+"""The executor over an engine that has no Spark: what it does about starts, stops and losses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sys
+import threading
+import types
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+from msgspec import structs
+
+from protocol.definition import Definition
+from protocol.messages.membership import EngineEnd
+from protocol.messages.tasks import Reached
+from tests.fakes.engine import FakeEngine, FakeHandle, FakeSite, FakeWriter
+from tests.fakes.turns import settle
+from worker.executor import Ended, EngineDeath, QuerySpec, StartError
+from worker.spark import executor as executor_module
+from worker.spark.batch import BatchRefusedError
+from worker.spark.executor import SparkExecutor
+from worker.spark.settings import SparkSettings
+from worker.spark.starts import AT_ONCE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from worker.sinks.marks import Owner
+
+ROOT = Path(__file__).parents[4]
+SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", allow_entrypoint=("tested",))
+
+
+def spec(task: str = "t", token: int = 1) -> QuerySpec:
+    return QuerySpec("g", task, token, Definition(entrypoint="tested:run"))
+
+
+@pytest.fixture
+def begin(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], None]], None]:
+    """Has starts call a function of the test, with the task's context, before the query is made."""
+
+    def publish(function: Callable[[Any], None]) -> None:
+        def run(context: Any) -> FakeWriter:
+            function(context)
+            return FakeWriter()
+
+        module = types.ModuleType("tested")
+        module.run = run  # type: ignore[attr-defined]  # what a module is made of
+        monkeypatch.setitem(sys.modules, "tested", module)
+
+    publish(lambda _context: None)
+    return publish
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine()
+    monkeypatch.setattr(executor_module, "open_engine", lambda _settings: engine)
+    return engine
+
+
+@pytest_asyncio.fixture
+async def executor(engine: FakeEngine, begin: Any) -> AsyncIterator[SparkExecutor]:
+    del engine, begin
+    executor = SparkExecutor(SETTINGS, lambda: True)
+    await executor.open()
+    yield executor
+    await executor.close()
+
+
+class Hanging:
+    """Holds the starts of some tasks until the test lets them go."""
+
+    def __init__(self, *tasks: str) -> None:
+        self.tasks = set(tasks)
+        self.entered: list[str] = []
+        self.go_on = threading.Event()
+
+    def __call__(self, context: Any) -> None:
+        self.entered.append(context.task)
+        if context.task in self.tasks:
+            assert self.go_on.wait(120)
+
+
+@pytest.fixture
+def hang(begin: Any) -> Iterator[Callable[..., Hanging]]:
+    """Makes the starts of some tasks hang."""
+    made: list[Hanging] = []
+
+    def hang(*tasks: str) -> Hanging:
+        made.append(Hanging(*tasks))
+        begin(made[0])
+        return made[0]
+
+    yield hang
+    for each in made:
+        each.go_on.set()
+
+
+async def test_starts_that_hang_keep_no_other_from_starting(
+    executor: SparkExecutor, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor from stopping; those that hang go on when what they wait for is there."""
+    monkeypatch.setattr("worker.spark.starts.TURN_S", 0.01)
+    names = [f"t{n}" for n in range(2 * AT_ONCE)]
+    hanging = hang(*names)
+    starts = [asyncio.create_task(executor.start(spec(name))) for name in names]
+    query = await executor.start(spec("healthy"))
+    await query.stop(30)
+    assert await query.ended() == Ended()
+    assert not any(each.done() for each in starts)
+    hanging.go_on.set()
+    assert [query.spec.task for query in await asyncio.gather(*starts)] == names
+
+
+async def test_what_a_start_waits_for_is_told(executor: SparkExecutor, hang: Any) -> None:
+    """Step by step, in the event loop."""
+    hang()
+    told: list[str] = []
+    await executor.start(spec(), told.append)
+    assert told == [
+        "Spark, for a session",
+        "the entry point tested:run",
+        "the checkpoint /nowhere/g/t",
+        "Spark, to start the query",
+    ]
+
+
+async def test_a_start_that_hangs_is_given_up(
+    engine: FakeEngine, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what it waited for as its cause. Its task's next start waits for it, and its query never runs."""
+    monkeypatch.setattr("worker.spark.starts.TURN_S", 0.01)
+    hanging = hang("t")
+    executor = SparkExecutor(structs.replace(SETTINGS, start_timeout_s=0.05), lambda: True)
+    await executor.open()
+    said = r"given up after 0.05 s \(--start-timeout-ms\): it was waiting for the entry point tested:run"
+    for _ in range(2):
+        with pytest.raises(StartError, match=said) as refused:
+            await executor.start(spec())
+        assert not refused.value.permanent
+    assert hanging.entered == ["t"]
+    (site,) = engine.sites
+    hanging.go_on.set()
+    assert await asyncio.to_thread(site.closed.wait, 120)
+    assert engine.started == {}
+    executor._starts._limit_s = 120
+    query = await executor.start(spec())
+    assert query.spec.task == "t"
+    await executor.close()
+
+
+async def test_a_start_that_nobody_wants_any_more_starts_nothing(
+    executor: SparkExecutor, engine: FakeEngine, hang: Callable[..., Hanging]
+) -> None:
+    """Whoever cancels it has not to wait for what it waits for."""
+    hanging = hang("t")
+    steps: asyncio.Queue[str] = asyncio.Queue()
+    starting = asyncio.create_task(executor.start(spec(), steps.put_nowait))
+    while await steps.get() != "the entry point tested:run":
+        pass
+    starting.cancel()
+    await asyncio.wait({starting})
+    assert starting.cancelled()
+    hanging.go_on.set()
+    assert await asyncio.to_thread(engine.sites[0].closed.wait, 120)
+    assert engine.started == {}
+
+
+class Slow:
+    """Holds what Spark is asked to start until the test lets it go on; `held` says when that is known."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, begins: bool) -> None:
+        self.held, self.go_on = threading.Event(), threading.Event()
+        start = FakeSite.start
+
+        def slow(site: FakeSite, writer: Any, begin: Callable[[], None]) -> Any:
+            if begins:
+                begin()
+            self.held.set()
+            assert self.go_on.wait(120)
+            return start(site, writer, (lambda: None) if begins else begin)
+
+        monkeypatch.setattr(FakeSite, "start", slow)
+
+
+async def test_a_query_that_was_begun_is_ended_before_its_start_is_given_up(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is too late to call it back: whoever cancels waits until nothing of it runs any more."""
+    slow = Slow(monkeypatch, begins=True)
+    starting = asyncio.create_task(executor.start(spec()))
+    assert await asyncio.to_thread(slow.held.wait, 120)
+    starting.cancel()
+    await asyncio.wait({starting}, timeout=0)
+    assert not starting.done()
+    slow.go_on.set()
+    await asyncio.wait({starting})
+    assert starting.cancelled()
+    assert engine.started["t"].halts == 1
+
+
+async def test_a_query_that_was_begun_is_waited_for_however_long_it_takes(
+    engine: FakeEngine, begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Giving it up would call a task over whose query begins afterwards."""
+    del begin
+    monkeypatch.setattr("worker.spark.starts.TURN_S", 0.01)
+    slow = Slow(monkeypatch, begins=True)
+    executor = SparkExecutor(structs.replace(SETTINGS, start_timeout_s=0.02), lambda: True)
+    await executor.open()
+    starting = asyncio.create_task(executor.start(spec()))
+    assert await asyncio.to_thread(slow.held.wait, 120)
+    await asyncio.wait({starting}, timeout=0.1)
+    assert not starting.done()
+    slow.go_on.set()
+    query = await starting
+    assert query.spec.task == "t"
+    assert engine.started["t"].halts == 0
+    await executor.close()
+
+
+async def test_a_start_that_waits_for_its_turn_at_spark_is_not_begun(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for it to be called back; when its turn comes, it starts nothing."""
+    slow = Slow(monkeypatch, begins=False)
+    starting = asyncio.create_task(executor.start(spec()))
+    assert await asyncio.to_thread(slow.held.wait, 120)
+    starting.cancel()
+    await asyncio.wait({starting})
+    assert starting.cancelled()
+    slow.go_on.set()
+    assert await asyncio.to_thread(engine.sites[0].closed.wait, 120)
+    assert engine.started == {}
+
+
+async def test_a_query_is_not_over_while_a_batch_of_it_is_in_python(
+    executor: SparkExecutor, engine: FakeEngine
+) -> None:
+    """It outlives the JVM that called it, may write until it is through, and gets no further than it must."""
+    query = await executor.start(spec())
+    gate: Any = engine.sites[0].gate
+    gate.enter()
+    ending = asyncio.create_task(query.ended())
+    await asyncio.to_thread(engine.die, EngineDeath("the JVM ended", EngineEnd.EXITED))
+    await settle()
+    assert not ending.done()
+    with pytest.raises(BatchRefusedError):
+        gate.check()
+    gate.leave()
+    assert await ending == Ended("the JVM ended")
+    with pytest.raises(BatchRefusedError):
+        gate.enter()
+
+
+async def test_a_query_that_cannot_be_watched_is_ended_before_it_is_over(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task is started again, or given to another worker: nothing of it may run on."""
+    query = await executor.start(spec())
+    handle = engine.started["t"]
+    halts: list[bool] = []
+
+    def halt() -> None:
+        halts.append(True)
+        if len(halts) == 2:
+            handle.over.set()
+
+    def surprise(_after: int) -> Any:
+        raise ValueError("a progress record of the future")
+
+    monkeypatch.setattr(handle, "halt", halt)
+    monkeypatch.setattr(handle, "progress", surprise)
+    ended = await query.ended()
+    assert ended == Ended("the query cannot be watched any more: a progress record of the future")
+    assert handle.over.is_set()
+    assert len(halts) == 2
+
+
+class Settling:
+    """Holds whatever ends former owners until the test lets it go on."""
+
+    def __init__(self, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go_on = threading.Event()
+        self.entered: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.left: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+
+        def end_former(owner: Owner, _checkpoint: str) -> None:
+            self.entered.put(owner.task)
+            assert self.go_on.wait(120)
+            self.left.put(sorted(engine.started))
+
+        monkeypatch.setattr(engine, "end_former", end_former)
+
+
+async def test_settling_that_hangs_holds_one_thread_of_its_task(
+    engine: FakeEngine, begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it is tried again; its cause says what it waits for."""
+    del begin
+    settling = Settling(engine, monkeypatch)
+    executor = SparkExecutor(structs.replace(SETTINGS, start_timeout_s=0.05), lambda: True)
+    await executor.open()
+    said = "keeping a former owner from writing was given up after .*: it was waiting for Spark, to end"
+    for _ in range(3):
+        with pytest.raises(StartError, match=said):
+            await executor.settle(spec())
+    assert settling.entered.qsize() == 1
+    settling.go_on.set()
+    await executor.close()
+
+
+async def test_no_query_starts_beside_settling_that_was_given_up(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take what is the query's own for something that a former owner has left."""
+    settling = Settling(engine, monkeypatch)
+    given_up = asyncio.create_task(executor.settle(spec()))
+    await asyncio.to_thread(settling.entered.get, timeout=120)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    starting = asyncio.create_task(executor.start(spec()))
+    await asyncio.wait({starting}, timeout=0.1)
+    settling.go_on.set()
+    assert await asyncio.to_thread(settling.left.get, timeout=120) == []
+    await starting
+
+
+async def test_settling_that_has_outlived_its_lease_ends_nobody(engine: FakeEngine, begin: Any) -> None:
+    """A claim may wait long at somebody's lock, and the task be another worker's by then."""
+    del begin
+    answers = iter([True, False])
+    executor = SparkExecutor(SETTINGS, lambda: next(answers))
+    await executor.open()
+    with pytest.raises(StartError, match="lost its lease"):
+        await executor.settle(spec())
+    assert engine.ended == []
+    await executor.close()
+
+
+async def test_queries_that_are_cut_are_halted_all_at_once(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a lease has run out, a tenth of a session is left, however many queries Spark is slow to stop."""
+    names = [f"t{n}" for n in range(64)]
+    queries = [await executor.start(spec(name)) for name in names]
+    all_asked = threading.Barrier(len(names))
+
+    def halt(self: FakeHandle) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            all_asked.wait(60)
+        self.over.set()
+
+    monkeypatch.setattr(FakeHandle, "halt", halt)
+    await asyncio.gather(*(query.stop(0) for query in queries))
+    assert not all_asked.broken
+    assert all(handle.over.is_set() for handle in engine.started.values())
+
+
+HUNG = """
+import asyncio, sys, threading, types
+from tests.fakes.engine import FakeEngine
+from tests.unit.worker.spark.test_executor import SETTINGS, spec
+from worker.spark import executor as module
+
+hanging = threading.Semaphore(0)
+def run(context):
+    hanging.release()
+    threading.Event().wait()
+
+tested = types.ModuleType("tested")
+tested.run = run
+sys.modules["tested"] = tested
+module.open_engine = lambda _settings: FakeEngine()
+
+async def main():
+    executor = module.SparkExecutor(SETTINGS, lambda: True)
+    await executor.open()
+    starts = [asyncio.create_task(executor.start(spec(str(n)))) for n in range(8)]
+    for _ in starts:
+        await asyncio.to_thread(hanging.acquire)
+    await executor.close()
+
+asyncio.run(main())
+print("the end")
+"""
+
+
+async def test_the_process_ends_though_starts_hang() -> None:
+    """Nobody waits for their threads."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HUNG),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    assert out.decode().splitlines()[-1] == "the end"
+
+
+async def test_a_query_that_the_end_of_the_worker_ends_is_not_complete(executor: SparkExecutor) -> None:
+    """Nobody has asked for that end: a bounded query that was cut must not pass for one that is done."""
+    query = await executor.start(spec())
+    await executor.close()
+    assert await query.ended() == Ended("Spark was closed")
+
+
+async def test_another_checkpoint_is_refused_before_anything_is_made_of_the_query(
+    executor: SparkExecutor, engine: FakeEngine, begin: Any
+) -> None:
+    """Its sinks' fences are raised there: whoever runs it with the right checkpoint would be stopped."""
+    called: list[Any] = []
+    begin(called.append)
+    with pytest.raises(
+        StartError, match="the checkpoint nowhere holds no batch, but the task has come to batch 3"
+    ):
+        await executor.start(replace(spec(), reached=Reached(3, "/shared/g/t", "w1")))
+    assert (called, engine.started) == ([], {})
+    [site] = engine.sites
+    assert site.closed.is_set()
+
+
+@pytest.mark.parametrize(("commits_late", "told"), [(False, SETTINGS.checkpoint("g", "t")), (True, None)])
+async def test_where_a_query_keeps_its_progress(
+    *, executor: SparkExecutor, engine: FakeEngine, commits_late: bool, told: str | None
+) -> None:
+    """Not said of one whose checkpoint lags behind its batches: it would be taken for another's."""
+    engine.commits_late = commits_late
+    query = await executor.start(spec())
+    assert query.checkpoint == told

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from worker.spark.causes import describe_remote
+from worker.spark.remedies import Judged, judge
+
+NOT_FOUND = (
+    "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: {}. Make sure the provider name is correct."
+)
+REMOTE = """\
+Data source jdbc does not support streamed writing.
+
+JVM stacktrace:
+org.apache.spark.SparkUnsupportedOperationException
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.x(QueryExecutionErrors.scala:745)"""
+
+
+@pytest.mark.parametrize("name", ["carrierpigeon", "org.example.Pigeon", "delta"])
+def test_a_connector_is_asked_for_by_its_name(name: str) -> None:
+    """Whose package it is in only its makers know; what follows the line stays as it is."""
+    told = judge(f"{NOT_FOUND.format(name)}\n\na trace", at_start=True)
+    assert told.permanent
+    line, _, rest = told.cause.partition("\n")
+    assert line.startswith("[DATA_SOURCE_NOT_FOUND]")
+    assert f"--spark-conf spark.jars.packages=GROUP:ARTIFACT:VERSION of {name} " in line
+    assert rest == "\na trace"
+
+
+def test_an_entry_point_s_connector() -> None:
+    """The line may have our own words before Spark's."""
+    told = judge(f"entrypoint: a:b failed: {NOT_FOUND.format('delta')}", at_start=True)
+    assert told.permanent
+    assert told.cause.startswith("entrypoint: a:b failed: [DATA_SOURCE_NOT_FOUND]")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[UNRESOLVED_ROUTINE] Cannot resolve routine `java_method` on search path [`system`.`session`].",
+        "[UNRESOLVED_ROUTINE] Cannot resolve routine `builtin`.`reflect` on search path [`a`.`b`].",
+        "[UNRESOLVED_ROUTINE] Cannot resolve routine `REFLECT` on search path [`system`.`builtin`].",
+        "[REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires one, got `system`.`builtin`.`try_reflect`.",
+    ],
+)
+def test_what_calls_java_is_told_apart_from_what_there_never_was(line: str) -> None:
+    """A name that is only misspelt has no such remedy."""
+    told = judge(line, at_start=True)
+    assert told.permanent
+    assert "is off in the sql of a task: move it to an entry point (--allow-entrypoint)" in told.cause
+    misspelt = re.sub("method|reflect", "misspelt", line, flags=re.IGNORECASE)
+    assert "--allow-entrypoint" not in judge(misspelt, at_start=True).cause
+
+
+@pytest.mark.parametrize(
+    ("name", "is_file"),
+    [
+        ("`csv`.`/data/x.csv`", True),
+        ("`parquet`.`s3a://bucket/x`", True),
+        ("`json`.`x.json`", True),
+        ("`text`.`in*`", True),
+        ("`flights`.`delays`", False),
+        ("`spark_catalog`.`flights`.`delays`", False),
+        ("`delays`", False),
+    ],
+)
+def test_a_file_in_place_of_a_table(*, name: str, is_file: bool) -> None:
+    """A table may still be made by somebody; a file is not read, however often it is tried."""
+    line = f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {name} cannot be found. Verify the spelling"
+    told = judge(line, at_start=True)
+    assert ("--spark-conf spark.sql.runSQLOnFiles=true" in told.cause) is is_file
+    assert told.permanent is is_file
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SparkIllegalArgumentException: Schema must be specified when creating a streaming source DataFrame.",
+        "SparkIllegalArgumentException: 'path' is not specified.",
+        "ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+        'UnsupportedFileSystemException: No FileSystem for scheme "foo"',
+        "[STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE] Invalid streaming output mode: update.",
+    ],
+)
+def test_what_the_definition_or_the_worker_lacks(line: str) -> None:
+    """However often it is tried."""
+    assert judge(line, at_start=True).permanent
+    assert judge(line, at_start=False).permanent
+
+
+@pytest.mark.parametrize("line", ["[PATH_NOT_FOUND] Path does not exist: /a.", "[UNRESOLVED_COLUMN.A] no b"])
+def test_what_a_query_that_has_run_may_find_again(line: str) -> None:
+    """A folder that was there before may be there again, and a table have its column."""
+    assert judge(line, at_start=True).permanent
+    assert judge(line, at_start=False) == Judged(line, permanent=False)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "the database postgresql://a/b refused: connection refused",
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a` cannot be found.",
+        f"OSError: the network is gone\n\n{NOT_FOUND.format('delta')}",
+    ],
+)
+def test_what_may_pass(cause: str) -> None:
+    """Is left as it is; only the first line counts."""
+    assert judge(cause, at_start=True) == Judged(cause, permanent=False)
+
+
+def test_behind_spark_connect() -> None:
+    """The class of an error without a condition comes in the line after its message."""
+    cause = describe_remote(REMOTE)
+    said = "SparkUnsupportedOperationException: Data source jdbc does not support streamed writing."
+    assert cause.partition("\n")[0] == said
+    assert judge(cause, at_start=True).permanent

@@ -1,0 +1,56 @@
+"""Whether a JVM still answers: one that hangs is alive by its process, and keeps whoever asks it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from telemetry.scope import in_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PULSE_S = 1.0
+"""How often the JVM is asked, and looked after."""
+
+
+class Pulse:
+    """Asks from a thread of its own, because a question to a hung JVM does not return.
+
+    Silence is counted in looks, not by the clock: a worker that was frozen itself has not looked meanwhile,
+    and must not take the time that it has lost for its JVM's.
+    """
+
+    def __init__(self, ask: Callable[[], object], limit_s: float) -> None:
+        """`ask` is any question to the JVM; without an answer for `limit_s` seconds it counts as hung."""
+        self._ask = ask
+        self._limit = max(1, round(limit_s / PULSE_S))
+        self._silent = 0
+        self._heard = threading.Event()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Begin to ask."""
+        threading.Thread(target=in_scope(self._beat), name="jvm-pulse", daemon=True).start()
+
+    def is_felt(self) -> bool:
+        """To be called every `PULSE_S` seconds: False as soon as the JVM has been silent for too long."""
+        if self._heard.is_set():
+            self._heard.clear()
+            self._silent = 0
+        else:
+            self._silent += 1
+        return self._silent < self._limit
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._over.set()
+
+    def _beat(self) -> None:
+        """An error is no answer: a JVM that cannot even start a thread is of no use."""
+        while not self._over.is_set():
+            with contextlib.suppress(Exception):
+                self._ask()
+                self._heard.set()
+            self._over.wait(PULSE_S)

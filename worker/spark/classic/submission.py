@@ -1,0 +1,107 @@
+"""What a JVM is started with, in files: everybody on the machine can read the command line of a process.
+
+`spark-submit` takes Spark's settings from a properties file, and `java` its own options from an argument
+file. Nobody else can read these, and they are gone when Spark is up. What is left in the command line is what
+Spark's launcher makes an argument of: `spark.driver.memory` and the class path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protocol.settings import PREFIX
+from worker.spark.classic.scratch import private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
+DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
+ALWAYS = "-XX:+ExitOnOutOfMemoryError"
+"""A JVM that has run out of memory lives on with threads missing: nobody knows what still works. The user's
+options come later, and so have the last word."""
+_LOGGING, _OPTIONS, _SETTINGS = "log4j2.properties", "java-options", "spark.conf"
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+"""Where PySpark looks for what else to give to `spark-submit`."""
+_SPECIAL = re.compile(r"[\\:=#!\s]|[^\x20-\x7e]")
+
+
+@contextmanager
+def submission(conf: Mapping[str, str], log4j: str) -> Iterator[dict[str, str]]:
+    """Have the JVM that is started meanwhile get `conf`, and write its log by the configuration `log4j`.
+
+    Args:
+        conf: Spark's settings.
+        log4j: the text of a properties file.
+
+    Yields:
+        The environment that PySpark is to start it in.
+    """
+    with private_folder((_LOGGING, _OPTIONS, _SETTINGS)) as folder:
+        logging = _write(folder, _LOGGING, log4j)
+        options = _write(folder, _OPTIONS, java_options(conf, logging))
+        properties = {key: value for key, value in conf.items() if key != DEFAULT_OPTIONS}
+        settings = _write(folder, _SETTINGS, as_properties({**properties, EXTRA_OPTIONS: f"@{options}"}))
+        yield _environment(settings)
+
+
+@contextmanager
+def environment(changed: Mapping[str, str]) -> Iterator[None]:
+    """Let the process's environment be `changed` alone for as long as it takes to start a process."""
+    before = dict(os.environ)
+    _replace(changed)
+    try:
+        yield
+    finally:
+        _replace(before)
+
+
+def java_options(conf: Mapping[str, str], log4j: Path) -> str:
+    """An argument file for `java`, an option a line: our own, then those of the user's settings."""
+    given = f"{conf.get(DEFAULT_OPTIONS, '')} {conf.get(EXTRA_OPTIONS, '')}"
+    options = [ALWAYS, f"-Dlog4j2.configurationFile={log4j.as_uri()}", *shlex.split(given)]
+    return "".join(f"{_quoted(option)}\n" for option in options)
+
+
+def as_properties(settings: Mapping[str, str]) -> str:
+    """A file of Java's `Properties` in ASCII."""
+    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in settings.items())
+
+
+def _environment(settings: Path) -> dict[str, str]:
+    """As it is, without the worker's own settings: they are not for Spark, nor for the code of tasks."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    arguments = f"--load-spark-defaults --properties-file {shlex.quote(str(settings))}"
+    return {**kept, _ARGUMENTS: f"{arguments} {kept.get(_ARGUMENTS, 'pyspark-shell')}"}
+
+
+def _replace(environment: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    os.environ.update(environment)
+
+
+def _write(folder: str, name: str, text: str) -> Path:
+    path = Path(folder, name)
+    path.touch(mode=0o600)
+    path.write_text(text)
+    return path
+
+
+def _quoted(option: str) -> str:
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda found: "".join(f"\\u{each:04x}" for each in _utf16(found[0])), text)
+
+
+def _utf16(text: str) -> Iterator[int]:
+    encoded = text.encode("utf-16-be")
+    return (int.from_bytes(encoded[at : at + 2]) for at in range(0, len(encoded), 2))

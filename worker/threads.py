@@ -1,0 +1,88 @@
+"""Threads that may hang: unlike the standard library's pools they do not keep the process from ending."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from telemetry.scope import in_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
+
+
+def in_thread(name: str, function: Callable[[], Result]) -> Future[Result]:
+    """Call `function` in a thread of its own."""
+    future: Future[Result] = Future()
+    work = in_scope(partial(_fulfil, future, function))
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return future
+
+
+class DaemonPool(Executor):
+    """At most `size` threads; what is submitted beyond that waits for one of them."""
+
+    def __init__(self, size: int, name: str) -> None:
+        self._size = size
+        self._name = name
+        self._lock = threading.Lock()
+        self._work: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._is_over = False
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        """Have a thread call `fn`.
+
+        Raises:
+            RuntimeError: the pool was shut down.
+        """
+        future: Future[Result] = Future()
+        with self._lock:
+            if self._is_over:
+                raise RuntimeError(f"the threads {self._name} were let go")
+            self._work.put((future, lambda: fn(*args, **kwargs)))
+            if len(self._threads) < self._size:
+                self._hire()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - theirs
+        """Take no more; what was submitted is done, and waited for with `wait`."""
+        del cancel_futures
+        with self._lock:
+            self._is_over = True
+            for _ in self._threads:
+                self._work.put(None)
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def join(self, within_s: float) -> None:
+        """Wait for the threads to end after a shutdown, all together so many seconds at most."""
+        until = time.monotonic() + within_s
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _hire(self) -> None:
+        thread = threading.Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            _fulfil(*work)
+
+
+def _fulfil(future: Future[Any], function: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = function()
+    except BaseException as error:  # noqa: BLE001 - it is for whoever has the future
+        future.set_exception(error)
+    else:
+        future.set_result(result)
