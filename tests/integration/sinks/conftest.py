@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from protocol.definition import SqlOptions
+from protocol.definition import Sink, SqlOptions
 from worker.sinks.base import Field
 from worker.sinks.marks import Mark, Owner
 from worker.sinks.sql import SqlSink
@@ -102,6 +102,17 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'out.db'}"
     server: Server = request.getfixturevalue("postgres")
     return server.new_database("postgresql")
+
+
+@pytest.fixture(params=["files", "sqlite", "postgresql"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
+    """A definition's sink of each kind that has a fence; nobody has ever written to it."""
+    if request.param == "files":
+        return Sink(format="fenced_files", options={"path": str(tmp_path / "out")})
+    url = f"sqlite:///{tmp_path / 'out.db'}"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres").new_database("postgresql")
+    return Sink(format="sql", options={"url": url, "table": "out"})
 
 
 class Peek:

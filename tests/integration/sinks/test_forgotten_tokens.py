@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.commands import ResetTask, SetTarget
-from protocol.definition import Sink
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
 from worker.sinks.errors import FencedError
@@ -18,20 +17,11 @@ from worker.standalone.tokens import Tokens
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from protocol.definition import Sink
     from worker.sinks.fence import FenceRow
 
 NOW_MS = 1_800_000_000_000
 LATER_MS = 60_000
-
-
-@pytest.fixture(params=["files", "sqlite", "postgresql"])
-def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
-    if request.param == "files":
-        return Sink(format="fenced_files", options={"path": str(tmp_path / "out")})
-    url = f"sqlite:///{tmp_path / 'out.db'}"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres").new_database("postgresql")
-    return Sink(format="sql", options={"url": url, "table": "newest"})
 
 
 def claim(sink: Sink, token: int, resets: int = 0) -> FenceRow:

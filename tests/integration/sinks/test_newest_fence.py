@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,21 +13,7 @@ from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.fence import FenceRow
 from worker.sinks.marks import Owner
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 TASK = Owner("g", "t", 0)
-
-
-@pytest.fixture(params=["files", "sqlite", "postgresql"])
-def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
-    """A fenced sink that nobody has ever written to."""
-    if request.param == "files":
-        return Sink(format="fenced_files", options={"path": str(tmp_path / "out")})
-    url = f"sqlite:///{tmp_path / 'out.db'}"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres").new_database("postgresql")
-    return Sink(format="sql", options={"url": url, "table": "newest"})
 
 
 def claim(sink: Sink, token: int, *, task: str = "t", resets: int = 0) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,20 +19,7 @@ from worker.spark.launch import settle
 from worker.spark.settings import SparkSettings
 from worker.spark.starts import Way
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", master="local")
-
-
-@pytest.fixture(params=["files", "sqlite", "postgresql"])
-def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
-    if request.param == "files":
-        return Sink(format="fenced_files", options={"path": str(tmp_path / "out")})
-    url = f"sqlite:///{tmp_path / 'out.db'}"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres").new_database("postgresql")
-    return Sink(format="sql", options={"url": url, "table": "out"})
 
 
 class Engine(SimpleNamespace):
