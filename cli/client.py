@@ -13,6 +13,7 @@ from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
 from protocol.settings import SettingsError
+from worker.client.answers import is_redirect, redirected
 from worker.client.token import Bearer
 
 if TYPE_CHECKING:
@@ -128,7 +129,11 @@ class Client:
         headers: dict[str, str],
         timeout_s: float,
     ) -> Iterator[http.client.HTTPResponse]:
-        """One request on a connection of its own; inside, its answer can be read."""
+        """One request on a connection of its own; inside, its answer can be read.
+
+        Raises:
+            RefusedError: the answer leads elsewhere.
+        """
         parts = urlsplit(url)
         place = parts.hostname or "", parts.port
         if parts.scheme == "https":
@@ -140,6 +145,9 @@ class Client:
             all_headers = {**headers, **self._bearer.headers}
             connection.request(method, parts.path.rstrip("/") + path, body, all_headers)
             with connection.getresponse() as answer:
+                if is_redirect(answer.status):
+                    told = redirected(url, answer.status, answer.headers.get("Location"))
+                    raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, told)
                 yield answer
         finally:
             connection.close()

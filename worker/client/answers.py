@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -13,17 +14,46 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 _REFUSED = "connection_refused"
 
 
-def read_answer(origin: str, status: int, body: bytes, expected: type[Body]) -> Body | Failure:
+def read_answer(
+    origin: str, status: int, body: bytes, expected: type[Body], location: str | None = None
+) -> Body | Failure:
     """What came back from `origin`: a body of type `expected`, or a `Failure`.
 
     An answer that is no manager's is a failure too: a gateway's 5xx means that no manager was reached.
+    `location` is the header of that name.
     """
+    if is_redirect(status):
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, redirected(origin, status, location))
     if status >= HTTPStatus.BAD_REQUEST:
         return _read_refusal(origin, status, body)
     try:
         return msgspec.json.decode(body, type=expected)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{origin} does not answer as a manager: {error}")
+
+
+def is_redirect(status: int) -> bool:
+    """Whether an answer leads elsewhere. No manager sends one to whom it serves, so nobody follows it."""
+    return HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
+
+
+def redirected(origin: str, status: int, location: str | None) -> str:
+    """What there is to say of an answer of `origin` that leads to `location`: only the host of that."""
+    to = _origin_of(location or "")
+    return (
+        f"{origin} redirects{to and f' to {to}'} (HTTP {status}), and no redirect is followed: "
+        "give --manager, or that manager's --advertise, the URL at which the manager itself answers"
+    )
+
+
+def _origin_of(url: str) -> str:
+    """`http://HOST:PORT` without the user; nothing of what is no URL of a host."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    place = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{place}" if parts.scheme and place else ""
 
 
 def unreachable(message: str) -> Failure:

@@ -78,9 +78,12 @@ class Transport:
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                self._session.request(method, url, data=data, headers=headers) as response,
+                self._session.request(
+                    method, url, data=data, headers=headers, allow_redirects=False
+                ) as response,
             ):
-                return read_answer(_origin(url), response.status, await response.read(), expected)
+                body, location = await response.read(), response.headers.get("Location")
+                return read_answer(_origin(url), response.status, body, expected, location)
         except TimeoutError:
             return unreachable(f"{_origin(url)} gave no answer within {timeout_s:g} s")
         except (aiohttp.ClientError, OSError) as error:

@@ -21,6 +21,8 @@ class ScriptedManager:
     answers: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    sends: dict[str, str] = field(default_factory=dict)
+    """Headers of every answer."""
 
     def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
         """Answer this request with that."""
@@ -49,6 +51,8 @@ def scripted_manager() -> Iterator[ScriptedManager]:
             scripted.headers.append(dict(self.headers))
             status, document = scripted.answer(self.command, self.path, body)
             self.send_response(status)
+            for name, value in scripted.sends.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(document)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cli.client import Client, UnreachableError, path_of
+from cli.event_stream import EventStream
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.groups import GroupListResponse
 from protocol.settings import SettingsError
@@ -89,6 +91,23 @@ def test_something_else_answers(manager: ScriptedManager, status: int) -> None:
     manager.on("GET", "/v1/groups", "<html>", status)
     with pytest.raises(RefusedError, match="not a sparkherd manager"):
         Client([manager.url]).get("/v1/groups", GroupListResponse)
+
+
+@pytest.mark.parametrize("body", ["", json.dumps(GROUPS)])
+def test_an_answer_that_leads_elsewhere(
+    manager: ScriptedManager, other_manager: ScriptedManager, body: str
+) -> None:
+    """It is not followed, whatever is in it; a stream does not wait for more. What to set is told."""
+    manager.on("GET", "/v1/groups", body, 307)
+    manager.on("GET", "/v1/events", body, 307)
+    manager.sends["Location"] = f"{other_manager.url}/v1/groups"
+    client = Client([manager.url])
+    told = f"{manager.url} redirects to {other_manager.url} \\(HTTP 307\\), .* give --manager"
+    with pytest.raises(RefusedError, match=told):
+        client.get("/v1/groups", GroupListResponse)
+    with pytest.raises(RefusedError, match=told):
+        next(iter(EventStream(client, "/v1/events", None, lambda _: None)))
+    assert other_manager.requests == []
 
 
 @pytest.mark.parametrize("url", ["foo", "ftp://host", "http://", "http://host:99999"])

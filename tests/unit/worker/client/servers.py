@@ -37,6 +37,15 @@ def says_text(status: int, text: str) -> Handler:
     return handler
 
 
+def leads_to(url: str, status: int) -> Handler:
+    """Always a redirect."""
+
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, headers={"Location": url})
+
+    return handler
+
+
 async def hangs_up(request: web.Request) -> web.StreamResponse:
     """Closes the connection instead of answering."""
     assert request.transport is not None

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
-from worker.client.answers import read_answer
+from worker.client.answers import read_answer, redirected
 
 
 def read(status: int, body: bytes) -> HeartbeatResponse | Failure:
@@ -44,3 +44,19 @@ def test_what_is_no_manager_s_answer_is_a_failure(status: int, body: bytes, code
     answer = read(status, body)
     assert isinstance(answer, Failure)
     assert answer.code is code
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("https://user:secret@new:8470/v1/x?token=secret", "redirects to https://new:8470 (HTTP 301)"),
+        ("/login?secret", "redirects (HTTP 301)"),
+        ("http://[secret", "redirects (HTTP 301)"),
+        (None, "redirects (HTTP 301)"),
+    ],
+)
+def test_of_a_redirect_only_the_host_is_told(location: str | None, told: str) -> None:
+    """The rest of a URL may hold what is not for a log."""
+    message = redirected("http://m", 301, location)
+    assert message.startswith(f"http://m {told}, ")
+    assert "secret" not in message

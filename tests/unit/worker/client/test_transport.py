@@ -7,7 +7,14 @@ import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
-from tests.unit.worker.client.servers import breaks_off, hangs_up, never_answers, nobody, says
+from tests.unit.worker.client.servers import (
+    breaks_off,
+    hangs_up,
+    leads_to,
+    never_answers,
+    nobody,
+    says,
+)
 from worker.client.answers import refused
 
 if TYPE_CHECKING:
@@ -76,3 +83,19 @@ async def test_a_host_that_does_not_exist(transport: Transport, monkeypatch: pyt
     assert isinstance(answer, Failure)
     assert answer.message.startswith("http://no-such-host.invalid:1: ")
     assert "Name or service not known" in answer.message
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_an_answer_that_leads_elsewhere_is_not_followed(
+    transport: Transport, cluster: Cluster, status: int
+) -> None:
+    """The stranger hears nothing of what the worker says; the worker says what is to be set instead."""
+    stranger, server = await cluster.start(), await cluster.start()
+    stranger.group("heartbeat", says(200, tasks_revision=7))
+    server.group("heartbeat", leads_to(stranger.url + "/v1/groups/g/heartbeat", status))
+    answer = await beat(transport, server.url)
+    assert stranger.asked == []
+    assert isinstance(answer, Failure)
+    assert answer.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert answer.message.startswith(f"{server.url} redirects to {stranger.url} (HTTP {status}), ")
+    assert "--manager" in answer.message
