@@ -92,14 +92,19 @@ class BatchGate:
         self._note = Note()
 
     def enter(self) -> None:
-        """A batch begins.
+        """A batch begins. Of one that does not, whatever the reason, nothing is left inside.
 
         Raises:
             BatchRefusedError: a stop was asked for, or the query's session is closed.
         """
-        self._tell(inside=True)
-        if self._wished() is not Wish.OPEN:
-            self.leave()
+        may_begin = False
+        try:
+            self._tell(inside=True)
+            may_begin = self._wished() is Wish.OPEN
+        finally:
+            if not may_begin:
+                self.leave()
+        if not may_begin:
             raise BatchRefusedError("the query is being stopped")
 
     def leave(self) -> None:

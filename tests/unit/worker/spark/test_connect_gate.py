@@ -1,0 +1,99 @@
+"""Both sides of a gate whose batches are done on the server, over a session whose calls may fail."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from worker.sinks.marks import Owner
+from worker.spark.batch import BatchRefusedError, guard
+from worker.spark.connect.board import Board, Wish
+from worker.spark.connect.gate import BatchGate, WorkerGate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FRAME: Any = object()
+GATE = "sparkherd.gate"
+
+
+class Session:
+    """Its settings, which both sides see."""
+
+    def __init__(self) -> None:
+        self.conf = self
+        self.settings: dict[str, str] = {}
+        self.unreadable: dict[str, Exception] = {}
+
+    def get(self, key: str, default: str) -> str:
+        if key in self.unreadable:
+            raise self.unreadable[key]
+        return self.settings.get(key, default)
+
+    def set(self, key: str, value: str) -> None:
+        self.settings[key] = value
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+@pytest.fixture
+def batches(session: Any) -> BatchGate:
+    return BatchGate(Board(session), Owner("g", "t", 1))
+
+
+@pytest.fixture
+def worker(session: Any) -> Iterator[WorkerGate]:
+    with ThreadPoolExecutor(1) as pool:
+        yield WorkerGate(Board(session), pool)
+
+
+def begun(_frame: Any, _batch_id: int) -> None:
+    pytest.fail("it began")
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        (SparkConnectGrpcException("gone"), BatchRefusedError),
+        (RuntimeError("the session's connection is closed"), RuntimeError),
+    ],
+)
+def test_a_batch_that_could_not_ask_is_not_inside(
+    *, error: Exception, refusal: type[Exception], batches: BatchGate, worker: WorkerGate, session: Session
+) -> None:
+    """It has said that it is, and then does not begin: a stop would wait for it until its time is up."""
+    session.unreadable[GATE] = error
+    with pytest.raises(refusal):
+        guard(batches, begun)(FRAME, 1)
+    assert not worker.is_occupied
+
+
+def test_a_wish_of_a_later_version_lets_nothing_in(
+    batches: BatchGate, worker: WorkerGate, session: Session
+) -> None:
+    """Nor does it leave a batch inside."""
+    session.settings[GATE] = "ajar"
+    with pytest.raises(ValueError, match="ajar"):
+        guard(batches, begun)(FRAME, 1)
+    assert not worker.is_occupied
+
+
+def test_a_closed_gate_refuses(batches: BatchGate, worker: WorkerGate, session: Session) -> None:
+    """Nobody is inside then, and nobody was done."""
+    session.settings[GATE] = Wish.CLOSED.value
+    with pytest.raises(BatchRefusedError, match="being stopped"):
+        guard(batches, begun)(FRAME, 1)
+    assert not worker.is_occupied
+
+
+def test_a_batch_is_inside_as_long_as_it_is_done(batches: BatchGate, worker: WorkerGate) -> None:
+    """The worker sees it there, and gone."""
+    seen: list[bool] = []
+    guard(batches, lambda _frame, _batch_id: seen.append(worker.is_occupied))(FRAME, 1)
+    assert (seen, worker.is_occupied) == ([True], False)
