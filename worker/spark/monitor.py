@@ -28,6 +28,8 @@ SHARE = 5
 """With many queries the pauses grow: one part in `SHARE` + 1 of the time goes into looking."""
 LONGEST_PAUSE_S = 1.0
 """But no further than to what is reported once a second: a look may take long because Spark has stalled."""
+CLOSE_TIMEOUT_S = 5.0
+"""How long the end of the worker waits for a look that is under way."""
 
 
 class Watched(Protocol):
@@ -83,10 +85,16 @@ class Monitor:
             self._finish(query, cause)
 
     def close(self) -> None:
-        """End the thread; may be called from any other."""
+        """End the thread; may be called from any other.
+
+        A look that hangs is waited for no longer than `CLOSE_TIMEOUT_S`: nobody wants to know any more what
+        it finds, and its thread does not keep the process from ending.
+        """
         self._over.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(CLOSE_TIMEOUT_S)
+        if self._thread.is_alive():
+            log.warning("a look at a query hangs, and is left behind", waited_s=CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
         pause = PERIOD_S

@@ -9,6 +9,7 @@ from py4j.protocol import Py4JNetworkError
 from protocol.definition import Definition
 from worker.executor import Ended, QuerySpec
 from worker.spark.monitor import Monitor
+from worker.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,6 +94,26 @@ def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
     assert query.end == Ended("the query cannot be watched any more: a progress record of the future")
     assert healthy.seen.wait(120)
     assert monitor.watched() == [healthy]
+
+
+def test_a_look_that_hangs_does_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the worker: a server that takes the question and never answers is left with it."""
+    monkeypatch.setattr("worker.spark.monitor.CLOSE_TIMEOUT_S", 0.01, raising=False)
+    hangs, let_go = threading.Event(), threading.Event()
+
+    def look(_count: int) -> bool:
+        hangs.set()
+        return let_go.wait(120)
+
+    monitor = Monitor()
+    monitor.start(lambda _error: False)
+    monitor.add(Polled(look))
+    assert hangs.wait(120)
+    try:
+        in_thread("close", monitor.close).result(timeout=20)
+    finally:
+        let_go.set()
+    assert monitor._thread.daemon
 
 
 class Pauses(threading.Event):
