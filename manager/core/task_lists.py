@@ -8,7 +8,6 @@ from manager.core import checks, tasks
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import etag_of
 from protocol.messages.tasks import Problem, PutTasksResponse, TaskPut
-from protocol.states import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from manager.core.commands import PutTask, PutTasks
     from manager.core.group import Group
     from manager.core.parked import Parked
-    from manager.core.rows import TaskRow
     from manager.core.turn import Turn
     from protocol.messages.tasks import PutResult
 
@@ -55,32 +53,10 @@ def _unmet(group: Group, request: PutTasks) -> Iterator[Problem]:
 
 
 def _put(turn: Turn, request: PutTask, *, validate_only: bool) -> TaskPut:
-    before = turn.group.herd.definitions.get(request.task)
+    before, row = tasks.plan(turn.group, request)
+    result: PutResult = "created" if before is None else "unchanged" if row == before else "changed"
     if not validate_only:
-        return _told(_result(before, request), tasks.upsert(turn, request))
-    target = request.target or (Target.RUNNING if before is None else before.target)
-    return TaskPut(
-        task=request.task,
-        result=_result(before, request),
-        etag=etag_of(request.definition.document, target.value),
-        definition_version=_next_version(before, request),
-    )
-
-
-def _result(before: TaskRow | None, request: PutTask) -> PutResult:
-    if before is None:
-        return "created"
-    is_same = before.definition == request.definition.document and request.target in {None, before.target}
-    return "unchanged" if is_same else "changed"
-
-
-def _next_version(before: TaskRow | None, request: PutTask) -> int:
-    if before is None:
-        return 1
-    return before.definition_version + (before.definition != request.definition.document)
-
-
-def _told(result: PutResult, row: TaskRow) -> TaskPut:
+        row = tasks.upsert(turn, before, row)
     etag = etag_of(row.definition, row.target.value)
     return TaskPut(task=row.task, result=result, etag=etag, definition_version=row.definition_version)
 

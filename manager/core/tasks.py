@@ -44,7 +44,7 @@ def create(turn: Turn, request: CreateTask, parked: Parked) -> None:
         raise RefusedError(
             ErrorCode.TASK_EXISTS, f"there is a task {request.task} in group {group.name} already"
         )
-    row = _add(turn, request.task, request.definition, request.target)
+    row = _add(turn, _new(group.name, request.task, request.definition, request.target))
     turn.answer(parked, task_response(group, row))
 
 
@@ -52,24 +52,36 @@ def put(turn: Turn, request: PutTask, parked: Parked) -> None:
     """Add or replace; asking for what is already so changes nothing."""
     group = turn.group
     checks.not_dead(group)
-    before = group.herd.definitions.get(request.task)
+    before, wanted = plan(group, request)
     checks.meets(request.conditions, before)
-    row = upsert(turn, request)
+    row = upsert(turn, before, wanted)
     turn.answer(parked, PutTaskResponse(created=before is None, view=task_response(group, row)))
 
 
-def upsert(turn: Turn, request: PutTask) -> TaskRow:
-    """What `request` asks for, whatever its conditions; the task as it is now."""
-    row = turn.group.herd.definitions.get(request.task)
-    if row is None:
-        return _add(turn, request.task, request.definition, request.target or Target.RUNNING)
-    row = _redefine(turn, row, request.definition)
-    return _retarget(turn, row, request.target or row.target)
+def upsert(turn: Turn, before: TaskRow | None, wanted: TaskRow) -> TaskRow:
+    """Carry out what `plan` told, whatever the conditions; the task as it is now."""
+    if before is None:
+        return _add(turn, wanted)
+    row = _redefine(turn, before, msgspec.structs.replace(wanted, target=before.target))
+    return _retarget(turn, row, wanted.target)
 
 
-def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> TaskRow:
-    row = TaskRow(
-        group=turn.group.name,
+def plan(group: Group, request: PutTask) -> tuple[TaskRow | None, TaskRow]:
+    """The task as it is, None if there is none, and as `request` wants it: equal to that if nothing changes.
+
+    Its revision is yet to grow; nothing is done.
+    """
+    before = group.herd.definitions.get(request.task)
+    if before is None:
+        target = request.target or Target.RUNNING
+        return None, _new(group.name, request.task, request.definition, target)
+    wanted = _defined(before, request.definition)
+    return before, msgspec.structs.replace(wanted, target=request.target or before.target)
+
+
+def _new(group: str, task: str, definition: NewDefinition, target: Target) -> TaskRow:
+    return TaskRow(
+        group=group,
         task=task,
         definition=definition.document.copy(),
         definition_version=1,
@@ -80,6 +92,23 @@ def _add(turn: Turn, task: str, definition: NewDefinition, target: Target) -> Ta
         worker=definition.worker,
         labels=definition.labels,
     )
+
+
+def _defined(row: TaskRow, definition: NewDefinition) -> TaskRow:
+    """The task under `definition`; under a new version if that is another than its own."""
+    if row.definition == definition.document:
+        return row
+    return msgspec.structs.replace(
+        row,
+        definition=definition.document.copy(),
+        definition_version=row.definition_version + 1,
+        weight=definition.weight,
+        worker=definition.worker,
+        labels=definition.labels,
+    )
+
+
+def _add(turn: Turn, row: TaskRow) -> TaskRow:
     row = change(turn, row, EventType.TASK_CREATED)
     start_over(turn, row)
     gather(turn)
@@ -139,19 +168,10 @@ def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None
     )
 
 
-def _redefine(turn: Turn, row: TaskRow, definition: NewDefinition) -> TaskRow:
-    if row.definition == definition.document:
+def _redefine(turn: Turn, row: TaskRow, wanted: TaskRow) -> TaskRow:
+    if row.definition_version == wanted.definition_version:
         return row
-    placement = (definition.weight, definition.worker, definition.labels)
-    moved = placement != (row.weight, row.worker, row.labels)
-    wanted = msgspec.structs.replace(
-        row,
-        definition=definition.document.copy(),
-        definition_version=row.definition_version + 1,
-        weight=definition.weight,
-        worker=definition.worker,
-        labels=definition.labels,
-    )
+    moved = (wanted.weight, wanted.worker, wanted.labels) != (row.weight, row.worker, row.labels)
     owner_leases.remember(turn, row, wanted)
     changed = change(turn, wanted)
     if _revive(turn, changed) or (moved and turn.group.herd.is_runnable(row.task)):

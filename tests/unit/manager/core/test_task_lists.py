@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from manager.core.commands import GetTask, PutTask, PutTasks
 from protocol.etags import Conditions, etag_of
 from protocol.messages.events import EventType
@@ -62,6 +64,26 @@ def test_a_list_creates_changes_and_forgets_in_one_turn() -> None:
     bench.pass_time(5000)
     assert bench.group.generation == generation + 1
     assert sorted(bench.group.herd.definitions) == ["new", "other", "paused", "same"]
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize("target", [None, *Target])
+@pytest.mark.parametrize("document", [{}, {"x": 1}, {"weight": 2.0}])
+def test_a_result_is_what_is_done(document: Any, target: Target | None, *, validate_only: bool) -> None:
+    """Unchanged is what leaves no trace, changed is what leaves one; asked beforehand it is the same word."""
+    bench = Bench()
+    bench.herd(1, "t")
+    before = bench.group.durable()
+    [told] = ask(bench, put("t", target, **document), validate_only=validate_only).tasks
+    if validate_only:
+        assert bench.group.durable() == before
+        ask(bench, put("t", target, **document))
+    assert told.result == ("unchanged" if bench.group.durable() == before else "changed")
+    row = bench.group.herd.definitions["t"]
+    assert (told.etag, told.definition_version) == (
+        etag_of(row.definition, row.target.value),
+        row.definition_version,
+    )
 
 
 def test_its_tags_and_versions_are_those_of_single_requests() -> None:
