@@ -1,12 +1,19 @@
-"""Entity tags of tasks: what is said with one is meant for the task as it was seen (RFC 9110 §8.8, §13)."""
+"""Entity tags of tasks, one or all of a group: what is said with one is meant for what was seen.
+
+RFC 9110 §8.8 and §13.
+"""
 
 from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from typing import Annotated, Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ANY: Final = "*"
 """Whatever there is, as long as there is something."""
@@ -25,9 +32,9 @@ Tags = Annotated[
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Under which a request about a task is carried out; without any, always.
+    """Under which a request about a task, or a group's list of tasks, is carried out; without any, always.
 
-    `If-Match`: only if the task is there, and one of the tags is its own. `If-None-Match`: only if none is.
+    `If-Match`: only if that is there, and one of the tags is its own. `If-None-Match`: only if none is.
     """
 
     if_match: Tags | None = msgspec.field(default=None, name="If-Match")
@@ -57,4 +64,18 @@ def etag_of(definition: bytes | msgspec.Raw, target: str) -> str:
     """The tag of a task: of what can be changed of it, and not of how it is doing."""
     digest = blake2b(bytes(definition), digest_size=12)
     digest.update(target.encode())
+    return f'"{digest.hexdigest()}"'
+
+
+def etag_of_all(tasks: Iterable[tuple[str, bytes | msgspec.Raw, str]]) -> str:
+    """The tag of a group's list of tasks, each by name, definition and target.
+
+    It is made of the same as a task's own: the number that grows with the list (`tasks_revision`) grows with
+    what nobody asked for, too, and begins anew when a group is forgotten.
+    """
+    digest = blake2b(digest_size=12)
+    for name, definition, target in sorted(tasks, key=itemgetter(0)):
+        document = bytes(definition)
+        digest.update(f"{name} {target} {len(document)} ".encode())
+        digest.update(document)
     return f'"{digest.hexdigest()}"'

@@ -26,7 +26,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.OFFSET_METADATA_TOO_LARGE: "the text beside an offset is too long",
     Code.UNKNOWN_TASK: "the group has no such task",
     Code.TASK_EXISTS: "the group has a task of that name already",
-    Code.PRECONDITION_FAILED: "not as `If-Match` or `If-None-Match` has it; `etag` is the task's own",
+    Code.PRECONDITION_FAILED: "not as `If-Match` or `If-None-Match` has it; `etag` is the present one",
     Code.STALE_TOKEN: "a fencing token older than the task's present one",
     Code.NOT_ASSIGNED: "the present assignment gives the task to somebody else",
     Code.INVALID_ASSIGNMENT: "it names an unknown task, or one twice; the message lists the faults",

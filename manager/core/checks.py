@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode, RefusedError
-from protocol.etags import etag_of
+from protocol.etags import ALWAYS, etag_of, etag_of_all
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -36,11 +36,29 @@ def known(group: Group) -> None:
 def meets(conditions: Conditions, row: TaskRow | None) -> None:
     """The task is as whoever wants to change it has seen it; `row` is None if there is none."""
     present = etag_of(row.definition, row.target.value) if row is not None else None
+    _met(conditions, present, "such a task", "the task has been changed since")
+
+
+def list_meets(conditions: Conditions, group: Group) -> None:
+    """The group's tasks are as whoever wants to change some of them has seen them."""
+    if conditions != ALWAYS:
+        _met(conditions, list_tag(group), "such a group", "the group's tasks have been changed since")
+
+
+def list_tag(group: Group) -> str | None:
+    """The tag of the group's list of tasks; None if there is no such group."""
+    if group.is_unknown:
+        return None
+    rows = group.herd.definitions.values()
+    return etag_of_all((row.task, row.definition, row.target.value) for row in rows)
+
+
+def _met(conditions: Conditions, present: str | None, what: str, changed: str) -> None:
     if conditions.is_other(present):
-        what = "there is no such task" if present is None else "the task has been changed since"
-        raise RefusedError(ErrorCode.PRECONDITION_FAILED, f"If-Match: {what}", etag=present)
+        why = f"there is no {what}" if present is None else changed
+        raise RefusedError(ErrorCode.PRECONDITION_FAILED, f"If-Match: {why}", etag=present)
     if conditions.is_same(present):
-        message = "If-None-Match: there is such a task already"
+        message = f"If-None-Match: there is {what} already"
         raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=present)
 
 

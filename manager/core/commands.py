@@ -77,11 +77,15 @@ class PutTaskResponse(Response, frozen=True, kw_only=True):
 
 
 class PutTasks(Request, frozen=True, kw_only=True):
-    """Several tasks at once, all or none; with `validate_only`, what would become of them."""
+    """Several tasks at once, all or none; with `validate_only`, what would become of them.
+
+    `conditions` are of the group's whole list of tasks; each of `tasks` has its own beside.
+    """
 
     tasks: tuple[PutTask, ...]
     delete: tuple[str, ...] = ()
     validate_only: bool = False
+    conditions: Conditions = ALWAYS
 
 
 class DeleteTask(Request, frozen=True, kw_only=True):

@@ -23,14 +23,17 @@ def put_all(turn: Turn, request: PutTasks, parked: Parked) -> None:
     """Add, replace and forget; nothing is begun before every condition is met."""
     group = turn.group
     checks.not_dead(group)
+    checks.list_meets(request.conditions, group)
     if problems := tuple(_unmet(group, request)):
         raise refused_list(ErrorCode.PRECONDITION_FAILED, problems)
     results = [
         *(_put(turn, each, validate_only=request.validate_only) for each in request.tasks),
         *(_delete(turn, task, validate_only=request.validate_only) for task in request.delete),
     ]
-    revision = group.header.tasks_revision
-    turn.answer(parked, PutTasksResponse(tasks=tuple(results), tasks_revision=revision))
+    answer = PutTasksResponse(
+        tasks=tuple(results), tasks_revision=group.header.tasks_revision, etag=checks.list_tag(group)
+    )
+    turn.answer(parked, answer)
 
 
 PROBLEMS_IN_WORDS = 10

@@ -25,6 +25,7 @@ from manager.http.metrics import MetricsHandlers
 from manager.http.openapi import OpenApiHandlers
 from manager.http.reading import is_announced_too_large
 from manager.http.server import EXPRESS
+from manager.http.task_lists import TaskListHandlers
 from manager.http.tasks import TaskHandlers
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def api_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = N
     """
     return [
         *MemberHandlers(runtime).endpoints(),
+        *TaskListHandlers(runtime).endpoints(),
         *TaskHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),

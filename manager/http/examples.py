@@ -253,6 +253,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
             {"task": "rides", "result": "deleted", "etag": None, "definition_version": None},
         ],
         "tasks_revision": 12,
+        "etag": '"c02b117f3a55"',
     },
     tasks.ValidateTaskRequest: {"definition": {**DEFINITION, "output_mod": "append"}},
     tasks.ValidateTaskResponse: {

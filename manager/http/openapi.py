@@ -39,7 +39,10 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "member_id": {"type": "string", "minLength": 1, "description": "as its first join answered"},
 }
 HEADERS: Final[dict[str, Any]] = {
-    "ETag": {"description": "Of its definition and target, not of its status.", "schema": {"type": "string"}},
+    "ETag": {
+        "description": "Of definition and target, not of status; that of a list is of all the group's tasks.",
+        "schema": {"type": "string"},
+    },
     "Location": {"description": "Where it is.", "schema": {"type": "string"}},
 }
 _Document = dict[str, Any]

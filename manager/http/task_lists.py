@@ -1,30 +1,115 @@
-"""A request about several tasks, read as a whole: it is all in order, or every problem is told."""
+"""The list of a group's tasks: shown, and changed as a whole (PROTOCOL.md §5)."""
 
 from __future__ import annotations
 
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from manager.core.commands import NewDefinition, PutTask, PutTasks
+import msgspec
+
+from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
 from manager.core.task_lists import refused_list
 from manager.http.definitions import read_definitions
+from manager.http.endpoints import OK, Endpoint
+from manager.http.paging import page_of
+from manager.http.replying import reply
 from protocol.errors import ErrorCode, RefusedError
-from protocol.etags import Conditions
-from protocol.messages.tasks import Problem
+from protocol.etags import ALWAYS, Conditions, etag_of_all
+from protocol.messages.tasks import (
+    Problem,
+    PutTasksRequest,
+    PutTasksResponse,
+    TaskListQuery,
+    TaskListResponse,
+)
 from protocol.reading import MOST_PROBLEMS
+from protocol.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from protocol.messages.tasks import PutTasksRequest, TaskToPut
+    from aiohttp import web
 
+    from manager.core.turn import Outcome
+    from manager.http.endpoints import Call
+    from manager.runtime.runtime import Runtime
+    from protocol.messages.tasks import TaskToPut, TaskView
 
+TASKS = "/v1/groups/{group}/tasks"
+UNSTORED: Final = {"Cache-Control": "no-store"}
+"""A tag is of what can be changed; a browser that kept an answer by it would show an old status."""
+NO_GROUP = (ErrorCode.GROUP_ID_NOT_FOUND,)
 MOST_TASKS = 20_000
 """Named in one request: it is one turn of the event loop, a second long for so many; a lease has three."""
 
 
-async def read_list(body: PutTasksRequest) -> PutTasks:
-    """The command that `body` stands for.
+class TaskListHandlers:
+    """The admin endpoints of a group's list of tasks."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def endpoints(self) -> list[Endpoint]:
+        """What /v1/groups/{group}/tasks takes as a whole."""
+        return [
+            Endpoint(
+                "GET",
+                TASKS,
+                "listTasks",
+                "All tasks of a group with their status",
+                self.show,
+                role=Role.VIEWER,
+                asks=TaskListQuery,
+                response=TaskListResponse,
+                sends=("ETag",),
+                errors=NO_GROUP,
+            ),
+            Endpoint(
+                "PUT",
+                TASKS,
+                "putTasks",
+                "Create, replace and forget several tasks, all of them or none",
+                self.put,
+                role=Role.ADMIN,
+                body=PutTasksRequest,
+                asks=Conditions,
+                response=PutTasksResponse,
+                sends=("ETag",),
+                errors=(ErrorCode.PRECONDITION_FAILED,),
+            ),
+        ]
+
+    async def show(self, call: Call[None, TaskListQuery]) -> Outcome | web.Response:
+        """All tasks of a group with their status, or those that are asked for; the tag is of all of them."""
+        outcome = await self._runtime.ask(call.group, ListTasks())
+        if not isinstance(outcome, TaskListResponse):
+            return outcome
+        etag = etag_of_all((task.task, task.definition, task.target) for task in outcome.tasks)
+        found = (task for task in outcome.tasks if _matches(task, call.asked))
+        tasks, following = page_of(found, lambda task: task.task, call.asked)
+        page = msgspec.structs.replace(outcome, tasks=tasks, next=following)
+        return reply(page, OK, {"ETag": etag, **UNSTORED})
+
+    async def put(self, call: Call[PutTasksRequest, Conditions]) -> Outcome | web.Response:
+        """Several tasks in one transaction."""
+        outcome = await self._runtime.ask(call.group, await read_list(call.body, call.asked))
+        if not isinstance(outcome, PutTasksResponse) or outcome.etag is None:
+            return outcome
+        return reply(outcome, OK, {"ETag": outcome.etag, **UNSTORED})
+
+
+def _matches(task: TaskView, asked: TaskListQuery) -> bool:
+    return (
+        (not asked.state or task.state == asked.state.upper())
+        and (not asked.target or task.target == asked.target.upper())
+        and (not asked.owner or task.owner == asked.owner)
+    )
+
+
+async def read_list(body: PutTasksRequest, conditions: Conditions = ALWAYS) -> PutTasks:
+    """The command that `body` stands for, read as a whole: it is all in order, or every problem is told.
+
+    `conditions` are of the whole list.
 
     Raises:
         RefusedError: INVALID_REQUEST with the first `MOST_PROBLEMS` problems, each with its path in the body.
@@ -44,7 +129,9 @@ async def read_list(body: PutTasksRequest) -> PutTasks:
         for each, definition in zip(body.tasks, read, strict=True)
         if isinstance(definition, NewDefinition)
     ]
-    return PutTasks(tasks=tuple(puts), delete=body.delete, validate_only=body.validate_only)
+    return PutTasks(
+        tasks=tuple(puts), delete=body.delete, validate_only=body.validate_only, conditions=conditions
+    )
 
 
 def _first(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:

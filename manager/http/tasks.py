@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from aiohttp import web
 
 from manager.core.commands import (
@@ -13,7 +12,6 @@ from manager.core.commands import (
     GetTask,
     GetTaskHistory,
     GetTaskStatus,
-    ListTasks,
     PutTask,
     PutTaskResponse,
     ResetTask,
@@ -22,21 +20,16 @@ from manager.core.commands import (
 )
 from manager.http.definitions import problems_of, read_definition
 from manager.http.endpoints import ACCEPTED, CREATED, NOT_MODIFIED, OK, Endpoint
-from manager.http.paging import page_of
 from manager.http.replying import reply
-from manager.http.task_lists import read_list
+from manager.http.task_lists import NO_GROUP, TASKS, UNSTORED
 from protocol.errors import ErrorCode, Failure
 from protocol.etags import Conditions, etag_of
 from protocol.messages.history import TaskHistoryResponse
 from protocol.messages.tasks import (
     CreateTaskRequest,
     PutTaskRequest,
-    PutTasksRequest,
-    PutTasksResponse,
     ResetTaskRequest,
     ResetTaskResponse,
-    TaskListQuery,
-    TaskListResponse,
     TaskResponse,
     TaskStatusResponse,
     ValidateTaskRequest,
@@ -53,42 +46,26 @@ if TYPE_CHECKING:
     from manager.http.endpoints import Call, CallHandler, Plain
     from manager.runtime.runtime import Runtime
     from protocol.messages.base import Request
-    from protocol.messages.tasks import TaskView
 
     _Command = Callable[[str], Request]
 
-TASKS = "/v1/groups/{group}/tasks"
 TASK = f"{TASKS}/{{task}}"
-UNSTORED: Final = {"Cache-Control": "no-store"}
-"""A tag is of what can be changed; a browser that kept an answer by it would show an old status."""
 NO_HEADERS: Final[dict[str, str]] = {}
-NO_GROUP = (ErrorCode.GROUP_ID_NOT_FOUND,)
-NO_TASK = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TASK)
+NO_TASK = (*NO_GROUP, ErrorCode.UNKNOWN_TASK)
 
 
 class TaskHandlers:
-    """The admin endpoints of tasks."""
+    """The admin endpoints of a task; those of a group's list are in `manager.http.task_lists`."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     def endpoints(self) -> list[Endpoint]:
-        """Everything below /v1/groups/{group}/tasks, and /v1/tasks/validate."""
+        """All about one task, and /v1/tasks/validate."""
         return [*self._reading(), *self._changing(), *self._steering()]
 
     def _reading(self) -> list[Endpoint]:
         return [
-            Endpoint(
-                "GET",
-                TASKS,
-                "listTasks",
-                "All tasks of a group with their status",
-                self.list_tasks,
-                role=Role.VIEWER,
-                asks=TaskListQuery,
-                response=TaskListResponse,
-                errors=NO_GROUP,
-            ),
             Endpoint(
                 "GET",
                 TASK,
@@ -165,17 +142,6 @@ class TaskHandlers:
                 errors=(ErrorCode.PRECONDITION_FAILED,),
             ),
             Endpoint(
-                "PUT",
-                TASKS,
-                "putTasks",
-                "Create, replace and forget several tasks, all of them or none",
-                self.put_all,
-                role=Role.ADMIN,
-                body=PutTasksRequest,
-                response=PutTasksResponse,
-                errors=(ErrorCode.PRECONDITION_FAILED,),
-            ),
-            Endpoint(
                 "DELETE",
                 TASK,
                 "deleteTask",
@@ -238,15 +204,6 @@ class TaskHandlers:
 
         return ask
 
-    async def list_tasks(self, call: Call[None, TaskListQuery]) -> Outcome:
-        """All tasks of a group with their status, or those that are asked for."""
-        outcome = await self._runtime.ask(call.group, ListTasks())
-        if not isinstance(outcome, TaskListResponse):
-            return outcome
-        found = (task for task in outcome.tasks if _matches(task, call.asked))
-        tasks, following = page_of(found, lambda task: task.task, call.asked)
-        return msgspec.structs.replace(outcome, tasks=tasks, next=following)
-
     async def create(self, call: Call[CreateTaskRequest, None]) -> web.Response:
         """A new task, or TASK_EXISTS."""
         body = call.body
@@ -285,10 +242,6 @@ class TaskHandlers:
             return _with_etag(outcome.view, OK)
         return _with_etag(outcome.view, CREATED, _location(call.group, call.task))
 
-    async def put_all(self, call: Call[PutTasksRequest, None]) -> Outcome:
-        """Several tasks in one transaction."""
-        return await self._runtime.ask(call.group, await read_list(call.body))
-
     async def reset(self, call: Call[ResetTaskRequest, None]) -> Outcome:
         """Start a stopped task anew; without a body, from the earliest offsets."""
         offsets, problems = read_offsets(call.body.offsets)
@@ -299,14 +252,6 @@ class TaskHandlers:
     async def validate(self, call: Call[ValidateTaskRequest, None]) -> Outcome:
         """Every problem of a definition; creates nothing."""
         return ValidateTaskResponse(problems=await problems_of(call.body.definition))
-
-
-def _matches(task: TaskView, asked: TaskListQuery) -> bool:
-    return (
-        (not asked.state or task.state == asked.state.upper())
-        and (not asked.target or task.target == asked.target.upper())
-        and (not asked.owner or task.owner == asked.owner)
-    )
 
 
 def _target(task: str, target: Target) -> SetTarget:

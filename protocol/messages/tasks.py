@@ -137,10 +137,15 @@ class TaskPut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PutTasksResponse(Response, frozen=True, kw_only=True):
-    """One result a task: those of `tasks`, then those of `delete`, each in the order of the request."""
+    """One result a task: those of `tasks`, then those of `delete`, each in the order of the request.
+
+    `etag` is that of all tasks of the group as they are now (with `validate_only`, as they were before); null
+    if there is no such group.
+    """
 
     tasks: tuple[TaskPut, ...]
     tasks_revision: int
+    etag: str | None = None
 
 
 class ValidateTaskRequest(Request, frozen=True, kw_only=True):

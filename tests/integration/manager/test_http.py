@@ -393,6 +393,35 @@ async def test_a_list_of_tasks_is_one_request(call: Client) -> None:
     assert await _names(call) == ["a", "c"]
 
 
+async def _ask_with(call: Client, method: str, headers: dict[str, str], body: Any = None) -> tuple[int, Any]:
+    """The tag of the answer's header instead of its status's fellow, and its body."""
+    url = f"{call.base}/v1/groups/g/tasks"
+    async with call.session.request(method, url, json=body, headers=headers) as response:
+        told = await response.json()
+        return response.status, told | {"ETag": response.headers.get("ETag")}
+
+
+async def test_a_list_is_put_as_it_was_seen(call: Client) -> None:
+    """`If-Match` is the tag of the group's list: of two who have seen the same one, the second is refused."""
+    one, two = ({"task": name, "definition": DEFINITION} for name in ("one", "two"))
+    status, made = await _ask_with(call, "PUT", {}, {"tasks": [one]})
+    assert (status, made["etag"]) == (200, made["ETag"])
+    _, seen = await _ask_with(call, "GET", {})
+    assert seen["ETag"] == made["ETag"]
+    as_seen = {"If-Match": seen["ETag"]}
+    would_be = {"tasks": [two], "delete": ["one"], "validate_only": True}
+    status, checked = await _ask_with(call, "PUT", as_seen, would_be)
+    assert (status, checked["ETag"]) == (200, seen["ETag"])
+    status, changed = await _ask_with(call, "PUT", as_seen, {"tasks": [two]})
+    assert (status, changed["ETag"] == seen["ETag"]) == (200, False)
+    for body in ({"tasks": [], "delete": ["one", "two"]}, would_be):
+        status, refused = await _ask_with(call, "PUT", as_seen, body)
+        assert (status, refused["error"], refused["etag"]) == (412, "PRECONDITION_FAILED", changed["ETag"])
+        assert "If-Match" in refused["message"]
+    assert await _names(call) == ["one", "two"]
+    assert (await _ask_with(call, "PUT", {"If-Match": "any"}, {}))[0] == 400
+
+
 async def test_a_list_with_a_fault_changes_nothing_and_names_every_problem(call: Client) -> None:
     """Of definitions and of names, each with its path in the body."""
     await call("POST", "/v1/groups/g/tasks", {"task": "known", "definition": DEFINITION})

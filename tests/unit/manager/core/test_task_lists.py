@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from manager.core.commands import GetTask, PutTask, PutTasks
-from protocol.etags import Conditions, etag_of
+from manager.core.commands import GetTask, PutTask, PutTasks, RestartTask
+from protocol.etags import ALWAYS, Conditions, etag_of
 from protocol.messages.events import EventType
 from protocol.states import Target
 from tests.unit.manager.core.bench import Bench, definition
@@ -20,9 +20,17 @@ def put(
     )
 
 
-def ask(bench: Bench, *puts: PutTask, delete: tuple[str, ...] = (), validate_only: bool = False) -> Any:
+def ask(
+    bench: Bench,
+    *puts: PutTask,
+    delete: tuple[str, ...] = (),
+    validate_only: bool = False,
+    conditions: Conditions = ALWAYS,
+) -> Any:
     """The answer to a list."""
-    return bench.ask(PutTasks(tasks=puts, delete=delete, validate_only=validate_only)).answer
+    return bench.ask(
+        PutTasks(tasks=puts, delete=delete, validate_only=validate_only, conditions=conditions)
+    ).answer
 
 
 def results(answer: Any) -> list[tuple[str, str, int | None]]:
@@ -129,6 +137,42 @@ def test_a_condition_that_is_met() -> None:
         put("new", conditions=Conditions(if_none_match="*")),
     )
     assert [each.result for each in answer.tasks] == ["changed", "created"]
+
+
+def test_of_two_who_have_seen_the_same_tasks_the_first_changes_them() -> None:
+    """The second is told the tag that there is now, and its list leaves everything as it is."""
+    bench = Bench()
+    as_seen = Conditions(if_match=ask(bench, put("t"), put("u")).etag)
+    now = ask(bench, put("t", Target.PAUSED), conditions=as_seen).etag
+    before = bench.group.durable()
+    failure = ask(bench, put("new"), delete=("u",), conditions=as_seen)
+    assert (failure.code.name, failure.fields) == ("PRECONDITION_FAILED", {"etag": now})
+    assert bench.group.durable() == before
+
+
+def test_the_tag_of_a_list_is_of_what_can_be_changed() -> None:
+    """The same when a worker runs the tasks, after a restart, and after what changes nothing."""
+    bench = Bench()
+    tag = ask(bench, put("t"), put("u")).etag
+    bench.herd(1)
+    bench.ask(RestartTask(task="t"))
+    assert ask(bench, put("u")).etag == tag
+    others = [ask(bench, put("v")).etag, ask(bench, delete=("t",)).etag, ask(bench, put("u", x=1)).etag]
+    assert len({tag, *others}) == 4
+    assert ask(bench, put("t"), put("u"), delete=("v",)).etag == tag
+
+
+def test_a_group_that_must_not_be_there() -> None:
+    """`If-None-Match: *` makes a group, once; `If-Match` makes none."""
+    bench = Bench()
+    assert ask(bench, put("t"), conditions=Conditions(if_match="*")).code.name == "PRECONDITION_FAILED"
+    assert bench.coordinator.group("g") is None
+    absent = Conditions(if_none_match="*")
+    assert [each.result for each in ask(bench, put("t"), conditions=absent).tasks] == ["created"]
+    assert ask(bench, put("u"), conditions=absent).code.name == "PRECONDITION_FAILED"
+    assert [each.result for each in ask(bench, put("u"), conditions=Conditions(if_match="*")).tasks] == [
+        "created"
+    ]
 
 
 def test_validate_only_says_what_would_be() -> None:
