@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from cli.client import TIMEOUT_S, path_of
+from cli.client import UnreachableError, path_of
 from cli.differences import Difference, differences
 from cli.task_file import TaskFileError
 from protocol.errors import ErrorCode, RefusedError
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 
 _PLACE = re.compile(r"tasks\[(?P<position>\d+)\](?:\.definition)?\.?(?P<rest>.*)")
-
-S_A_TASK: Final = 0.01
-"""Seconds more that the manager has for each task of a list; checking a definition with SQL takes it 1 ms."""
 
 Action = Literal["created", "changed", "unchanged", "deleted"]
 
@@ -89,21 +86,53 @@ def carry_out(
 
     Raises:
         TaskFileError: every problem that the manager sees in any definition; nothing was done.
+        RefusedError, UnreachableError: as of any request; says so if it is not known what was done.
     """
     body = PutTasksRequest(
         tasks=tuple(_to_put(entry) for entry in entries),
         delete=tuple(applied.task for applied in planned if applied.action == "deleted"),
         validate_only=validate_only,
     )
-    patient = client.within((TIMEOUT_S + len(entries) * S_A_TASK) * len(client.urls))
     try:
-        answer = patient.call("PUT", path_of("groups", group, "tasks"), body, into=PutTasksResponse)
+        answer = client.call("PUT", path_of("groups", group, "tasks"), body, into=PutTasksResponse)
     except RefusedError as error:
-        problems: tuple[Problem, ...] = error.failure.fields.get("problems", ())
-        if not problems:
+        raise _told(error, group, body, entries) from None
+    except UnreachableError as error:
+        if validate_only or not error.was_sent:
             raise
-        raise TaskFileError([_in_words_of_the_file(each, entries) for each in problems]) from None
+        raise UnreachableError(f"{error}; {_unknown(group)}", was_sent=True) from None
     return [Applied(task.task, task.result) for task in answer.tasks]
+
+
+def _told(
+    error: RefusedError, group: str, body: PutTasksRequest, entries: Sequence[TaskEntry]
+) -> RefusedError | TaskFileError:
+    """A refusal of the whole list, in words of whoever has the file."""
+    failure = error.failure
+    if problems := failure.fields.get("problems", ()):
+        return TaskFileError([_in_words_of_the_file(each, entries) for each in problems])
+    if failure.code is ErrorCode.PAYLOAD_TOO_LARGE:
+        return RefusedError(failure.code, _too_large(body, failure.fields.get("limit_bytes")))
+    if failure.fields.get("was_sent") and not body.validate_only:
+        return RefusedError(failure.code, f"{failure.message}; {_unknown(group)}")
+    return error
+
+
+def _too_large(body: PutTasksRequest, limit: int | None) -> str:
+    size = len(msgspec.json.encode(body))
+    most = "less" if limit is None else f"{limit:,} at most"
+    return (
+        f"the {len(body.tasks)} tasks are one request of {size:,} bytes, and the manager takes {most}: start"
+        " it with a higher --max-request-bytes, or apply the tasks in several files, each of which comes"
+        " true as a whole (without --prune, which deletes what its file does not name)"
+    )
+
+
+def _unknown(group: str) -> str:
+    return (
+        "it is not known whether the tasks were applied, all of them or none: apply the file again, which"
+        f" leaves alone what is so already, or look with `sparkherd tasks list --group {group}`"
+    )
 
 
 def _to_put(entry: TaskEntry) -> TaskToPut:

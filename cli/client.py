@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -12,6 +12,7 @@ import msgspec
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
+from protocol.patience import answer_s
 from protocol.settings import SettingsError
 from worker.client.answers import is_redirect, redirected
 from worker.client.token import Bearer
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator, Sequence
 
-TIMEOUT_S: Final = 30.0
-UNANSWERED: Final = (OSError, http.client.HTTPException)
-"""What a connection may raise to which nobody answers."""
 IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
 NOT_A_MANAGER: Final = "what answers there is not a sparkherd manager"
 
@@ -30,7 +28,22 @@ R = TypeVar("R", bound=Response | msgspec.Struct | msgspec.Raw)
 
 
 class UnreachableError(Exception):
-    """No manager answered; the text is one line that says what to change."""
+    """No manager answered; the text is one line that says what to change.
+
+    `was_sent` is whether one may have done all the same what it was asked for.
+    """
+
+    def __init__(self, message: str, *, was_sent: bool = False) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+
+
+class UnconnectedError(Exception):
+    """There was no connection to send anything on, for the reason that is its cause."""
+
+
+UNANSWERED: Final = (UnconnectedError, OSError, http.client.HTTPException)
+"""What a connection may raise to which nobody answers."""
 
 
 class _ErrorBody(msgspec.Struct):
@@ -40,6 +53,8 @@ class _ErrorBody(msgspec.Struct):
     message: str = ""
     coordinator: dict[str, str] | None = None
     problems: tuple[Problem, ...] = ()
+    limit_bytes: int | None = None
+    was_sent: bool = True
 
 
 class Client:
@@ -49,24 +64,28 @@ class Client:
     does no harm: it may have done it all the same.
 
     Raises `RefusedError` for an answer that carries an error code and `UnreachableError` when nobody answers.
+    A refusal for now (COORDINATOR_NOT_AVAILABLE) says as `was_sent` whether it may have been done even so.
     """
 
     def __init__(
         self,
         urls: Sequence[str],
         *,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         bearer: Bearer | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`bearer` has the token to show; `tls` says what to make of https:// URLs."""
+        """`bearer` has the token to show; `tls` says what to make of https:// URLs.
+
+        `timeout_s` is how many seconds each manager has to answer; None goes by `protocol.patience`.
+        """
         self.urls = [_checked(url) for url in urls]
         self._timeout_s = timeout_s
         self._bearer = bearer or Bearer()
         self._tls = tls
 
-    def within(self, timeout_s: float) -> Client:
-        """The same client with less patience: `timeout_s` seconds for all managers together."""
+    def giving_up_after(self, timeout_s: float) -> Client:
+        """A client of the same managers that waits `timeout_s` seconds for all of them together."""
         return Client(self.urls, timeout_s=timeout_s / len(self.urls), bearer=self._bearer, tls=self._tls)
 
     def get(self, path: str, into: type[R]) -> R:
@@ -85,25 +104,31 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         last: BaseException | None = None
-        unable: tuple[int, bytes] | None = None
+        unable: bytes | None = None
+        was_sent = False
         for url in self.urls:
             try:
                 status, document = self._follow(url, method, path, body)
             except UNANSWERED as error:
                 last = error
+                was_sent = was_sent or not isinstance(error, UnconnectedError)
                 continue
             if status != ErrorCode.COORDINATOR_NOT_AVAILABLE.status or method not in IDEMPOTENT:
                 return status, document
-            unable = status, document
+            unable = document
+            was_sent = was_sent or _error_body(document).was_sent
         if unable is None:
-            raise self.unreachable(last)
-        return unable
+            raise self.unreachable(last, was_sent=was_sent)
+        refused = refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE.status, unable)
+        refused.failure.fields["was_sent"] = was_sent
+        raise refused
 
-    def unreachable(self, reason: BaseException | None) -> UnreachableError:
+    def unreachable(self, reason: BaseException | None, *, was_sent: bool = False) -> UnreachableError:
         """What there is to say when none of the managers answered, the last one for `reason`."""
         return UnreachableError(
             f"no manager answers at {', '.join(self.urls)} ({_reason(reason)}); "
-            "start one with `sparkherd manager`, or name it with --manager URL"
+            "start one with `sparkherd manager`, or name it with --manager URL",
+            was_sent=was_sent,
         )
 
     def _follow(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
@@ -115,7 +140,8 @@ class Client:
 
     def _exchange(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json"}
-        with self.asking(url, method, path, body=body, headers=headers, timeout_s=self._timeout_s) as answer:
+        timeout_s = self._timeout_s or answer_s(len(body))
+        with self.asking(url, method, path, body=body, headers=headers, timeout_s=timeout_s) as answer:
             return answer.status, answer.read()
 
     @contextmanager
@@ -132,6 +158,7 @@ class Client:
         """One request on a connection of its own; inside, its answer can be read.
 
         Raises:
+            UnconnectedError: nothing was sent.
             RefusedError: the answer leads elsewhere.
         """
         parts = urlsplit(url)
@@ -142,8 +169,10 @@ class Client:
         else:
             connection = http.client.HTTPConnection(*place, timeout=timeout_s)
         try:
+            _connect(connection)
             all_headers = {**headers, **self._bearer.headers}
-            connection.request(method, parts.path.rstrip("/") + path, body, all_headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it heard all
+                connection.request(method, parts.path.rstrip("/") + path, body, all_headers)
             with connection.getresponse() as answer:
                 if is_redirect(answer.status):
                     told = redirected(url, answer.status, answer.headers.get("Location"))
@@ -151,6 +180,13 @@ class Client:
                 yield answer
         finally:
             connection.close()
+
+
+def _connect(connection: http.client.HTTPConnection) -> None:
+    try:
+        connection.connect()
+    except (OSError, http.client.HTTPException) as error:
+        raise UnconnectedError from error
 
 
 def path_of(*parts: str) -> str:
@@ -172,7 +208,9 @@ def _checked(url: str) -> str:
 def refusal(status: int, document: bytes) -> RefusedError:
     """An answer that is none, as an error with its code."""
     body = _error_body(document)
-    fields = {"problems": body.problems} if body.problems else {}
+    fields: dict[str, Any] = {"problems": body.problems} if body.problems else {}
+    if body.limit_bytes is not None:
+        fields["limit_bytes"] = body.limit_bytes
     message = body.message or f"the manager answered HTTP {status}"
     return RefusedError(ErrorCode.of(body.error), message, **fields)
 
@@ -187,6 +225,8 @@ def _error_body(document: bytes) -> _ErrorBody:
 
 
 def _reason(error: BaseException | None) -> str:
+    if isinstance(error, UnconnectedError):
+        error = error.__cause__
     if isinstance(error, TimeoutError):
         return "no answer in time"
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()

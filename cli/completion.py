@@ -92,6 +92,6 @@ def _names(ctx: click.Context, incomplete: str, ask: Callable[[Client], Iterable
     if not isinstance(client, Client):
         return []
     try:
-        return sorted(name for name in ask(client.within(TIMEOUT_S)) if name.startswith(incomplete))
+        return sorted(name for name in ask(client.giving_up_after(TIMEOUT_S)) if name.startswith(incomplete))
     except (UnreachableError, RefusedError, StartupError, OSError):
         return []

@@ -37,7 +37,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.COORDINATOR_LOAD_IN_PROGRESS: "the group is being loaded",
     Code.UNAUTHENTICATED: "no token, or one that is not known",
     Code.GROUP_AUTHORIZATION_FAILED: "the token is not for this operation, or not for this group",
-    Code.PAYLOAD_TOO_LARGE: "the body is larger than `max_request_bytes`",
+    Code.PAYLOAD_TOO_LARGE: "the body is larger than `--max-request-bytes`; `limit_bytes` says what that is",
     Code.THROTTLING_QUOTA_EXCEEDED: "more requests than one client may make: `Retry-After` is set",
     Code.UNKNOWN_SERVER_ERROR: "a bug: the log has more under `cause_id`",
 }

@@ -15,6 +15,7 @@ from manager.http.reading import read_body
 from manager.http.replying import refusal
 from protocol.errors import ErrorCode, Failure
 from protocol.names import is_legal_name
+from protocol.patience import work_s
 
 if TYPE_CHECKING:
     import ssl
@@ -28,7 +29,7 @@ FORWARDED_BY = "Sparkherd-Forwarded-By"
 """Carries the id of the manager that asks for somebody: what is forwarded once is not forwarded again."""
 PASSED_ON: Final = web.RequestKey("passed on", bool)
 """Whether the answer is another manager's."""
-TIMEOUT_S = 20.0
+CONNECT_S = 2.0
 OUR_OWN = frozenset(
     {
         "host",
@@ -70,11 +71,8 @@ class Forwarding:
 
     async def session(self, _: web.Application) -> AsyncIterator[None]:
         """Connections to the other managers, as long as the application runs."""
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S, sock_connect=2.0)
         connector = aiohttp.TCPConnector(ssl=self._tls or True)
-        async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, auto_decompress=False
-        ) as self._client:
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as self._client:
             yield
 
     def wrap(self, handler: Handler) -> Handler:
@@ -94,14 +92,21 @@ class Forwarding:
         headers = [(k, v) for k, v in request.headers.items() if k.lower() not in OUR_OWN]
         headers.append((FORWARDED_BY, self._this_manager.id))
         url = URL(owner.url.rstrip("/") + request.raw_path, encoded=True)
+        timeout = aiohttp.ClientTimeout(total=work_s(len(body)), sock_connect=CONNECT_S)
         try:
             async with self._client.request(
-                request.method, url, data=body, headers=headers, allow_redirects=False
+                request.method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout
             ) as answer:
                 passed = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
                 body = await answer.read()
                 request[PASSED_ON] = True
                 return web.Response(status=answer.status, body=body, headers=passed)
-        except (aiohttp.ClientError, TimeoutError, OSError):
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
             message = f"manager {owner.id} has the group and cannot be reached; try again"
+            return refusal(Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message, {"was_sent": False}))
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            message = (
+                f"manager {owner.id} has the group, was asked and gave no answer: whether it has done what "
+                "was asked for is not known; look, or try again"
+            )
             return refusal(Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, message))

@@ -78,12 +78,13 @@ async def read_body(request: web.Request) -> bytes:
     Raises:
         RefusedError: PAYLOAD_TOO_LARGE, or INVALID_REQUEST when it does not come to its end.
     """
+    limit = request.client_max_size
     if is_announced_too_large(request):
-        raise _too_large()
+        raise _too_large(f"has {request.content_length} bytes", limit)
     try:
         return await request.read()
     except web.HTTPRequestEntityTooLarge:
-        raise _too_large() from None
+        raise _too_large(f"has more than {limit} bytes", limit) from None
     except (web.RequestPayloadError, HttpProcessingError) as error:
         reason = " ".join(str(error).split())
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
@@ -94,8 +95,9 @@ def is_announced_too_large(request: web.Request) -> bool:
     return (request.content_length or 0) > request.client_max_size
 
 
-def _too_large() -> RefusedError:
-    return RefusedError(ErrorCode.PAYLOAD_TOO_LARGE, "the body is larger than max_request_bytes")
+def _too_large(what: str, limit: int) -> RefusedError:
+    message = f"the body {what}, and this manager takes {limit} at most (--max-request-bytes)"
+    return RefusedError(ErrorCode.PAYLOAD_TOO_LARGE, message, limit_bytes=limit)
 
 
 def _too_deep() -> RefusedError:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from manager.http.forwarding import Forwarding
 from protocol.messages.groups import Coordinator
+from protocol.patience import answer_s, work_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -76,3 +77,59 @@ async def test_an_answer_that_leads_elsewhere_is_passed_back_and_not_followed(st
             told = answer.status, answer.headers.get("Location")
     assert asked == []
     assert told == (status, place)
+
+
+@asynccontextmanager
+async def _between(owner_url: str) -> AsyncIterator[str]:
+    """The URL of a manager that forwards to `owner_url`."""
+    directory: Any = Elsewhere(owner_url)
+    forwarding = Forwarding(directory, ME)
+    async with _serving(forwarding.wrap(_never), forwarding) as url:
+        yield url
+
+
+async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whoever asks waits longer than the manager in between, whatever the size."""
+    waited: list[float] = []
+    ask = aiohttp.ClientSession.request
+
+    def request(session: aiohttp.ClientSession, *asked: Any, timeout: Any = None, **more: Any) -> Any:
+        waited.append(timeout.total)
+        return ask(session, *asked, timeout=timeout, **more)
+
+    async def owner(_: web.Request) -> web.Response:
+        return web.Response()
+
+    async with _serving(owner) as place, _between(place) as url, aiohttp.ClientSession() as session:
+        monkeypatch.setattr(aiohttp.ClientSession, "request", request)
+        for size in (0, 1_000_000):
+            async with session.put(url + "/groups/g", data=bytes(size)) as answer:
+                assert answer.status == 200
+    assert waited == [work_s(0), work_s(1_000_000)]
+    assert work_s(0) == 20
+    assert work_s(1_000_000) > 20 + 2000 * 0.01  # so many tasks of that size, at ten times what each takes
+    assert all(work_s(size) < answer_s(size) for size in (0, 1000, 8_388_608))
+
+
+async def test_what_an_owner_that_does_not_answer_has_done_is_not_known() -> None:
+    """It says so; of an owner that was never reached it says that nothing was sent."""
+
+    async def owner(request: web.Request) -> web.Response:
+        await request.read()
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        url = await stack.enter_async_context(_between(await stack.enter_async_context(_serving(owner))))
+        async with session.put(url + "/groups/g", data=b"x") as answer:
+            told = await answer.json()
+            assert (answer.status, told["error"]) == (503, "COORDINATOR_NOT_AVAILABLE")
+            assert "whether it has done what was asked for is not known" in told["message"]
+            assert "was_sent" not in told
+        url = await stack.enter_async_context(_between("http://127.0.0.1:1"))
+        async with session.put(url + "/groups/g", data=b"x") as answer:
+            told = await answer.json()
+            assert (answer.status, told["was_sent"]) == (503, False)
+            assert "cannot be reached" in told["message"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
@@ -473,7 +474,10 @@ async def test_a_list_that_is_too_large_is_refused_as_a_whole(call: Client) -> N
     tasks = [{"task": f"t{n}", "definition": DEFINITION} for n in range(MAX_BYTES // 100)]
     status, refusal = await call("PUT", "/v1/groups/g/tasks", {"tasks": tasks})
     assert (status, refusal["error"]) == (413, "PAYLOAD_TOO_LARGE")
-    assert "max_request_bytes" in refusal["message"]
+    size = len(json.dumps({"tasks": tasks}))
+    assert f"the body has {size} bytes, and this manager takes {MAX_BYTES} at most" in refusal["message"]
+    assert "--max-request-bytes" in refusal["message"]
+    assert refusal["limit_bytes"] == MAX_BYTES
     assert (await call("GET", "/v1/groups/g/tasks"))[0] == 404
 
 

@@ -23,6 +23,8 @@ class ScriptedManager:
     headers: list[dict[str, str]] = field(default_factory=list)
     sends: dict[str, str] = field(default_factory=dict)
     """Headers of every answer."""
+    hangs_up_on: str = ""
+    """The method of requests that are heard and not answered."""
 
     def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
         """Answer this request with that."""
@@ -49,6 +51,9 @@ def scripted_manager() -> Iterator[ScriptedManager]:
         def respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             scripted.headers.append(dict(self.headers))
+            if scripted.hangs_up_on == self.command:
+                self.close_connection = True
+                return
             status, document = scripted.answer(self.command, self.path, body)
             self.send_response(status)
             for name, value in scripted.sends.items():

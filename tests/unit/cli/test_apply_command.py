@@ -6,6 +6,7 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from tests.unit.cli.answers import DEFINITION, put_answer, task, tasks_file
@@ -62,13 +63,60 @@ def test_apply_is_all_or_nothing(
 def test_a_refusal_of_another_kind_is_told_as_it_is(
     sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
 ) -> None:
-    """As of a file that is too large for one request: it is not taken apart, or it would not be one."""
-    message = "the body is larger than max_request_bytes"
-    herd.on("PUT", TASKS, {"error": "PAYLOAD_TOO_LARGE", "message": message}, 413)
+    """What concerns no task of the file has no better words than the manager's."""
+    herd.on("PUT", TASKS, {"error": "GROUP_AUTHORIZATION_FAILED", "message": "not for this token"}, 403)
     done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
-    assert done.code == 1
-    assert message in done.err
+    assert (done.code, done.err) == (1, "sparkherd: GROUP_AUTHORIZATION_FAILED: not for this token\n")
     assert len(herd.asked("PUT")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "most"), [({"limit_bytes": 123_456}, "takes 123,456 at most"), ({}, "takes less")]
+)
+def test_a_file_that_is_too_large_for_one_request(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path, fields: dict[str, int], most: str
+) -> None:
+    """It is not taken apart, or it would not come true as a whole; how large it is and what to do is told."""
+    herd.on("PUT", TASKS, {"error": "PAYLOAD_TOO_LARGE", "message": "too large", **fields}, 413)
+    done = sparkherd("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    [(_, body)] = herd.asked("PUT")
+    size = len(msgspec.json.encode(body))
+    assert done.code == 1
+    assert f"the 2 tasks are one request of {size:,} bytes, and the manager {most}: " in done.err
+    assert "--max-request-bytes" in done.err
+    assert "several files" in done.err
+
+
+NOT_KNOWN = "it is not known whether the tasks were applied"
+GONE = {"error": "COORDINATOR_NOT_AVAILABLE", "message": "the owner gave no answer"}
+
+
+def test_a_list_of_which_nobody_knows_what_became_is_told_so(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """By a manager's answer; not when it says that nothing was sent, nor of a dry run."""
+    command = ("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    herd.on("PUT", TASKS, GONE, 503)
+    done = sparkherd(*command)
+    assert done.code == 1
+    assert f"the owner gave no answer; {NOT_KNOWN}" in done.err
+    assert "apply the file again" in done.err
+    assert NOT_KNOWN not in sparkherd(*command, "--dry-run").err
+    herd.on("PUT", TASKS, GONE | {"was_sent": False}, 503)
+    done = sparkherd(*command)
+    assert (done.code, NOT_KNOWN in done.err) == (1, False)
+
+
+def test_a_manager_that_breaks_off_may_have_applied_the_list(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, other_manager: ScriptedManager, tmp_path: Path
+) -> None:
+    """Whatever the next manager says: the first one was asked, and has not answered."""
+    herd.hangs_up_on = "PUT"
+    other_manager.on("PUT", TASKS, GONE | {"was_sent": False}, 503)
+    command = ("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    assert NOT_KNOWN in sparkherd(*command).err
+    assert NOT_KNOWN in sparkherd(*command, "--manager", other_manager.url).err
+    assert NOT_KNOWN not in sparkherd(*command, "--dry-run").err
 
 
 def test_apply_dry_run_into_a_new_group(

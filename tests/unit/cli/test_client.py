@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,6 +93,33 @@ def test_something_else_answers(manager: ScriptedManager, status: int) -> None:
     manager.on("GET", "/v1/groups", "<html>", status)
     with pytest.raises(RefusedError, match="not a sparkherd manager"):
         Client([manager.url]).get("/v1/groups", GroupListResponse)
+
+
+def test_an_answer_that_comes_before_all_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manager need not hear a body to its end to know that it is too large."""
+    answer = json.dumps({"error": "PAYLOAD_TOO_LARGE", "limit_bytes": 9}).encode()
+    head = f"HTTP/1.1 413 Too Large\r\nContent-Length: {len(answer)}\r\n\r\n".encode()
+
+    def refuse(server: socket.socket) -> None:
+        client, _ = server.accept()
+        with client:
+            client.recv(1)
+            client.sendall(head + answer)
+            client.shutdown(socket.SHUT_WR)
+
+    def send_and_wait(connection: http.client.HTTPConnection, data: bytes) -> None:
+        send(connection, data)
+        refusing.join()
+
+    send = http.client.HTTPConnection.send
+    monkeypatch.setattr(http.client.HTTPConnection, "send", send_and_wait)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        refusing = threading.Thread(target=refuse, args=[server])
+        refusing.start()
+        client = Client([f"http://127.0.0.1:{server.getsockname()[1]}"])
+        with pytest.raises(RefusedError) as caught:
+            client.call("PUT", "/v1/groups/g/tasks", "x" * 10_000_000, into=GroupListResponse)
+    assert caught.value.failure.fields == {"limit_bytes": 9}
 
 
 @pytest.mark.parametrize("body", ["", json.dumps(GROUPS)])
