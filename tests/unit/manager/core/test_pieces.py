@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from manager.core import table
 from manager.core.group import Group
 from manager.core.parked import AnsweredTwiceError, Parked
-from manager.core.timers import Timers
+from manager.core.timers import FEW, Timers
 from manager.core.turn import Instant, Turn
 from manager.settings import GroupSettings
 from protocol.states import GroupState
@@ -92,3 +94,62 @@ def test_moving_a_deadline_later_allocates_nothing_in_the_heap() -> None:
     for deadline in range(1000):
         timers.set("session", deadline)
     assert len(timers._heap) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_more_is_kept_of_deadlines_that_are_gone_than_of_those_that_count(seed: int) -> None:
+    """Whichever way they went: cancelled, moved or come. What counts is still there, to the millisecond."""
+    random, timers, model, now = Random(seed), Timers[int](), dict[int, int](), 0
+    for _ in range(10_000):
+        key, deadline = random.randrange(300), now + random.randrange(1000)
+        match random.choice(["set", "set", "set", "cancel", "pass"]):
+            case "set":
+                timers.set(key, deadline)
+                model[key] = deadline
+            case "cancel":
+                timers.cancel(key)
+                model.pop(key, None)
+            case _:
+                now += 5
+                while (popped := timers.pop_due(now)) is not None:
+                    assert model.pop(popped) <= now
+        assert max(len(timers._heap), len(timers._queued)) <= 2 * len(model) + FEW
+    assert {key: timers.deadline(key) for key in model} == model
+    while (popped := timers.pop_due(now + 1000)) is not None:
+        del model[popped]
+    assert model == {}
+
+
+def test_ids_that_come_and_go_leave_nothing_in_the_heap() -> None:
+    """A hundred thousand deadlines of half an hour, each cancelled, took 55 MB until it was over."""
+    timers: Timers[str] = Timers()
+    for number in range(100_000):
+        timers.set(f"member-{number}", 1_800_000 + number)
+    for number in range(100_000):
+        timers.cancel(f"member-{number}")
+    assert len(timers._heap) <= FEW
+
+
+def test_what_is_gone_is_cleared_away_when_what_counted_has_come() -> None:
+    """The last deadline that comes leaves nothing to be kept for the others' sake."""
+    timers: Timers[int] = Timers()
+    for number in range(600):
+        timers.set(number, 10 if number < 300 else 1000)
+    for number in range(300, 600):
+        timers.cancel(number)
+    while timers.pop_due(10) is not None:
+        pass
+    assert len(timers._heap) <= FEW
+
+
+def test_what_is_gone_is_cleared_away_in_one_go() -> None:
+    """So that a cancellation costs the same however many there are: as many of them pay for each look."""
+    timers, looks = Timers[int](), 0
+    for number in range(10_000):
+        timers.set(number, number)
+    kept = len(timers._heap)
+    for number in range(10_000):
+        timers.cancel(number)
+        looks += kept if len(timers._heap) < kept else 0
+        kept = len(timers._heap)
+    assert looks <= 20_000
