@@ -32,6 +32,7 @@ from manager.core import (
     waiting,
 )
 from manager.core.group import Group
+from manager.core.newcomers import Newcomers
 from manager.core.stories import Memory
 from manager.core.timers import Timers
 from manager.core.turn import Instant, Turn
@@ -116,7 +117,7 @@ class Coordinator:
         self._new_id = new_id
         self._groups: dict[str, Group] = {}
         self._timers: Timers[str] = Timers()
-        self._newcomers = expected.Newcomers()
+        self._newcomers = Newcomers()
         self._memory = Memory()
 
     def handle(self, name: str, request: Request, parked: Parked, instant: Instant) -> Turn:
@@ -175,20 +176,23 @@ class Coordinator:
         """Take a group up from its rows, in place of whatever is in memory."""
         turn = self._turn(self._new(name), instant)
         restore.restore(turn, rows)
-        if (before := self._groups.pop(name, None)) is not None:
-            before.forget_stories()
+        self._let_go(name)
         self._keep(turn.group)
         return turn
 
     def evict(self, name: str) -> tuple[Parked, ...]:
         """Let a group go from memory; its waiting requests are the caller's to answer."""
+        group = self._let_go(name)
+        return () if group is None else waiting.take_all(group)
+
+    def _let_go(self, name: str) -> Group | None:
+        """Nothing of the group is kept; what is left of it, if it was there, is the caller's."""
         group = self._groups.pop(name, None)
         self._timers.cancel(name)
-        self._newcomers.forget(name)
-        if group is None:
-            return ()
-        group.forget_stories()
-        return waiting.take_all(group)
+        if group is not None:
+            self._newcomers.forget(group)
+            group.forget_stories()
+        return group
 
     def bury(self, name: str) -> None:
         """The deletion of a Dead group is durable: it is gone, and its name is free again."""
@@ -220,14 +224,19 @@ class Coordinator:
         return Group(name, self._settings, self._memory)
 
     def _turn(self, group: Group, instant: Instant) -> Turn:
-        return Turn(group, instant, self._new_id, self._newcomers.total)
+        return Turn(group, instant, self._new_id, self._newcomers)
 
     def _keep(self, group: Group) -> None:
-        """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
+        """What is to be done at the end of every step on `group`."""
         self._newcomers.look_at(group)
+        for crowded in expected.make_room(self._newcomers):
+            self._keep_one(crowded)
+        self._keep_one(group)
+
+    def _keep_one(self, group: Group) -> None:
+        """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
         if group.is_unknown and not group.herd.ownership:
-            self._groups.pop(group.name, None)
-            self._timers.cancel(group.name)
+            self._let_go(group.name)
             return
         self._groups[group.name] = group
         deadline = group.timers.next_deadline()

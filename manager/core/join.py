@@ -62,7 +62,6 @@ def _first_contact(turn: Turn, request: JoinRequest, parked: Parked) -> None:
     _check_size(group, None)
     member_id = f"{request.instance_id or request.client_id or 'member'}-{turn.new_id()}"
     if request.instance_id is None and request.require_member_id:
-        expected.check_room(turn)
         expected.expect(turn, member_id, request.session_timeout_ms)
         raise RefusedError(
             ErrorCode.MEMBER_ID_REQUIRED, "join again with the member_id given here", member_id=member_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from manager.core.newcomers import Newcomers
 from manager.core.rows import Dropped, OwnershipRow, Record, Row
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType
@@ -37,17 +38,23 @@ class Instant(NamedTuple):
 class Turn:
     """The effects of one step on `group`.
 
-    `new_id` makes the unique half of a member id, and `newcomers` is how many of them have been handed out in
-    groups that do not exist yet.
+    `new_id` makes the unique half of a member id, and `newcomers` are those that were handed out in groups
+    that do not exist yet.
     """
 
     __slots__ = ("answers", "changes", "group", "instant", "new_id", "newcomers")
 
-    def __init__(self, group: Group, instant: Instant, new_id: Callable[[], str], newcomers: int = 0) -> None:
+    def __init__(
+        self,
+        group: Group,
+        instant: Instant,
+        new_id: Callable[[], str],
+        newcomers: Newcomers | None = None,
+    ) -> None:
         self.group = group
         self.instant = instant
         self.new_id = new_id
-        self.newcomers = newcomers
+        self.newcomers = newcomers or Newcomers()
         self.answers: list[tuple[Parked, Outcome]] = []
         self.changes: list[Record] = []
 

@@ -1,0 +1,54 @@
+"""Ids handed out in groups that are nothing else yet: so many in all, whoever asked for them.
+
+Such a group is in memory only for its ids, and its name is anybody's choice. Nobody is refused where there
+are too many: who may ask for some groups would keep the newcomers of all others out by asking. The oldest id
+is forgotten instead; whoever comes back with it is told UNKNOWN_MEMBER_ID and asks for another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from manager.core.group import Group
+
+MOST_IN_NEW_GROUPS: Final = 10_000
+"""In all of them together; a group takes 5 kB."""
+
+
+class Newcomers:
+    """The ids of such groups by group and id, in the order they were handed out."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], Group] = {}
+
+    def add(self, group: Group, member_id: str) -> None:
+        """An id of `group` was handed out."""
+        if group.is_new:
+            self._ids[group.name, member_id] = group
+
+    def discard(self, group: Group, member_id: str) -> None:
+        """It was used, given back or forgotten."""
+        self._ids.pop((group.name, member_id), None)
+
+    def forget(self, group: Group) -> None:
+        """`group` is not in memory any more, or more than its ids."""
+        for member_id in group.outstanding:
+            self.discard(group, member_id)
+
+    def look_at(self, group: Group) -> None:
+        """`group` may have become more than its ids, or be no more than they by now."""
+        first = next(iter(group.outstanding), None)
+        if first is None or group.is_new == ((group.name, first) in self._ids):
+            return
+        if group.is_new:
+            self._ids |= dict.fromkeys(((group.name, member_id) for member_id in group.outstanding), group)
+        else:
+            self.forget(group)
+
+    def surplus(self) -> tuple[Group, str] | None:
+        """The oldest of too many, and its group; None if there is room for all."""
+        if len(self._ids) <= MOST_IN_NEW_GROUPS:
+            return None
+        (_, member_id), group = next(iter(self._ids.items()))
+        return group, member_id
