@@ -31,11 +31,18 @@ class Chronicle:
         self.moves: Story[Move] = Story(self._memory, MOVES_KEPT)
         self._stories: dict[str, Story[LifeLine]] = {}
 
-    def note(self, at_ms: int, before: OwnershipRow | None, row: OwnershipRow) -> None:
-        """`row` takes the place of `before`, at `at_ms` (since 1970)."""
+    def note(
+        self, at_ms: int, before: OwnershipRow | None, row: OwnershipRow, *, is_told: bool = True
+    ) -> None:
+        """`row` takes the place of `before`, at `at_ms` (since 1970).
+
+        `is_told` says whether it belongs to a task's story: what is left of a deleted one has none.
+        """
         left = before.owner if before is not None else None
         if left != row.owner:
             self.moves.add(Move(at_ms=at_ms, task=row.task, left=left, joined=row.owner))
+        if not is_told:
+            return
         story = self._stories.get(row.task)
         if story is None:
             story = self._stories[row.task] = Story(self._memory, LINES_KEPT)

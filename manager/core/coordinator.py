@@ -235,6 +235,8 @@ class Coordinator:
 
     def _keep_one(self, group: Group) -> None:
         """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
+        if group.is_unknown:
+            group.forget_stories()
         if group.is_unknown and not group.herd.ownership:
             self._let_go(group.name)
             return

@@ -108,6 +108,10 @@ class Herd:
         self.waiting[number] = claim
         return number
 
+    def tell(self, at_ms: int, row: OwnershipRow) -> None:
+        """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, stories do not."""
+        self.chronicle.note(at_ms, self.ownership.get(row.task), row, is_told=row.task in self.definitions)
+
     def keep_ownership(self, row: OwnershipRow) -> None:
         """Take `row` in, and keep the index by owner true."""
         before = self.ownership.get(row.task)

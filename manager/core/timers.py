@@ -20,7 +20,7 @@ class Timers(Generic[K]):
 
     The heap may hold an entry that is earlier than its key's deadline (the deadline moved) or whose key is
     gone; both are found out when the entry comes up. So `next_deadline` may be early but is never late. When
-    more of them are dead than count they are all cleared away: as many cancellations or moves have paid for it.
+    more of them are dead than count they are all cleared away: as many cancellations or moves have paid.
     """
 
     __slots__ = ("_deadlines", "_heap", "_order", "_queued")

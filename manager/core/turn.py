@@ -87,8 +87,7 @@ class Turn:
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""
         if isinstance(row, OwnershipRow):
-            herd = self.group.herd
-            herd.chronicle.note(self.instant.wall, herd.ownership.get(row.task), row)
+            self.group.herd.tell(self.instant.wall, row)
         self.group.apply(row)
         self.changes.append(row)
 

@@ -5,7 +5,7 @@ from sys import getsizeof
 import pytest
 
 from manager.core.chronicle import Chronicle
-from manager.core.commands import DeleteGroup
+from manager.core.commands import DeleteGroup, DeleteTask
 from manager.core.rows import OwnershipRow
 from manager.core.stories import LINE_BYTES, Memory, Story
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
@@ -106,3 +106,45 @@ def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in() ->
     with pytest.raises(ValueError, match=r"tasks\[0\].metrics: .* at most 65536 bytes"):
         bench.report(worker, "t", 1, metrics={"text": "x" * 65_536})
     assert bench.report(worker, "t", 1, metrics={"text": "x" * 65_000}) == "NONE"
+
+
+@pytest.mark.parametrize("what", ["task", "group"])
+def test_a_deleted_task_has_no_story_when_its_owner_s_lease_is_over(what: str) -> None:
+    """What becomes of its token then is nobody's to read; a task of that name begins with its own lines."""
+    bench = Bench()
+    bench.create("t", sink={"format": "parquet"})
+    ids = bench.worker_group(2)
+    bench.deal(ids, {"t": ids[0]})
+    bench.claim(ids[0], "t")
+    if what == "task":
+        bench.ask(DeleteTask(task="t"))
+    else:
+        for member in ids:
+            bench.leave((member, None), stopped=False)
+        bench.ask(DeleteGroup())
+        bench.coordinator.bury("g")
+    assert list(bench.group.herd.chronicle.story_of("t")) == []
+    bench.pass_time(SESSION_MS // 2)
+    for member in list(bench.group.members):
+        bench.heartbeat(member)
+    bench.pass_time(SESSION_MS // 2)
+    assert bench.group.herd.ownership["t"].lease is None
+    assert list(bench.group.herd.chronicle.story_of("t")) == []
+    bench.create("t")
+    assert [line.state for line in bench.group.herd.chronicle.story_of("t")] == ["UNASSIGNED"]
+
+
+@pytest.mark.parametrize("keeps_tokens", [False, True])
+def test_a_group_whose_time_is_over_leaves_nothing_behind(keeps_tokens: bool) -> None:  # noqa: FBT001
+    """Nor one of which the tokens are kept: nobody can ask for what became of it."""
+    bench = Bench(group_retention_ms=1000)
+    memory = bench.coordinator._memory
+    [worker] = bench.herd(1, "t") if keeps_tokens else bench.stable(None)
+    bench.leave((worker, None))
+    if keeps_tokens:
+        bench.ask(DeleteTask(task="t"))
+    bench.pass_time(999)
+    assert memory.bytes > 0
+    bench.pass_time(1)
+    assert bench.coordinator.names() == (("g",) if keeps_tokens else ())
+    assert memory.bytes == 0
