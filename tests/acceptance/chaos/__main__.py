@@ -15,7 +15,9 @@ from tests.integration.postgres import running
 def main() -> int:
     """Returns 0 if nothing was lost and nothing twice; with `--unfenced`, if something was."""
     parser = argparse.ArgumentParser(prog="make chaos")
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument(
+        "--rounds", type=int, default=20, help="how many are drawn; two more come in any case"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--unfenced", action="store_true", help="the control run: the sink lets everybody write"

@@ -101,11 +101,11 @@ class Feed:
         """Where the flow's files are."""
         return self._folder / flow.name
 
-    def add(self) -> None:
-        """Some more files for every flow."""
+    def add(self, only: Flow | None = None) -> None:
+        """Some more files for every flow, or for one."""
         for _ in range(FILES_A_FEED):
             number = next(self._files)
-            for flow in self._flows:
+            for flow in [only] if only else self._flows:
                 self._write(flow, number)
 
     def _write(self, flow: Flow, number: int) -> None:

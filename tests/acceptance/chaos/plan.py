@@ -1,4 +1,4 @@
-"""What happens in which round, drawn from a seed."""
+"""What happens in which round: most is drawn from a seed, two rounds are in every plan."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ class Moment(Enum):
     IN_BATCH = "inside a batch"
     AT_WRITE = "before the commit"
     """Inside a batch that waits for the sink, whose lock somebody else holds."""
+    HELD = "past its lease"
+    """Inside a batch that has passed all checks of the lease; it goes on when another owner has done it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
     """One round: `wait_s` seconds after the moment, to the worker at `victim` of the way through the list.
 
-    `whole` freezes the worker's JVM with it, as when its machine stops, and not only its Python.
+    `whole` freezes the worker's JVM with it, as when its machine stops, and not only its Python. `database`
+    is where the task writes whose batch is held.
     """
 
     number: int
@@ -47,6 +50,7 @@ class Round:
     wait_s: float
     victim: float
     whole: bool
+    database: str = ""
 
     @property
     def name(self) -> str:
@@ -56,9 +60,13 @@ class Round:
 
 
 def plan(seed: int, rounds: int) -> list[Round]:
-    """`rounds` rounds; every strike comes at every moment before a pair of them comes again."""
+    """`rounds` rounds that are drawn, and the two that show for sure what the fence is for.
+
+    Every strike comes at every moment before a pair of them comes again. Whether a zombie gets to write then
+    is a matter of milliseconds; in the last two it does.
+    """
     chance = random.Random(seed)
-    return [
+    drawn = [
         Round(
             number=number,
             strike=strike,
@@ -69,11 +77,17 @@ def plan(seed: int, rounds: int) -> list[Round]:
         )
         for number, (strike, moment) in enumerate(islice(_decks(chance), rounds), 1)
     ]
+    return [
+        *drawn,
+        Round(rounds + 1, Strike.FREEZE, Moment.HELD, 0, chance.random(), whole=False, database="sqlite"),
+        Round(rounds + 2, Strike.FREEZE, Moment.HELD, 0, chance.random(), whole=True, database="postgres"),
+    ]
 
 
 def _decks(chance: random.Random) -> Iterator[tuple[Strike, Moment]]:
     """All pairs in some order, again and again."""
+    moments = [moment for moment in Moment if moment is not Moment.HELD]
     while True:
-        deck = list(product(Strike, Moment))
+        deck = list(product(Strike, moments))
         chance.shuffle(deck)
         yield from deck

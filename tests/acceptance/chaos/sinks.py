@@ -44,8 +44,8 @@ class Sinks:
             engine.dispose()
 
     def has_all_of(self, flow: Flow) -> bool:
-        """Whether as many rows have arrived as were fed, or more."""
-        what = "COALESCE(SUM(n), 0)" if flow.counts else "COUNT(*)"
+        """Whether all rows that were fed have arrived; one that is there twice stands for no other."""
+        what = "COALESCE(SUM(n), 0)" if flow.counts else "COUNT(DISTINCT id)"
         with self._engines[flow.database].connect() as connection:
             statement = f"SELECT {what} FROM {flow.target}"
             return int(connection.exec_driver_sql(statement).scalar_one()) >= len(flow.fed)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protocol.errors import RefusedError
+from tests.acceptance.chaos import program
 from tests.acceptance.chaos.flows import Feed, flows
 from tests.acceptance.chaos.proxy import Proxy
 from tests.acceptance.chaos.sinks import Balance, Sinks
 from tests.acceptance.group_view import GROUP, GroupView
-from tests.acceptance.processes import SPARKHERD, Daemon, Herd, Manager
+from tests.acceptance.processes import Daemon, Herd, Manager
 from tests.acceptance.waiting import eventually
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 WORKERS = ("anna", "berta", "carla")
 SESSION_TIMEOUT_MS = 5000
-UNFENCED = Path(__file__).with_name("unfenced.py")
 REFUSED = "write refused"
 _BY_LEASE = "by=lease"
 _LEASE_OVER = "tasks lost"
@@ -37,7 +37,7 @@ class Stage:
         self.herd = Herd(folder, manager)
         self.view = GroupView(self.herd)
         self.proxies = {name: Proxy(manager.url) for name in WORKERS}
-        self._program = SPARKHERD if fenced else (str(UNFENCED),)
+        self._program = (program.__file__, program.FENCED if fenced else program.UNFENCED)
 
     def open(self) -> None:
         """Bring up the workers and tasks; the first rows are through when this returns."""
@@ -85,6 +85,10 @@ class Stage:
         member = self.view.workers().get(worker)
         return [name for name, task in self.view.tasks().items() if member and task.owner == member]
 
+    def owner_of(self, task: str) -> str:
+        """The name of the worker that owns it."""
+        return next(worker for worker in WORKERS if task in self.tasks_of(worker))
+
     def tokens(self) -> dict[str, int]:
         """The tasks' present ones."""
         return {name: task.token for name, task in self.view.tasks().items()}
@@ -94,6 +98,10 @@ class Stage:
         return any(
             _last(self._log(task, "offsets")) > _last(self._log(task, "commits")) for task in worker_tasks
         )
+
+    def has_committed(self, task: str, batch: int) -> bool:
+        """Whether some owner of the task has finished the batch, by its checkpoint."""
+        return (self._log(task, "commits") / str(batch)).exists()
 
     def _log(self, task: str, log: str) -> Path:
         return self.herd.folder / "checkpoints" / GROUP / task / log

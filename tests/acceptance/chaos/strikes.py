@@ -8,9 +8,10 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from tests.acceptance.chaos.hold import Hold
 from tests.acceptance.chaos.plan import Moment, Strike
 from tests.acceptance.chaos.proxy import Line
-from tests.acceptance.chaos.stage import jvm_of, processes_of
+from tests.acceptance.chaos.stage import WORKERS, jvm_of, processes_of
 from tests.acceptance.waiting import eventually
 from worker.daemon import EXIT_CODES
 from worker.membership.effects import Reason
@@ -18,6 +19,7 @@ from worker.membership.effects import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from tests.acceptance.chaos.flows import Flow
     from tests.acceptance.chaos.plan import Round
     from tests.acceptance.chaos.stage import Stage
 
@@ -29,14 +31,16 @@ PATIENCE_S = 400.0
 
 
 class Blow:
-    """One round's strike against one worker."""
+    """One round's strike against one worker, `victim`."""
 
-    def __init__(self, stage: Stage, planned: Round, name: str) -> None:
+    def __init__(self, stage: Stage, planned: Round) -> None:
         self._stage = stage
         self._planned = planned
-        self._name = name
-        self._worker = stage.herd.workers[name]
-        self._tasks = stage.tasks_of(name)
+        flow = _held_flow(stage, planned) if planned.moment is Moment.HELD else None
+        self.victim = stage.owner_of(flow.name) if flow else WORKERS[int(planned.victim * len(WORKERS))]
+        self._hold = Hold(stage, flow, self.victim) if flow else None
+        self._worker = stage.herd.workers[self.victim]
+        self._tasks = stage.tasks_of(self.victim)
 
     def strike(self) -> Callable[[], None]:
         """Do it; returns what makes it good again."""
@@ -53,6 +57,10 @@ class Blow:
     @contextmanager
     def moment(self) -> Iterator[None]:
         """The body runs at the planned moment; a lock that makes it is held until the body is done."""
+        if self._hold:
+            with self._hold.held():
+                yield
+            return
         with ExitStack() as stack:
             if self._planned.moment is Moment.AT_WRITE:
                 stack.enter_context(self._stage.sinks.locked())
@@ -92,7 +100,11 @@ class Blow:
 
         def thaw() -> None:
             self._await_takeover()
+            if self._hold:
+                self._hold.await_heir()
             _signal(reversed(frozen), signal.SIGCONT)
+            if self._hold:
+                self._hold.await_end()
 
         return thaw
 
@@ -106,14 +118,14 @@ class Blow:
         return after_its_end
 
     def _cut(self, how: Line) -> Callable[[], None]:
-        proxy, leases = self._stage.proxies[self._name], self._stage.ends_of_leases(self._name)
+        proxy, leases = self._stage.proxies[self.victim], self._stage.ends_of_leases(self.victim)
         proxy.cut(how)
 
         def mend() -> None:
             """Not before the worker has given up by itself; until then it may well try to write."""
             self._await_takeover()
             self._stage.feed.add()
-            self._stage.wait(lambda: self._stage.ends_of_leases(self._name) > leases, "its lease is over")
+            self._stage.wait(lambda: self._stage.ends_of_leases(self.victim) > leases, "its lease is over")
             proxy.mend()
 
         return mend
@@ -131,11 +143,17 @@ class Blow:
         """Until others own all that the worker had."""
 
         def taken() -> bool:
-            lost = self._stage.tasks_of(self._name)
+            lost = self._stage.tasks_of(self.victim)
             owners = [task.owner for task in self._stage.view.tasks().values()]
             return not lost and None not in owners
 
         eventually(taken, "others have taken over", alive=[self._stage.herd.manager], within_s=PATIENCE_S)
+
+
+def _held_flow(stage: Stage, planned: Round) -> Flow:
+    """One that appends: what is written twice by key is there once."""
+    flows = [flow for flow in stage.flows if flow.database == planned.database and not flow.counts]
+    return flows[int(planned.victim * len(flows))]
 
 
 def _signal(pids: Iterable[int], number: signal.Signals) -> None:

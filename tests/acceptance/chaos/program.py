@@ -1,0 +1,108 @@
+"""What the chaos run starts as a worker: `sparkherd`, with a place where the stage can hold a batch.
+
+A script, to be run in place of `sparkherd`. Its first argument says whether the fence is on; off is the
+control run, where the SQL sink lets everybody write, and which must show what the fence prevents. No setting
+of the product does either.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import structlog
+
+from cli.main import main
+from worker.sinks.fence import FenceRow, Verdict
+from worker.sinks.fence_table import FenceTable
+from worker.sinks.sql import SqlSink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection, Engine
+
+    from worker.sinks.base import Written
+    from worker.sinks.marks import Mark, Owner
+    from worker.sinks.parts import Part
+    from worker.sinks.sql import _Target
+
+    Put = Callable[[SqlSink, _Target, FenceTable, Mark, Sequence[Part]], Written]
+
+FENCED, UNFENCED = "fenced", "unfenced"
+HELD = "batch held"
+PUT = "held batch written"
+
+log = structlog.get_logger(__name__)
+
+
+def hold_of(folder: Path, task: str) -> Path:
+    """The file whose lock holds the task's batches, as long as it is there."""
+    return folder / f"{task}.hold"
+
+
+def _holding(put: Put) -> Put:
+    """`SqlSink._put` is where a batch has passed all checks of the lease and holds no lock in the database.
+
+    A worker that freezes there does not look at a clock again before it writes.
+    """
+
+    def held(sink: SqlSink, target: _Target, fence: FenceTable, mark: Mark, parts: Sequence[Part]) -> Written:
+        task = sink._owner.task
+        hold = hold_of(Path.cwd(), task)
+        if not hold.exists():
+            return put(sink, target, fence, mark, parts)
+        with hold.open() as file:
+            log.warning(HELD, task=task, batch=mark.batch_id)
+            fcntl.flock(file, fcntl.LOCK_SH)
+        written = put(sink, target, fence, mark, parts)
+        log.warning(PUT, task=task, batch=mark.batch_id)
+        return written
+
+    return held
+
+
+def _claim_of_anybody(fence: FenceTable, connection: Connection, owner: Owner) -> FenceRow:
+    """The row as it is; nobody's token is too old."""
+    fence.enter(connection, owner)
+    return fence.read(connection, owner) or FenceRow(owner.token)
+
+
+def _admit_anything(
+    _fence: FenceTable, _connection: Connection, owner: Owner, _mark: Mark
+) -> tuple[Verdict, FenceRow]:
+    return Verdict.WRITE, FenceRow(owner.token)
+
+
+def _spare_older_sessions(_engine: Engine, _owner: Owner) -> None:
+    """A frozen one keeps its transaction."""
+
+
+def _never_back(move: Callable[..., None]) -> Callable[..., None]:
+    """A zombie's batch leaves the row as it is: the next owner would refuse a checkpoint ahead of it."""
+
+    def moved(fence: FenceTable, connection: Connection, owner: Owner, mark: Mark, rows: int) -> None:
+        stored = fence.read(connection, owner)
+        if stored is None or stored.last is None or stored.last.batch_id < mark.batch_id:
+            move(fence, connection, owner, mark, rows)
+
+    return moved
+
+
+def _run(fence: str) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(SqlSink, "_put", _holding(SqlSink._put)))
+        if fence == UNFENCED:
+            stack.enter_context(patch.object(FenceTable, "claim", _claim_of_anybody))
+            stack.enter_context(patch.object(FenceTable, "admit", _admit_anything))
+            stack.enter_context(patch.object(FenceTable, "move", _never_back(FenceTable.move)))
+            stack.enter_context(patch("worker.sinks.sql.end_older_sessions", _spare_older_sessions))
+        main()
+
+
+if __name__ == "__main__":
+    _run(sys.argv.pop(1))
