@@ -19,7 +19,8 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Join metadata of a worker.
 
     `owned` maps task names to the tokens they are held under. `claiming` are the tasks of claims that are not
-    answered yet: they may have been granted all the same, and the answer be on its way.
+    answered yet: they may have been granted all the same, and the answer be on its way. `settles` says that
+    the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
     """
 
     owned: dict[str, Token] = {}
@@ -28,6 +29,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     url: str | None = None
     tasks_revision: Revision = 0
+    settles: bool = False
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):

@@ -283,6 +283,7 @@ class Worker:
                 labels=self._settings.label,
                 url=self._executor.url,
                 tasks_revision=tasks_revision,
+                settles=True,
             )
         )
         return tuple(Protocol(assignor.name, metadata) for assignor in self._assignors)

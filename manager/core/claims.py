@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, owner_leases, ownership, sessions, suspects, tasks, waiting
+from manager.core import checks, owner_leases, ownership, sessions, settling, suspects, tasks, waiting
 from manager.core.herd import Progress, WaitingClaim
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import (
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 OWNERLESS = frozenset({TaskState.STOPPED, TaskState.COMPLETED})
 """States in which a task belongs to nobody."""
-SETTLED = OWNERLESS | {TaskState.RUNNING}
-"""States in which an owner has seen to it that nobody before it writes any more, if it names no cause."""
 
 
 def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
@@ -99,7 +97,7 @@ def _serve_one(turn: Turn, member: Member, task: str) -> GrantedTask | PendingTa
     assigned = herd.assigned.get(task)
     if owner == member.id:
         return _granted(turn, herd.ownership[task])
-    if assigned != member.id or not herd.is_runnable(task):
+    if assigned != member.id or not settling.may_have(turn.group, member, task):
         return RefusedTask(task, ErrorCode.NOT_ASSIGNED)
     former = owner_leases.holder(herd.ownership_of(turn.group.name, task))
     if owner is not None or former not in {None, member.id}:
@@ -219,7 +217,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
         progress.metrics = entry.metrics
     progress.figures.record(turn.instant.wall, entry.batch_id, entry.metrics)
     if (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:
-        _change_state(turn, row, entry)
+        _change_state(turn, row, member, entry)
     return ErrorCode.NONE
 
 
@@ -233,7 +231,7 @@ def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: Progr
         turn.put(msgspec.structs.replace(row, reached=reached))
 
 
-def _change_state(turn: Turn, row: OwnershipRow, entry: TaskReport) -> None:
+def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskReport) -> None:
     herd = turn.group.herd
     state = entry.state
     was_runnable = herd.is_runnable(row.task)
@@ -246,7 +244,7 @@ def _change_state(turn: Turn, row: OwnershipRow, entry: TaskReport) -> None:
             state=state,
             owner=None if entry.state in OWNERLESS else row.owner,
             lease=None if entry.state in OWNERLESS else row.lease,
-            unsettled=row.unsettled and (entry.state not in SETTLED or entry.cause is not None),
+            unsettled=settling.is_left_open(row, member, entry),
             batch_id=herd.progress[row.task].batch_id,
             cause=entry.cause,
         ),

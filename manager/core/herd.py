@@ -97,6 +97,11 @@ class Herd:
             return ownership.unsettled
         return ownership.state is not TaskState.COMPLETED and not blame.is_quarantined(ownership)
 
+    def is_to_stop(self, task: str) -> bool:
+        """Whether the target of `task` is STOPPED."""
+        row = self.definitions.get(task)
+        return row is not None and row.target is Target.STOPPED
+
     def runnable(self) -> Iterable[TaskRow]:
         """The tasks to be placed, in the order of their names."""
         return (self.definitions[name] for name in sorted(self.definitions) if self.is_runnable(name))

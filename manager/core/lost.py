@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import removal, suspects
+from manager.core import removal, settling, suspects
 from protocol.messages.base import NULL
 from protocol.messages.events import EventType
-from protocol.states import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,16 +60,11 @@ def died(
 def _keep(turn: Turn, names: tuple[str, ...], worker: str) -> None:
     group = turn.group
     delay_ms = group.settings.lost_task_delay_ms
-    kept = [name for name in names if group.herd.is_runnable(name) and not _is_stopped(group, name)]
+    kept = [name for name in names if group.herd.is_runnable(name) and not group.herd.is_to_stop(name)]
     for name in kept:
         turn.put(msgspec.structs.replace(group.herd.ownership[name], lost_by=worker))
     group.timers.set(_timer(worker), turn.now + delay_ms)
     turn.note(f"{len(kept)} tasks are kept for {worker}, {delay_ms} ms at most")
-
-
-def _is_stopped(group: Group, task: str) -> bool:
-    """Whether it is only to be settled, which any worker does."""
-    return group.herd.definitions[task].target is Target.STOPPED
 
 
 def restore(turn: Turn) -> None:
@@ -97,9 +91,12 @@ def given_back(turn: Turn) -> None:
 
 
 def offers(group: Group) -> Iterator[tuple[TaskRow, str | None]]:
-    """The tasks to be placed, each with the returned member it was kept for, but none that is still kept."""
+    """The tasks to be placed, each with the returned member it was kept for.
+
+    None that is still kept, and none to be settled where somebody cannot.
+    """
     returned = {_worker(m): m.id for m in group.members.values() if m.row.assignment == NULL}
-    for row in group.herd.runnable():
+    for row in settling.offered(group):
         worker = group.herd.ownership_of(group.name, row.task).lost_by
         if worker is None or worker in returned:
             yield row, None if worker is None else returned[worker]

@@ -9,6 +9,7 @@ import msgspec
 
 from protocol.messages.base import NULL
 from protocol.messages.membership import Protocol
+from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
     from manager.core.connections import Connection
@@ -40,6 +41,7 @@ class Member:
     concern_revision: int = 0
     cleared: int = 0
     names: frozenset[str] = field(default_factory=frozenset)
+    _settles: tuple[tuple[Protocol, ...], bool] = ((), False)
 
     @property
     def id(self) -> str:
@@ -50,6 +52,23 @@ class Member:
     def is_static(self) -> bool:
         """Whether it carries an instance id (KIP-345)."""
         return self.row.instance_id is not None
+
+    @property
+    def settles(self) -> bool:
+        """Whether it says that it can settle tasks (`manager.core.settling`); read once for each join."""
+        if self._settles[0] is not self.row.protocols:
+            told = self.told()
+            self._settles = (self.row.protocols, told is not None and told.settles)
+        return self._settles[1]
+
+    def told(self) -> WorkerMetadata | None:
+        """What a worker tells of itself, the same under each protocol; None if it is none."""
+        for protocol in self.row.protocols:
+            try:
+                return read_metadata(protocol.metadata)
+            except msgspec.ValidationError:
+                return None
+        return None
 
     def metadata_for(self, protocol_name: str | None) -> msgspec.Raw:
         """What it told under the chosen protocol; null when it does not know it."""

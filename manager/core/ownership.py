@@ -11,7 +11,7 @@ from manager.core.herd import LIVE_STATES
 from protocol.fencing import next_number
 from protocol.messages.events import EventType
 from protocol.states import Target, TaskState
-from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata, read_metadata
+from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
     from manager.core.group import TimerKey
@@ -58,6 +58,8 @@ def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
     )
     group.timers.cancel(owner_leases.key(task))
     turn.put(row)
+    if herd.is_to_stop(task):
+        _begin_patience(turn, task, member)
     return row
 
 
@@ -135,7 +137,7 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     tasks = group.herd.owned_by(member.id)
     if not tasks or group.protocol_type != PROTOCOL_TYPE:
         return
-    told = _told_by(member)
+    told = member.told()
     if told is None:
         return
     claiming = frozenset(told.claiming)
@@ -144,28 +146,26 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
             take_away(turn, task, turn.now)
 
 
-def _told_by(member: Member) -> WorkerMetadata | None:
-    for protocol in member.row.protocols:
-        try:
-            return read_metadata(protocol.metadata)
-        except msgspec.ValidationError:
-            return None
-    return None
-
-
 def follow_assignment(turn: Turn) -> None:
     """Note which owners the present assignment takes tasks from; each has its rebalance timeout to let go.
 
-    The time runs from the *first* assignment that took the task away (PROTOCOL.md §5).
+    The time runs from the *first* assignment that took the task away (PROTOCOL.md §5). One that is to stop is
+    let go of by whoever it is assigned to as well: it is given away to be settled, not to be kept.
     """
     group = turn.group
     herd = group.herd
     for member_id, tasks in herd.owned.items():
-        patience = group.patience_with(group.members[member_id])
+        member = group.members[member_id]
         for task in tasks:
-            if herd.assigned.get(task) == member_id:
+            if herd.assigned.get(task) == member_id and not herd.is_to_stop(task):
                 herd.taken_since.pop(task, None)
                 group.timers.cancel(fence_key(task))
             else:
-                since = herd.taken_since.setdefault(task, turn.now)
-                group.timers.set(fence_key(task), since + patience)
+                _begin_patience(turn, task, member)
+
+
+def _begin_patience(turn: Turn, task: str, member: Member) -> None:
+    """From now on if it has not begun yet; a rebalance does not begin it anew."""
+    group = turn.group
+    since = group.herd.taken_since.setdefault(task, turn.now)
+    group.timers.set(fence_key(task), since + group.patience_with(member))

@@ -167,11 +167,14 @@ class RebalanceRow(Row, frozen=True, kw_only=True):
 class Unreadable(Row, frozen=True, kw_only=True):
     """A stored row that makes no sense: `place` is its table and key, `why` what is wrong with it.
 
-    Nobody knows what it said, so the group is not taken up with it, nor without it.
+    Nobody knows what it said, so the group is not taken up with it, nor without it. It was to be a `kind`;
+    `stored_key` has its key as it stands, which may make no sense either.
     """
 
     place: str
     why: str
+    kind: type[Row]
+    stored_key: tuple[Any, ...]
 
 
 class UnreadableError(Exception):
@@ -179,6 +182,7 @@ class UnreadableError(Exception):
 
     def __init__(self, row: Unreadable) -> None:
         super().__init__(f"{row.place}: {row.why}")
+        self.row = row
 
 
 class Dropped(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import claims, ownership, rebalance, sessions, suspects, tasks, voting, waiting
+from manager.core import claims, ownership, rebalance, sessions, settling, suspects, tasks, voting, waiting
 from manager.core.member import Member, adopt
 from manager.core.parking import park_join
 from manager.core.replies import join_response
@@ -24,7 +24,8 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
 
     In Stable nobody else notices, unless the group's protocol would change, or the old one was drained: the
     new one is not, and tasks may come back to it. Or the old one may have died of one of its tasks once too
-    often: then they are dealt anew. The old id is fenced at once.
+    often, or a task that is to be settled has been given to nobody: then they are dealt anew. The old id is
+    fenced at once.
     """
     group = turn.group
     waiting.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
@@ -33,7 +34,7 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     _take_place(turn, old, new)
     if group.state is GroupState.STABLE and _is_as_good_as(turn, old):
         _slip_in(turn, new, parked)
-        if are_suspected:
+        if are_suspected or settling.is_due(group):
             tasks.gather(turn)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:

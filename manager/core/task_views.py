@@ -93,7 +93,10 @@ def _why_unsettled(ownership: OwnershipRow) -> str | None:
     """A stopped task says that it still is of concern to a worker."""
     if ownership.state is not TaskState.STOPPED or not ownership.unsettled:
         return None
-    return "a worker has yet to see to it that nobody who had it before writes to its sink"
+    return (
+        "a worker has yet to see to it that nobody who had it before writes to its sink"
+        " (none is asked while one of an earlier version is in the group)"
+    )
 
 
 def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | None:

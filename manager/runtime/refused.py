@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from manager.background import once
 from manager.core.rows import UnreadableError
+from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+
+    from manager.core.rows import Unreadable
 
 AGAIN_S: Final = 5.0
 """After which somebody may have mended the rows."""
@@ -20,16 +24,21 @@ log = structlog.get_logger(__name__)
 
 
 class Refused:
-    """Each with the answer to whoever asks for it; `again` is called when it is time to read them anew.
+    """Each with the answer to whoever asks for it; read anew from time to time, beside all other work.
 
     Nothing of such a group is written, so its rows stay as they are until somebody mends them.
+
+    Args:
+        read: is called when it is time; takes them up if it can. May raise `StorageError`.
     """
 
-    def __init__(self, again: Callable[[], None]) -> None:
-        self.is_due = False
-        self._again = again
+    def __init__(self, read: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._read = read
         self._failures: dict[str, Failure] = {}
+        self._rows: dict[str, Unreadable] = {}
         self._alarm: asyncio.TimerHandle | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def get(self, group: str) -> Failure | None:
         """What is answered for `group`; None if it is not one of them."""
@@ -39,6 +48,10 @@ class Refused:
         """What is wrong, by group."""
         return {group: failure.message for group, failure in self._failures.items()}
 
+    def rows(self) -> tuple[Unreadable, ...]:
+        """The row that stands in the way of each group, as far as it is one."""
+        return tuple(self._rows.values())
+
     def add(self, group: str, error: Exception) -> None:
         """It cannot be taken up; said once, however often it is tried."""
         failure = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, _message(group, error))
@@ -46,31 +59,43 @@ class Refused:
             trace = None if isinstance(error, UnreadableError) else error
             log.error("a group cannot be taken up", group=group, why=str(error), exc_info=trace)
         self._failures[group] = failure
+        if isinstance(error, UnreadableError):
+            self._rows[group] = error.row
+        else:
+            self._rows.pop(group, None)
         self.try_later()
 
     def remove(self, group: str) -> None:
         """It has been taken up, or is another manager's."""
+        self._rows.pop(group, None)
         if self._failures.pop(group, None) is not None:
             log.info("a group is no longer refused", group=group)
 
     def try_later(self) -> None:
         """If there are any."""
-        if self._failures and self._alarm is None:
-            self._alarm = asyncio.get_running_loop().call_later(AGAIN_S, self._ring)
-
-    def take_due(self) -> tuple[str, ...]:
-        """All of them: they are about to be read."""
-        self.is_due = False
-        return tuple(self._failures)
+        if self._failures and not self._is_closed and self._alarm is None and self._reading is None:
+            self._alarm = asyncio.get_running_loop().call_later(AGAIN_S, self._begin)
 
     def close(self) -> None:
-        """Ring no more."""
+        """Read no more."""
+        self._is_closed = True
         if self._alarm is not None:
             self._alarm.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
 
-    def _ring(self) -> None:
-        self._alarm, self.is_due = None, True
-        self._again()
+    def _begin(self) -> None:
+        self._alarm = None
+        self._reading = once("reading refused groups again", self._read_all())
+
+    async def _read_all(self) -> None:
+        try:
+            await self._read()
+        except StorageError as error:
+            log.warning("refused groups were not read again", error=str(error))
+        finally:
+            self._reading = None
+            self.try_later()
 
 
 def _message(group: str, error: Exception) -> str:

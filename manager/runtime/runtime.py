@@ -16,16 +16,16 @@ from manager.core.tallies import tally, unreadable
 from manager.metrics.groups import GroupReader
 from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
-from manager.portions import portions
 from manager.runtime.clock import read_clocks
 from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
+from manager.runtime.slices import slices
 from manager.runtime.tenancy import Everything, Tenancy
-from manager.runtime.writer import AT_ONCE, STALL_S, Writer
+from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
 from telemetry.causes import new_cause_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from manager.core.connections import Connection
     from manager.core.group import Group
@@ -92,7 +92,7 @@ class Runtime:
         """
         await self._storage.open()
         self.begin()
-        await self._take_up(await self._storage.group_names())
+        await self._take_up(await self._storage.group_sizes())
 
     def begin(self) -> None:
         """Take requests, though of no group yet; the storage is open."""
@@ -121,13 +121,13 @@ class Runtime:
         Raises:
             StorageError: they cannot be read, for now; some may have been taken up.
         """
-        wanted, names = set(slots), await self._storage.group_names()
+        wanted, sizes = set(slots), await self._storage.group_sizes()
         self.meter.lease_changed("taken", len(slots))
-        due = [name for name in names if self._tenancy.slot_of(name) in wanted]
-        await self._take_up([name for name in due if not self._tenancy.has_taken_up(name)])
+        due = {name: size for name, size in sizes.items() if self._tenancy.slot_of(name) in wanted}
+        await self._take_up({name: due[name] for name in due if not self._tenancy.has_taken_up(name)})
 
-    async def _take_up(self, names: Sequence[str]) -> None:
-        for some in portions(names, AT_ONCE):
+    async def _take_up(self, sizes: Mapping[str, int]) -> None:
+        for some in slices(sizes):
             stored = await self._storage.load(some)
             self.check_lease()
             for name in stored:
@@ -135,7 +135,7 @@ class Runtime:
                     self._writer.take_up(name, stored[name])
                     self._tenancy.taken_up(name)
             await asyncio.sleep(0)
-        log.info("groups taken up", groups=len(names))
+        log.info("groups taken up", groups=len(sizes))
 
     def close(self, slots: Collection[int]) -> list[str]:
         """Let the groups of these slots go: who waits is sent elsewhere; returns them.

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
 from manager.background import vital
-from manager.portions import portions
 from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
 from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
 from manager.runtime.refused import Refused
+from manager.runtime.slices import GROUPS_AT_ONCE, slices
 from manager.storage.base import FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
@@ -33,8 +33,6 @@ STALL_S = 10.0
 """How long a request waits for a storage that says nothing, neither yes nor no."""
 GATHER_S = 0.02
 """The longest that a transaction waits for more rows."""
-AT_ONCE: Final = 50
-"""Groups that are read and taken up in one turn of the loop; heartbeats and leases come between two."""
 QUIET_TURNS = 3
 """Turns of the loop without a row after which none is about to come: a request takes as many to its rule."""
 
@@ -70,7 +68,7 @@ class Writer:
         self._commits = Commits()
         self._backoff = Backoff()
         self._wake = asyncio.Event()
-        self.refused = Refused(self._wake.set)
+        self.refused = Refused(self._read_refused)
         self._went_on = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_failing = False  # the last commit failed, and the storage was not seen to be well since
@@ -156,8 +154,6 @@ class Writer:
             self._went_on.set()
             if not self._is_stopping and not self._backoff.is_pausing:
                 await self._restore()
-                if self.refused.is_due and not self._is_failing:
-                    await self._read_refused()
 
     async def _gather(self) -> None:
         """Let rows share a transaction for as long as more of them come in, `GATHER_S` at most.
@@ -213,7 +209,8 @@ class Writer:
         try:
             with self._patience():
                 self._on_fenced(await self._tenancy.renew(names))
-                names = tuple(name for name in names if self._tenancy.serves(name))
+                sizes = await self._sizes([name for name in names if self._tenancy.serves(name)])
+                names = next(slices(sizes), ())
                 epochs = dict(self._tenancy.epochs(names))
                 stored = await self._storage.load(names)
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
@@ -236,27 +233,29 @@ class Writer:
         for name in self._commits.to_restore():
             if not self._tenancy.serves(name):
                 self._commits.restored(name)
-        return self._commits.to_restore()[:AT_ONCE]
+        return self._commits.to_restore()[:GROUPS_AT_ONCE]
 
     async def _read_refused(self) -> None:
-        """Somebody may have mended their rows. Nothing of them was written since, so no epoch is raised."""
-        for some in portions(self.refused.take_due(), AT_ONCE):
-            try:
-                with self._patience():
-                    await self._read(some)
-            except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
-                log.warning("refused groups were not read again", error=_told(error))
-        self.refused.try_later()
+        """Somebody may have mended their rows; others' rows are written meanwhile, for these may be many.
 
-    async def _read(self, refused: Sequence[str]) -> None:
-        for name in refused:
-            if not self._tenancy.serves(name):
-                self.refused.remove(name)
-        names = [name for name in refused if self.refused.get(name)]
-        epochs = dict(self._tenancy.epochs(names))
-        stored = await self._storage.load(names)
-        for name in self._unmoved(names, epochs):
-            self.take_up(name, stored.get(name, ()))
+        First only the rows that were in the way. Nothing of the groups is written, so no epoch is raised.
+        """
+        still = await self._storage.still_unreadable(self.refused.rows())
+        mended = [name for name in self.refused.faults() if name not in still]
+        for some in slices(await self._sizes(self._refused_here(mended))):
+            names = self._refused_here(some)
+            epochs = dict(self._tenancy.epochs(names))
+            stored = await self._storage.load(names)
+            for name in self._refused_here(self._unmoved(names, epochs)):
+                self.take_up(name, stored.get(name, ()))
+
+    def _refused_here(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if self.refused.get(name) and self._tenancy.serves(name))
+
+    async def _sizes(self, names: Collection[str]) -> dict[str, int]:
+        """Nothing is stored of a group that was deleted; it is to be taken up all the same."""
+        sizes = await self._storage.group_sizes(names)
+        return {name: sizes.get(name, 0) for name in names}
 
     def _unmoved(self, names: Collection[str], epochs: Mapping[int, int]) -> tuple[str, ...]:
         """Those whose slots have been ours since, under the same epochs.

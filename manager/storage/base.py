@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from manager.core.rows import Record, Row
+    from manager.core.rows import Record, Row, Unreadable
     from protocol.messages.events import Event
 
 
@@ -81,7 +81,7 @@ class EventLog(Protocol):
 
 
 class Storage(Protocol):
-    """A durable home of rows. One caller at a time, of `events` any number."""
+    """A durable home of rows. One caller at a time writes; any number read, and use `events`."""
 
     @property
     def events(self) -> EventLog:
@@ -96,8 +96,8 @@ class Storage(Protocol):
         """
         ...
 
-    async def group_names(self) -> list[str]:
-        """Every group that anything is stored of, in order.
+    async def group_sizes(self, groups: Collection[str] | None = None) -> dict[str, int]:
+        """How many rows are stored of each of `groups`, or of every group, in order; none has those without.
 
         Raises:
             StorageError: try again later.
@@ -107,7 +107,16 @@ class Storage(Protocol):
     async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
         """All rows of `groups`, or of every group; members by position, history by generation.
 
-        A row that makes no sense is there as `Unreadable`.
+        A row that makes no sense is there as `Unreadable`. However many rows there are, the event loop goes
+        round while they are read.
+
+        Raises:
+            StorageError: try again later.
+        """
+        ...
+
+    async def still_unreadable(self, rows: Collection[Unreadable]) -> frozenset[str]:
+        """The groups of those `rows` that are still there and as wrong as they were when they were loaded.
 
         Raises:
             StorageError: try again later.

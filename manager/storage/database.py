@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -22,9 +23,10 @@ from manager.storage.engine import postgresql_engine, sqlite_engine
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from sqlalchemy import URL, Connection
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 T = TypeVar("T")
 
@@ -55,6 +57,18 @@ class Database(Protocol):
 
         Raises:
             StorageError: the database did not do it, or it is not known whether it did.
+        """
+        ...
+
+    async def read(self, work: Callable[[Connection, Callable[[], None]], T]) -> T:
+        """Do what takes the longer the more there is; returns what it returns.
+
+        Args:
+            work: must not keep the connection; calls what it is given besides whenever the database has
+                answered something. A server may take `ANSWER_S` from one such call to the next.
+
+        Raises:
+            StorageError: the database did not do it.
         """
         ...
 
@@ -109,6 +123,10 @@ class SqliteDatabase:
         except TROUBLE as error:
             raise StorageError(first_line(error)) from error
 
+    async def read(self, work: Callable[[Connection, Callable[[], None]], T]) -> T:
+        """As any transaction: a file is not silent."""
+        return await self.transact(lambda connection: work(connection, lambda: None))
+
     def _do(self, work: Callable[[Connection], T]) -> T:
         with self._engine.begin() as connection:
             return work(connection)
@@ -136,9 +154,22 @@ class PostgresqlDatabase:
 
     async def transact(self, work: Callable[[Connection], T], within_s: float | None = ANSWER_S) -> T:
         """A server that is silent is given up on."""
+        async with self._connected(within_s) as (connection, _):
+            return await connection.run_sync(work)
+
+    async def read(self, work: Callable[[Connection, Callable[[], None]], T]) -> T:
+        """It may be as long as it takes, if only the server says something."""
+        loop = asyncio.get_running_loop()
+        async with self._connected(ANSWER_S) as (connection, patience):
+            return await connection.run_sync(work, lambda: patience.reschedule(loop.time() + ANSWER_S))
+
+    @asynccontextmanager
+    async def _connected(
+        self, within_s: float | None
+    ) -> AsyncIterator[tuple[AsyncConnection, asyncio.Timeout]]:
         try:
-            async with asyncio.timeout(within_s), self._engine.begin() as connection:
-                return await connection.run_sync(work)
+            async with asyncio.timeout(within_s) as patience, self._engine.begin() as connection:
+                yield connection, patience
         except TimeoutError as error:
             raise StorageError(f"the database gave no answer within {within_s:g} s") from error
         except TROUBLE as error:

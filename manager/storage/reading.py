@@ -2,16 +2,19 @@
 
 Columns are read as the driver has them and made into values one row at a time, by what SQLAlchemy has for
 it. Where SQLAlchemy itself does that, the first bad value ends the whole statement, of whichever group it is.
+
+A server's rows come some at a time and are made in the event loop, which goes round before the next: one
+group may have more of them than can be made within a lease.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
-from sqlalchemy import Boolean, Column, Enum, Table, select, type_coerce, union
+from sqlalchemy import Boolean, Column, Enum, Table, func, literal, select, type_coerce, union_all
 from sqlalchemy.types import NullType
 
 from manager.core.rows import Row, Unreadable
@@ -19,7 +22,7 @@ from manager.portions import portions
 from manager.storage.schema import LOAD_ORDER, TABLES, Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Dialect, Select
     from sqlalchemy.types import TypeEngine
@@ -28,35 +31,87 @@ if TYPE_CHECKING:
 
 MANY = 10_000
 """Names in one statement; databases take some 32,000 parameters."""
-NAMES = union(*(select(table.c.group) for table in TABLES.values()))
+ROWS_AT_ONCE: Final = 1000
+"""Rows that are made in one turn of the loop, which takes some 20 ms."""
 
 
-def group_names(connection: Connection) -> list[str]:
-    """Every group that anything is stored of, in order; a name that is no text nobody can ask for."""
-    return sorted(name for name in connection.execute(NAMES).scalars() if isinstance(name, str))
+def group_sizes(connection: Connection, groups: Collection[str] | None) -> dict[str, int]:
+    """How many rows there are of each of `groups`, or of every group, in order; none has a group without any.
+
+    A name that is no text nobody can ask for.
+    """
+    sizes: Counter[str] = Counter()
+    for some in _names(groups):
+        sizes.update({name: size for name, size in connection.execute(_sizes(some)) if isinstance(name, str)})
+    return dict(sorted(sizes.items()))
 
 
-def read_rows(connection: Connection, groups: Collection[str] | None) -> dict[str, list[Row]]:
+def _sizes(groups: Sequence[str] | None) -> Select[Any]:
+    keys = union_all(*(_of(select(table.c.group), table, groups) for table in TABLES.values())).subquery()
+    return select(keys.c.group, func.count()).group_by(keys.c.group)
+
+
+def _of(statement: Select[Any], table: Table, groups: Sequence[str] | None) -> Select[Any]:
+    return statement if groups is None else statement.where(table.c.group.in_(groups))
+
+
+def _names(groups: Collection[str] | None) -> Iterable[Sequence[str] | None]:
+    return [None] if groups is None else portions(tuple(groups), MANY)
+
+
+def read_rows(
+    connection: Connection, went_on: Callable[[], None], groups: Collection[str] | None
+) -> dict[str, list[Row]]:
     """All rows of `groups`, or of every group; members by position, history by generation.
 
-    What cannot be read is there as `Unreadable`.
+    What cannot be read is there as `Unreadable`. `went_on` is called whenever some have come.
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     for kind in TABLES:
-        for row in read_table(connection, kind, groups):
-            rows[row.group].append(row)
+        for some in _read_some(connection, kind, groups):
+            went_on()
+            for row in some:
+                rows[row.group].append(row)
     return dict(rows)
 
 
-def read_table(
-    connection: Connection, kind: type[Row], groups: Collection[str] | None = None
-) -> Iterator[Row]:
-    """The rows of one table, each as a `kind` or as an `Unreadable`; of `groups`, or of every group."""
-    statement, decoders = _as_stored(kind), _decoders(kind, connection.dialect)
-    for some in [None] if groups is None else portions(tuple(groups), MANY):
-        wanted = statement if some is None else statement.where(TABLES[kind].c.group.in_(some))
-        for stored in connection.execute(wanted).mappings():
-            yield _made(kind, dict(stored), decoders)
+def still_unreadable(
+    connection: Connection, went_on: Callable[[], None], rows: Iterable[Unreadable]
+) -> frozenset[str]:
+    """The groups of those `rows` that are still there and as wrong as they were."""
+    groups = set()
+    for row in rows:
+        if _read_one(connection, row) == row:
+            groups.add(row.group)
+        went_on()
+    return frozenset(groups)
+
+
+def _read_one(connection: Connection, row: Unreadable) -> Row | None:
+    """None if it is gone, or its key is such that it cannot be asked for."""
+    key = TABLES[row.kind].primary_key.columns
+    wanted = _as_stored(row.kind).where(
+        *(column == literal(value, NullType()) for column, value in zip(key, row.stored_key, strict=True))
+    )
+    found = connection.execute(wanted).mappings().first()
+    return None if found is None else _made(row.kind, dict(found), _decoders(row.kind, connection.dialect))
+
+
+def read_table(connection: Connection, kind: type[Row]) -> Iterator[Row]:
+    """The rows of one table, each as a `kind` or as an `Unreadable`."""
+    for some in _read_some(connection, kind, None):
+        yield from some
+
+
+def _read_some(
+    connection: Connection, kind: type[Row], groups: Collection[str] | None
+) -> Iterator[Iterator[Row]]:
+    decoders = _decoders(kind, connection.dialect)
+    for names in _names(groups):
+        wanted = _of(_as_stored(kind), TABLES[kind], names)
+        found = connection.execute(wanted, execution_options={"yield_per": ROWS_AT_ONCE})
+        for stored in found.mappings().partitions():
+            yield (_made(kind, dict(each), decoders) for each in stored)
 
 
 @cache
@@ -84,7 +139,13 @@ def _made(kind: type[Row], stored: dict[str, Any], decoders: Sequence[tuple[Colu
         values = {str(c.name): _value(stored[c.name], c, decode) for c, decode in decoders}
         return msgspec.convert(values, kind)
     except (msgspec.MsgspecError, ValueError) as error:
-        return Unreadable(group=str(stored["group"]), place=_place(TABLES[kind], stored), why=str(error))
+        return Unreadable(
+            group=str(stored["group"]),
+            place=_place(TABLES[kind], stored),
+            why=str(error),
+            kind=kind,
+            stored_key=tuple(stored[column.name] for column in TABLES[kind].primary_key),
+        )
 
 
 def _value(stored: Any, column: Column[Any], decode: Decode) -> Any:

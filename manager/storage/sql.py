@@ -16,7 +16,7 @@ from manager.storage.file import DatabaseFile, file_of
 from manager.storage.leases import LeaseTable, hold_fence
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.numbering import append
-from manager.storage.reading import group_names, read_rows
+from manager.storage.reading import group_sizes, read_rows, still_unreadable
 from manager.storage.rows import write_rows
 from manager.storage.summaries import summaries
 from manager.storage.tallies import tallies
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from manager.core.rows import Record, Row
+    from manager.core.rows import Record, Row, Unreadable
     from manager.core.tallies import Tally
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import GroupSummary
@@ -53,13 +53,17 @@ class SqlStorage:
         await with_schema(self._database, upgrade)
         self._file = file_of(self._database)
 
-    async def group_names(self) -> list[str]:
-        """Read the keys of every table."""
-        return await self._database.transact(group_names)
+    async def group_sizes(self, groups: Collection[str] | None = None) -> dict[str, int]:
+        """Count the keys of every table."""
+        return await self._database.transact(partial(group_sizes, groups=groups))
 
     async def load(self, groups: Collection[str] | None = None) -> dict[str, list[Row]]:
         """Read every table once."""
-        return await self._database.transact(partial(read_rows, groups=groups))
+        return await self._database.read(partial(read_rows, groups=groups))
+
+    async def still_unreadable(self, rows: Collection[Unreadable]) -> frozenset[str]:
+        """Read each by its key."""
+        return await self._database.read(partial(still_unreadable, rows=rows))
 
     @property
     def is_shared(self) -> bool:

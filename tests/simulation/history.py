@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from manager.core import settling
 from manager.core.blame import is_quarantined
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
 from manager.core.suspects import has_any
@@ -133,7 +134,8 @@ class History:
         if group in self.plan.groups[: self.plan.herds]:
             wait_ms = 0 if chance.random() < 0.2 else 600
             terms = Terms(name, self.plan.session_ms, self.plan.rebalance_ms, wait_ms, instance)
-            member = SimWorker(self.world, route, name, self.sinks[group], terms)
+            settles = Random(f"former {self.plan.seed} {number}").random() >= self.plan.former
+            member = SimWorker(self.world, route, name, self.sinks[group], terms, settles=settles)
             member.died_of_poison = self._on_poisoned
         else:
             protocols = chance.choice([("range",), ("sticky", "range"), ("range", "sticky")])
@@ -235,7 +237,7 @@ class History:
         hold("every member knows its generation", settled, live.tell_story)
         running = {task: w.membership_id for w in alive if isinstance(w, SimWorker) for task in w.owned}
         everybody_drained = all(member.row.draining for member in live.members.values())
-        wanted = set() if everybody_drained else {row.task for row in live.herd.runnable()}
+        wanted = set() if everybody_drained else {row.task for row in settling.offered(live)}
         quarantined = self._quarantined(group)
         hold("only what kills is in quarantine", quarantined <= {POISON}, live.tell_story)
         hold("what kills is in quarantine", POISON not in wanted, live.tell_story)

@@ -51,6 +51,7 @@ class Watch:
         self._resets: dict[tuple[str, str, int], TaskReset | None] = {}
         self._offsets: set[tuple[str, str, bytes]] = set()
         self._generations: set[tuple[str, int]] = set()
+        self._fences: dict[tuple[str, str], int] = {}
 
     # What is stored.
 
@@ -87,6 +88,9 @@ class Watch:
         hold("a new owner has a new token", row.token > token or not changed_hands, (before, row))
         since = row.token >= row.since_ms // 1000
         hold("a token is no lower than the second it is issued in", since or not changed_hands, (before, row))
+        raised = self._fences.get(row.key, 0) >= token
+        is_settled = before is not None and before.unsettled and not row.unsettled
+        hold("what is settled has a fence to show for it", raised or not is_settled, (before, row))
         was_reset = _number(row) != _number(before)
         hold("numbers of resets only grow", _number(row) >= _number(before), (before, row))
         hold("a reset fences all before it", not was_reset or _is_fenced(before, row), (before, row))
@@ -153,6 +157,10 @@ class Watch:
         for key, sent in request.offsets.items():
             durable = outcome.offsets[key] != "NONE" or (group, key, bytes(sent.offset)) in self._offsets
             hold("an offset is durable before it is told", durable, sent)
+
+    def raised(self, group: str, task: str, token: int) -> None:
+        """A sink refuses whoever has a lower token."""
+        self._fences[group, task] = token
 
     def check_writer(self, group: str, task: str, token: int, who: str) -> None:
         """Invariant 2: a token is one worker's."""

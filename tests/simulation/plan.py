@@ -61,7 +61,7 @@ class Plan:
     """One history: the same plan gives the same steps.
 
     `poison` says that one task of the first herd kills every worker that is given it, and how: EXITED is told
-    by the worker as it leaves, KILLED by nobody.
+    by the worker as it leaves, KILLED by nobody. `former` is the share of workers that cannot settle a task.
     """
 
     seed: int
@@ -76,6 +76,7 @@ class Plan:
     lost_task_delay_ms: int
     storm_ms: int
     poison: EngineEnd | None
+    former: float
     weather: Weather
     deeds: tuple[Deed, ...]
 
@@ -104,6 +105,7 @@ def draw(seed: int) -> Plan:
         lost_task_delay_ms=chance.choice([0, 0, 1200, 6000]),
         storm_ms=storm_ms,
         poison=Random(f"poison {seed}").choice([None, None, None, EngineEnd.EXITED, EngineEnd.KILLED]),
+        former=Random(f"former {seed}").choice([0, 0, 0.3]),
         weather=_draw_weather(chance),
         deeds=tuple(sorted(_draw_deeds(chance, members, storm_ms), key=lambda deed: deed.at_ms)),
     )

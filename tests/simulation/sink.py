@@ -40,7 +40,11 @@ class Sink:
 
     def settle(self, task: str, token: int) -> None:
         """A new owner raises the fence, before it does anything else."""
-        self._fences[task] = max(token, self._fences.get(task, 0))
+        self._raise(task, max(token, self._fences.get(task, 0)))
+
+    def _raise(self, task: str, token: int) -> None:
+        self._fences[task] = token
+        self._watch.raised(self._group, task, token)
 
     def write(self, task: str, token: int, who: str) -> bool:
         """One batch; false when a newer owner has raised the fence."""
@@ -49,7 +53,7 @@ class Sink:
             return False
         self._watch.check_writer(self._group, task, token, who)
         self._watch.check_at_rest(self._rows().get((OwnershipRow, (self._group, task))), who)
-        self._fences[task] = token
+        self._raise(task, token)
         return True
 
     def write_unfenced(self, task: str, who: Writer) -> None:

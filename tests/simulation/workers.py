@@ -74,11 +74,15 @@ class SimWorker(Participant):
     """A worker; `owned` is what it runs, each task under its token, and `stops` counts ended queries.
 
     `unfenced` has those of its tasks whose sink has no fence, and until when their tokens may be believed in.
+    One that does not settle is of a former version: it calls a task STOPPED whatever its sink has heard.
     """
 
-    def __init__(self, world: World, route: Route, name: str, sink: Sink, terms: Terms) -> None:
+    def __init__(
+        self, world: World, route: Route, name: str, sink: Sink, terms: Terms, *, settles: bool = True
+    ) -> None:
         super().__init__(world, route, name)
         self.sink = sink
+        self.settles = settles
         self.owned: dict[str, int] = {}
         self.stuck: dict[str, int] = {}
         self.unfenced: dict[str, int] = {}
@@ -146,7 +150,7 @@ class SimWorker(Participant):
             "owned": self.owned | self.stuck | self.resting,
             "tasks_revision": revision,
             "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
-        }
+        } | ({"settles": True} if self.settles else {})
         return (Protocol("sticky", encode_opaque(told)),)
 
     def _carry_out(self, effect: Any) -> None:
@@ -281,13 +285,12 @@ class SimWorker(Participant):
         for grant in answer.granted:
             if grant.task in strange or grant.token < self.owned.get(grant.task, 0):
                 continue
+            if grant.target == Target.STOPPED.value:
+                self._stop_running(grant.task, grant.token)
+                continue
             self.stuck.pop(grant.task, None)
             self.unfenced.pop(grant.task, None)
             self.sink.settle(grant.task, grant.token)
-            if grant.target == Target.STOPPED.value:
-                self.stops += self.owned.pop(grant.task, None) is not None
-                self.resting[grant.task] = grant.token
-                continue
             self.resting.pop(grant.task, None)
             self.owned[grant.task] = grant.token
             if not is_fenced(grant.definition):
@@ -295,6 +298,21 @@ class SimWorker(Participant):
                 self.sink.write_unfenced(grant.task, self)
             if grant.task == POISON:
                 self.later(self.world.some(*POISON_MS), partial(self._take_poison, grant.token))
+
+    def _stop_running(self, task: str, token: int) -> None:
+        """A task is not to run any more, or is only given to be settled; a query may refuse to stop."""
+        if self.stuck.get(task) == token:
+            return
+        running = self.owned.pop(task, None)
+        self.stops += running is not None
+        if running == token and self.world.happens(STUCK):
+            self.stuck[task] = token
+            return
+        self.stuck.pop(task, None)
+        self.unfenced.pop(task, None)
+        if self.settles:
+            self.sink.settle(task, token)
+        self.resting[task] = token
 
     def _take_poison(self, token: int) -> None:
         """The query has been up for a moment, if it still is."""

@@ -83,6 +83,16 @@ def test_restored_raises_what_others_may_have_seen_more_of(
         least = token + 1
 
 
+def test_restored_has_every_task_settled(database: Database) -> None:
+    """Whoever ran one after the copy was made may still write; in the copy it may be STOPPED, and at rest."""
+    run(["db", "upgrade", "--database", database.url])
+    database.run(f"INSERT INTO ownership {OWNERSHIP}")
+    stopped = OWNERSHIP.replace("'t', 7, 'UNASSIGNED'", "'u', 0, 'STOPPED'")
+    database.run(f"INSERT INTO ownership {stopped}")
+    assert run(["db", "restored", "--database", database.url]) == 0
+    assert database.value("SELECT count(*) FROM ownership WHERE unsettled") == 2
+
+
 def test_restored_raises_tokens_above_what_a_sink_has_seen(
     database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,9 @@
-"""Very many groups are taken up some at a time: the loop goes round between, and some are served already."""
+"""Very many groups, or rows, are taken up some at a time: the loop goes round, and some are served."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,18 +14,21 @@ from manager.cluster.tenancy import SlotTenancy
 from manager.cluster.view import Identity
 from manager.core.commands import DescribeGroup
 from manager.core.coordinator import Coordinator
-from manager.core.rows import GroupRow
+from manager.core.rows import GroupRow, OwnershipRow
+from manager.runtime import slices
 from manager.runtime.runtime import Runtime
-from manager.runtime.writer import AT_ONCE
+from manager.runtime.slices import GROUPS_AT_ONCE
 from manager.settings import GroupSettings
+from manager.storage import reading
 from manager.storage.base import StorageError
+from manager.storage.database import ANSWER_S
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from tests.fakes.turns import eventually
 from tests.integration.manager.managers import Manager
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable
     from pathlib import Path
 
     from manager.core.rows import Row
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from tests.integration.manager.backends import Database
 
 SLOTS = 4
-GROUPS = [f"g{n:03}" for n in range(4 * AT_ONCE)]
+GROUPS = [f"g{n:03}" for n in range(4 * GROUPS_AT_ONCE)]
 
 
 class Gated(SqlStorage):
@@ -100,45 +104,126 @@ async def test_the_groups_of_a_slot_are_loaded(loading: Loading) -> None:
     ]
 
 
+class Turns:
+    """What is counted, by turns of the loop; what another thread does holds the loop up in none of them."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = [0]
+        self._thread = threading.current_thread()
+        self._next()
+
+    def count(self, many: int = 1) -> None:
+        """So much more in this turn."""
+        if threading.current_thread() is self._thread:
+            self.counts[-1] += many
+
+    def _next(self) -> None:
+        self.counts.append(0)
+        asyncio.get_running_loop().call_soon(self._next)
+
+
+def restored(monkeypatch: pytest.MonkeyPatch, count: Callable[[Turns, list[Row]], None]) -> Turns:
+    """Counts what becomes of rows that are taken up."""
+    turns, restore = Turns(), Coordinator.restore
+
+    def counted(self: Coordinator, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
+        count(turns, list(rows))
+        return restore(self, name, rows, instant)
+
+    monkeypatch.setattr(Coordinator, "restore", counted)
+    return turns
+
+
 async def test_the_loop_goes_round_between_a_few_groups_and_the_next(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many there are: heartbeats, leases and whoever else waits for the loop get their turn."""
-    restored: list[int] = [0]
-    restore = Coordinator.restore
-
-    def counted(self: Coordinator, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
-        restored[-1] += 1
-        return restore(self, name, rows, instant)
-
-    def next_turn() -> None:
-        restored.append(0)
-        asyncio.get_running_loop().call_soon(next_turn)
-
-    monkeypatch.setattr(Coordinator, "restore", counted)
+    turns = restored(monkeypatch, lambda turns, _: turns.count())
     await loading.take(*range(SLOTS))
-    next_turn()
     await loading.runtime.load(range(SLOTS))
-    assert sum(restored) == len(GROUPS)
-    assert max(restored) <= AT_ONCE
+    assert sum(turns.counts) == len(GROUPS)
+    assert max(turns.counts) <= GROUPS_AT_ONCE
 
 
-async def test_lost_groups_come_back_a_few_at_a_time(loading: Loading, storage: Gated) -> None:
-    """After trouble with the database there may be as many."""
+def owned(tasks: int, *groups: str) -> list[OwnershipRow]:
+    """So many rows of each group, besides the one it has."""
+    return [OwnershipRow(group=group, task=f"t{n:04}") for group in groups for n in range(tasks)]
+
+
+async def test_the_loop_goes_round_between_some_rows_and_the_next(
+    loading: Loading, storage: Gated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty groups may have two thousand tasks each; only what belongs to one group comes at once."""
+    monkeypatch.setattr(slices, "ROWS_AT_ONCE", 20)
+    await storage.commit(owned(8, *GROUPS[:10]) + owned(50, GROUPS[10]))
+    turns = restored(monkeypatch, lambda turns, rows: turns.count(len(rows)))
+    await loading.take(*range(SLOTS))
+    await loading.runtime.load(range(SLOTS))
+    assert sum(turns.counts) == len(GROUPS) + 10 * 8 + 50
+    assert sorted(turns.counts)[-2:] == [20, 51]
+
+
+async def test_reading_makes_only_some_rows_in_one_turn_of_the_loop(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One group may have more of them than can be made within a lease."""
+    storage, turns, made = SqlStorage(database.url), Turns(), reading._made
+    await storage.open()
+    await storage.commit(owned(3 * reading.ROWS_AT_ONCE, "g"))
+
+    def counted(*args: Any) -> Row:
+        turns.count()
+        return made(*args)
+
+    monkeypatch.setattr(reading, "_made", counted)
+    rows = (await storage.load(["g"]))["g"]
+    await storage.close()
+    assert len(rows) == 3 * reading.ROWS_AT_ONCE
+    assert max(turns.counts) <= reading.ROWS_AT_ONCE
+
+
+async def test_reading_may_take_long_if_only_the_database_goes_on_answering(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group that takes longer than a server may be silent would never be served."""
+    storage, made, loop = SqlStorage(database.url), reading._made, asyncio.get_running_loop()
+    await storage.open()
+    await storage.commit(owned(3 * reading.ROWS_AT_ONCE, "g"))
+    begun, rows = loop.time(), 0
+
+    def slowly(*args: Any) -> Row:
+        nonlocal rows
+        rows += 1
+        return made(*args)
+
+    monkeypatch.setattr(reading, "_made", slowly)
+    monkeypatch.setattr(loop, "time", lambda: begun + rows / reading.ROWS_AT_ONCE * 0.9 * ANSWER_S)
+    assert len((await storage.load(["g"]))["g"]) == 3 * reading.ROWS_AT_ONCE
+    monkeypatch.undo()
+    await storage.close()
+
+
+async def test_lost_groups_come_back_a_few_at_a_time(
+    loading: Loading, storage: Gated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After trouble with the database there may be as many, and one of them may be as large."""
+    monkeypatch.setattr(slices, "ROWS_AT_ONCE", 20)
+    await storage.commit(owned(50, GROUPS[10]))
     await loading.take(*range(SLOTS))
     await loading.runtime.load(range(SLOTS))
     loading.tenancy.loaded(range(SLOTS))
     asked, load = [], storage.load
 
     async def noted(groups: Collection[str] | None = None) -> dict[str, list[Row]]:
-        asked.append(len(groups or ()))
+        asked.append(list(groups or ()))
         return await load(groups)
 
     storage.load = noted  # type: ignore[method-assign]  # it is watched
     for name in GROUPS:
         loading.runtime._writer.lose(name)
     await eventually(lambda: len(loading.runtime.groups()) == len(GROUPS))
-    assert max(asked) <= AT_ONCE
+    assert max(map(len, asked)) <= GROUPS_AT_ONCE
+    assert [GROUPS[10]] in asked
     assert await loading.found(GROUPS[-1]) == "NONE"
 
 
@@ -147,7 +232,7 @@ async def test_a_group_is_served_as_soon_as_it_is_in_memory(loading: Loading, st
     storage.passes = 1
     await loading.take(*range(SLOTS))
     reading = asyncio.create_task(loading.runtime.load(range(SLOTS)))
-    await eventually(lambda: len(loading.runtime.groups()) == AT_ONCE)
+    await eventually(lambda: len(loading.runtime.groups()) == GROUPS_AT_ONCE)
     assert await loading.found(GROUPS[0]) == "NONE"
     assert await loading.found(GROUPS[-1]) == "COORDINATOR_LOAD_IN_PROGRESS"
     storage.gate.set()
@@ -176,7 +261,7 @@ async def test_a_slot_that_is_lost_while_it_is_read_is_not_served(loading: Loadi
     storage.passes = 1
     await loading.take(*range(SLOTS))
     reading = asyncio.create_task(loading.runtime.load(range(SLOTS)))
-    await eventually(lambda: len(loading.runtime.groups()) == AT_ONCE)
+    await eventually(lambda: len(loading.runtime.groups()) == GROUPS_AT_ONCE)
     loading.tenancy.lost([0])
     loading.runtime.step_down([0])
     storage.gate.set()
@@ -193,7 +278,7 @@ async def test_the_lease_is_renewed_while_the_first_groups_are_read(
 ) -> None:
     """To read them may take longer than a lease: it is not over before the manager has begun."""
     manager = Manager(database, "a")
-    renewals, gate, names = 0, asyncio.Event(), manager.storage.group_names
+    renewals, gate, names = 0, asyncio.Event(), manager.storage.group_sizes
     renew = manager.storage.leases.renew
 
     async def counted(*args: Any) -> Any:
@@ -203,13 +288,13 @@ async def test_the_lease_is_renewed_while_the_first_groups_are_read(
             gate.set()
         return await renew(*args)
 
-    async def slowly() -> list[str]:
+    async def slowly() -> dict[str, int]:
         manager.place.tenancy.on_stranger()  # somebody wakes the steward, as time would
         await gate.wait()
         return await names()
 
     monkeypatch.setattr(manager.storage.leases, "renew", counted)
-    monkeypatch.setattr(manager.storage, "group_names", slowly)
+    monkeypatch.setattr(manager.storage, "group_sizes", slowly)
     await manager.start()
     await manager.stop()
     assert renewals > 1

@@ -188,13 +188,13 @@ async def test_members_may_go_on_while_their_group_is_loaded(
     """Heartbeats answer NONE, everything else COORDINATOR_LOAD_IN_PROGRESS; then all is as before."""
     group = group_of(a)
     beat = await stable(a, group)
-    gate, names = asyncio.Event(), b.storage.group_names
+    gate, names = asyncio.Event(), b.storage.group_sizes
 
-    async def slowly() -> list[str]:
+    async def slowly() -> dict[str, int]:
         await gate.wait()
         return await names()
 
-    monkeypatch.setattr(b.storage, "group_names", slowly)
+    monkeypatch.setattr(b.storage, "group_sizes", slowly)
     a.expire()
     await b.steward._look_safely()
     await eventually(lambda: b.leases.in_state(SlotState.LOADING))

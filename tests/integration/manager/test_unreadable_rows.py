@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
-from manager.core.rows import OffsetRow, OwnershipRow, RebalanceRow
+from manager.core.rows import OffsetRow, OwnershipRow, RebalanceRow, Unreadable
 from manager.runtime import refused
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
@@ -154,30 +154,81 @@ async def test_its_group_is_refused_with_the_rows_key_and_all_others_are_served(
 async def test_a_group_is_served_again_once_its_row_is_mended(
     database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is read again from time to time, and said once to be refused, and once not to be any more."""
+    """Its row is looked at from time to time; it is said once to be refused, and once not to be any more."""
     monkeypatch.setattr(refused, "AGAIN_S", 0.001)
     spoiler = Spoiler(database, "tasks", "target")
     spoiler.spoil("SIDEWAYS")
     storage = SqlStorage(database.url)
-    reads, load = [], storage.load
+    looks, look, reads, load = [], storage.still_unreadable, [], storage.load
 
     async def counted(groups: Collection[str] | None = None) -> dict[str, list[Row]]:
         reads.append(groups)
         return await load(groups)
 
+    async def looked(rows: Collection[Unreadable]) -> frozenset[str]:
+        looks.append([row.stored_key for row in rows])
+        return await look(rows)
+
     monkeypatch.setattr(storage, "load", counted)
+    monkeypatch.setattr(storage, "still_unreadable", looked)
     runtime = Runtime(GroupSettings(), storage)
     with capture_logs() as logs:
         await runtime.start()
-        await eventually(lambda: len(reads) > 3)
+        await eventually(lambda: len(looks) > 3)
         assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
         spoiler.mend()
         await eventually(lambda: runtime.groups()[0].state == "Stable")
         assert await beat(runtime, "bad", members) == "NONE"
         await runtime.stop()
-    assert reads[1] == ["bad"]
+    assert looks[0] == [("bad", "t")]
+    assert reads[1:] == [("bad",)]
     told = [entry["event"] for entry in logs if entry.get("group") == "bad"]
     assert told[:2] == ["a group cannot be taken up", "a group is no longer refused"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("groups", "generation", None),
+        ("members", "protocols", b'{"'),
+        ("offsets", '"offset"', b'{"'),
+        ("tasks", "target", "SIDEWAYS"),
+        ("ownership", "state", ""),
+        ("rebalances", "moved", None),
+    ],
+)
+async def test_a_row_is_found_again_by_its_key(
+    database: Database, members: dict[str, str], table: str, column: str, value: object
+) -> None:
+    """In every table; as long as it is as wrong as it was."""
+    spoiler = Spoiler(database, table, column)
+    spoiler.spoil(value)
+    storage = SqlStorage(database.url)
+    await storage.open()
+    torn = [row for row in (await storage.load(members))["bad"] if isinstance(row, Unreadable)]
+    assert await storage.still_unreadable(torn) == {"bad"}
+    spoiler.mend()
+    assert await storage.still_unreadable(torn) == set()
+    spoiler.spoil(value)
+    database.run(f"DELETE FROM {table}")
+    assert await storage.still_unreadable(torn) == set()
+    await storage.close()
+
+
+async def test_a_group_that_was_deleted_for_good_is_not_refused_any_more(
+    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is stored of it, and that can be read."""
+    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    Spoiler(database, "tasks", "target").spoil("SIDEWAYS")
+    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
+    await runtime.start()
+    assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
+    tables = ("groups", "members", "offsets", "tasks", "ownership", "rebalances")
+    database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
+    await eventually(lambda: [line.group for line in runtime.groups()] == ["good"])
+    assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
+    await runtime.stop()
 
 
 async def test_other_managers_list_it_too(database: Database, members: dict[str, str]) -> None:

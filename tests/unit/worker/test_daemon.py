@@ -130,7 +130,7 @@ async def test_a_worker_that_is_told_to_stop_has_its_tasks_moved_away_first(herd
 
 
 async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
-    """Assignors in order, capacity, labels."""
+    """Assignors in order, capacity, labels; and that it can settle tasks."""
     herd.settings = WorkerSettings(
         group="g",
         manager=(herd.server.url,),
@@ -150,6 +150,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         "labels": {"zone": "a"},
         "url": None,
         "tasks_revision": 0,
+        "settles": True,
     }
     os.kill(os.getpid(), signal.SIGINT)
     assert await running == 0

@@ -30,6 +30,7 @@ from protocol.messages.membership import (
 )
 from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
+from protocol.worker_metadata import PROTOCOL_TYPE
 
 WALL = -1_700_000_000_000
 """Long before 1970: tokens count from 1, whatever time goes by; for another clock there is `Bench.wall`."""
@@ -189,7 +190,7 @@ class Bench:
                 session_timeout_ms=session_ms,
                 rebalance_timeout_ms=rebalance_ms,
                 protocol_type=kind,
-                protocols=tuple(Protocol(name, encode_opaque(metadata or {})) for name in protocols),
+                protocols=tuple(Protocol(name, encode_opaque(_told(kind, metadata))) for name in protocols),
                 require_member_id=announced,
                 reason=reason,
             )
@@ -331,6 +332,12 @@ class Bench:
         """Owner, token, state."""
         row = self.group.herd.ownership[task]
         return row.owner, row.token, row.state.value
+
+
+def _told(kind: str, metadata: Any) -> Any:
+    """What a member tells of itself; a worker says that it can settle tasks, as those of this version do."""
+    told = {} if metadata is None else metadata
+    return {"settles": True, **told} if kind == PROTOCOL_TYPE and isinstance(told, dict) else told
 
 
 def definition(weight: float = 1.0, worker: str | None = None, **document: Any) -> NewDefinition:

@@ -5,7 +5,7 @@ import pytest
 
 from manager.core.commands import DeleteGroup
 from manager.core.coordinator import Coordinator
-from manager.core.rows import Unreadable, UnreadableError
+from manager.core.rows import TaskRow, Unreadable, UnreadableError
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.bench import SESSION_MS, Bench
@@ -253,7 +253,13 @@ def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up() -> None:
     """Neither with it nor without it; the row is named."""
     bench = Bench()
     bench.stable(None)
-    torn = Unreadable(group="g", place="table tasks, group g, task t", why="target: 'SIDEWAYS'")
+    torn = Unreadable(
+        group="g",
+        place="table tasks, group g, task t",
+        why="target: 'SIDEWAYS'",
+        kind=TaskRow,
+        stored_key=("g", "t"),
+    )
     fresh = Coordinator(bench.settings, lambda: "id")
     with pytest.raises(UnreadableError, match="table tasks, group g, task t: target: 'SIDEWAYS'"):
         fresh.restore("g", [*bench.store.values(), torn], bench.instant)

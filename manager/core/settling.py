@@ -1,0 +1,65 @@
+"""Tasks that somebody before may still write for: who can put an end to that, and whose word counts.
+
+A task that is to run is settled by its query, which raises the fence in the sink before it reads anything.
+One that is STOPPED has none, so it is given to a worker that raises the fence for nothing else. Workers say
+in their metadata that they know how (`settles`): those that do not would say STOPPED and have told no sink
+(docs/protocol.md, A stopped task is settled).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.states import Target, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from manager.core.rows import OwnershipRow, TaskRow
+    from protocol.messages.ownership import TaskReport
+
+HAS_RUN = frozenset({TaskState.RUNNING, TaskState.COMPLETED})
+"""States that only a query brings about, and with it the fence."""
+
+
+def unable(group: Group) -> Iterator[str]:
+    """The members that may be given tasks and cannot settle one; while there are any, none is offered.
+
+    Whoever leads decides about all that is offered, and may be of a version that knows nothing of this.
+    """
+    return (m.id for m in group.members.values() if not m.row.draining and not m.settles)
+
+
+def is_possible(group: Group) -> bool:
+    """Whether every member that may be given a task to settle would."""
+    return next(unable(group), None) is None
+
+
+def offered(group: Group) -> Iterable[TaskRow]:
+    """The runnable tasks, without those to be settled where a member cannot."""
+    rows = tuple(group.herd.runnable())
+    if all(row.target is not Target.STOPPED for row in rows) or is_possible(group):
+        return rows
+    return (row for row in rows if row.target is not Target.STOPPED)
+
+
+def is_due(group: Group) -> bool:
+    """Whether a task is to be settled that nobody has been given to do it."""
+    herd = group.herd
+    waiting = (task for task in herd.definitions if herd.is_to_stop(task) and herd.is_runnable(task))
+    return any(task not in herd.assigned for task in waiting) and is_possible(group)
+
+
+def may_have(group: Group, member: Member, task: str) -> bool:
+    """Whether `member` is granted `task` if it has been given it."""
+    herd = group.herd
+    return herd.is_runnable(task) and (member.settles or not herd.is_to_stop(task))
+
+
+def is_left_open(row: OwnershipRow, member: Member, entry: TaskReport) -> bool:
+    """Whether the task still is to be settled after a report of its owner, `member`; with a cause it is."""
+    if not row.unsettled or entry.cause is not None:
+        return row.unsettled
+    return entry.state not in HAS_RUN and not (entry.state is TaskState.STOPPED and member.settles)
