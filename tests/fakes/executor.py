@@ -153,8 +153,10 @@ class FakeExecutor:
         """Remember it, unless the test wants otherwise."""
         if (gate := self.unsettled.get(spec.task)) is not None:
             await gate.wait()
+        if self.surprise is not None:
+            raise self.surprise
         if (cause := self.broken.get(spec.task)) is not None:
-            raise StartError(cause)
+            raise StartError(cause, permanent=spec.task in self.hopeless)
         self.settled.append(spec)
 
     async def died(self) -> EngineDeath:

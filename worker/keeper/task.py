@@ -13,11 +13,12 @@ from protocol.messages.ownership import MAX_CAUSE_LENGTH, TaskReport
 from protocol.states import Target, TaskState
 from telemetry.causes import new_cause_id
 from telemetry.secrets import scrub
-from worker.executor import Ended, Progress, QuerySpec, StartError
+from worker.executor import Ended, Progress, QuerySpec
 from worker.keeper.load import Load
 from worker.keeper.plan import is_outdated
 from worker.keeper.record import Record, TaskView
 from worker.keeper.restarts import Failures
+from worker.keeper.settling import AGAIN, Settling, failed
 from worker.waiting import News, first
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class TaskLife:
         self._failures = Failures()
         self._ending: Outcome | None = None
         self.is_over = False
-        self._is_settled = False
+        self._settling = Settling(tools.executor)
         self._news = News()
         self._query: Query | None = None
         self._progress = Progress(None)
@@ -191,37 +192,45 @@ class TaskLife:
             self._failures = Failures()
         self._acted_on = grant
         if grant.target is Target.STOPPED:
-            cause = await self._settle(grant)
+            trouble = await self._settle(grant)
             if not self._is_outdated():
-                await self._finish(TaskState.STOPPED, Outcome.STOPPED, cause)
+                await self._finish(
+                    TaskState.STOPPED, Outcome.STOPPED, trouble.cause if trouble is not None else None
+                )
         elif grant.target is Target.PAUSED:
-            await self._rest(TaskState.PAUSED, await self._settle(grant))
+            await self._pause(grant)
         elif grant.definition is None:
             await self._rest(TaskState.FAILED, grant.fault)
         else:
             await self._run_query(grant, grant.definition)
 
-    async def _settle(self, grant: Grant) -> str | None:
+    async def _pause(self, grant: Grant) -> None:
+        """Do nothing; the sink is told, and told again where that failed and another try may help."""
+        self._tell(TaskState.PAUSED)
+        tries = 0
+        while (trouble := await self._settle(grant)) is not None:
+            self._tell(TaskState.PAUSED, trouble.cause)
+            if trouble.permanent or trouble.fenced:
+                break
+            delay_s = AGAIN.delay_s(tries, self._tools.chance())
+            await first(self._tools.clock.sleep(delay_s), self._news.until(self._is_outdated))
+            tries += 1
+        if trouble is None and self._cause is not None:
+            self._tell(TaskState.PAUSED)
+        await self._news.until(self._is_outdated)
+
+    async def _settle(self, grant: Grant) -> Ended | None:
         """Keep whoever had the task before from writing, unless a query of this life has done so already.
 
         Returns:
             Why that could not be done.
         """
-        if self._is_settled:
+        if self._settling.is_done or self._is_outdated():
             return None
         if grant.definition is None:
-            return grant.fault
-        settling = asyncio.ensure_future(self._tools.executor.settle(self._spec(grant, grant.definition)))
-        try:
-            if not await first(asyncio.wait({settling}), self._news.until(self._is_outdated)):
-                return None
-            settling.result()
-        except StartError as error:
-            return str(error)
-        finally:
-            settling.cancel()
-        self._is_settled = True
-        return None
+            return Ended(grant.fault, permanent=True)
+        spec = self._spec(grant, grant.definition)
+        return await self._settling.attempt(spec, self._news.until(self._is_outdated))
 
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
         return QuerySpec(self._tools.group, self.task, self.token, definition, grant.reset, grant.reached)
@@ -235,7 +244,7 @@ class TaskLife:
             await self._on_failure(query, definition)
             return
         self._query, self._checkpoint = query, query.checkpoint
-        self._is_settled = True
+        self._settling.is_done = True
         self._record.begin()
         self._load = Load(self._tools.capacity, self._tools.clock.now())
         self._tell(TaskState.RUNNING)
@@ -255,20 +264,12 @@ class TaskLife:
             if not await first(asyncio.wait({starting}), self._news.until(self._is_outdated)):
                 await self._give_up(starting)
                 return None
-            return self._started(starting)
+            return starting.result()
+        except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
+            return failed(error, spec, "at its start")
         finally:
             starting.cancel()
             telling.cancel()
-
-    def _started(self, starting: asyncio.Future[Query]) -> Query | Ended:
-        try:
-            return starting.result()
-        except StartError as error:
-            return Ended(str(error), fenced=error.fenced, permanent=error.permanent)
-        except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
-            cause_id = new_cause_id()
-            self._log.exception("unexpected trouble at the start of a query", cause_id=cause_id)
-            return Ended(f"{type(error).__name__}: {error} (the worker's log has more under {cause_id})")
 
     async def _give_up(self, starting: asyncio.Future[Query]) -> None:
         """A start that nobody wants any more: cut or not, its query may begin until it is called back."""

@@ -10,9 +10,15 @@ import pytest
 from protocol.messages.tasks import TaskReset
 from tests.fakes.turns import until
 from tests.unit.worker.keeper.bench import change, grant
+from worker.keeper.settling import AGAIN
 
 if TYPE_CHECKING:
     from tests.unit.worker.keeper.bench import Bench
+
+
+def causes(bench: Bench) -> list[str | None]:
+    """Those of t1, as the manager was told."""
+    return [report.cause for report in bench.manager.reports("t1")]
 
 
 @pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
@@ -44,8 +50,8 @@ async def test_what_could_not_be_settled_says_why(target: str, bench: Bench) -> 
     bench.executor.broken["t1"] = "no such host"
     grant(bench, target=target)
     bench.assign("t1")
-    await until(lambda: bench.manager.states("t1") == [target])
-    assert bench.manager.reports("t1")[-1].cause == "no such host"
+    await until(lambda: causes(bench)[-1:] == ["no such host"])
+    assert bench.manager.states("t1") == [target]
 
 
 async def test_a_stop_that_nothing_is_known_of_settles_nothing(bench: Bench) -> None:
@@ -72,3 +78,64 @@ async def test_settling_that_takes_long_is_in_nobody_s_way(target: str, bench: B
     grant(bench)
     bench.assign("t1", generation=2)
     await until(lambda: bench.executor.running == {"t1"})
+
+
+async def test_a_paused_task_is_settled_as_soon_as_its_sink_answers(bench: Bench) -> None:
+    """It stays with its owner, so nobody else will ever be asked."""
+    bench.executor.broken["t1"] = "no such host"
+    grant(bench, target="PAUSED")
+    bench.assign("t1")
+    await until(lambda: causes(bench)[-1:] == ["no such host"])
+    del bench.executor.broken["t1"]
+    await bench.clock.advance(2 * AGAIN.first_s)
+    await until(lambda: causes(bench)[-1] is None)
+    assert [spec.task for spec in bench.executor.settled] == ["t1"]
+    assert bench.manager.states("t1") == ["PAUSED"]
+
+
+async def test_a_paused_task_whose_sink_never_answers_can_be_resumed(bench: Bench) -> None:
+    """Between two tries it is no less awake than during one."""
+    bench.executor.broken["t1"] = "no such host"
+    grant(bench, target="PAUSED")
+    bench.assign("t1")
+    await until(lambda: causes(bench)[-1:] == ["no such host"])
+    del bench.executor.broken["t1"]
+    await change(bench)
+    await until(lambda: bench.executor.running == {"t1"})
+    assert bench.executor.settled == []
+
+
+async def test_a_paused_task_is_paused_while_it_is_settled(bench: Bench) -> None:
+    """Nothing of it is being started."""
+    bench.executor.unsettled["t1"] = asyncio.Event()
+    grant(bench, target="PAUSED")
+    bench.assign("t1")
+    await until(lambda: bench.manager.states("t1") == ["PAUSED"])
+    bench.executor.unsettled["t1"].set()
+    await until(lambda: bool(bench.executor.settled))
+    assert bench.manager.states("t1") == ["PAUSED"]
+
+
+@pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
+async def test_a_surprise_of_a_sink_is_told_as_any_trouble_is(target: str, bench: Bench) -> None:
+    """It harms this task only, and does not end in silence."""
+    bench.executor.surprise = RuntimeError("a driver's own")
+    grant(bench, target=target)
+    bench.assign("t1")
+    await until(lambda: causes(bench)[-1:] not in ([], [None]))
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, "RuntimeError: a driver's own" in str(last.cause)) == (target, True)
+
+
+@pytest.mark.parametrize("why", ["hopeless", "unreadable"])
+async def test_what_no_other_try_would_change_is_not_tried_again(why: str, bench: Bench) -> None:
+    """Another definition is another try."""
+    bench.executor.broken["t1"] = "no such table"
+    bench.executor.hopeless.add("t1")
+    grant(bench, target="PAUSED", **({"sinc": {}} if why == "unreadable" else {}))
+    bench.assign("t1")
+    await until(lambda: causes(bench)[-1:] not in ([], [None]))
+    del bench.executor.broken["t1"]
+    await bench.clock.advance(10 * AGAIN.limit_s)
+    await bench.settle()
+    assert bench.executor.settled == []
