@@ -50,6 +50,7 @@ class Keeper:
         trouble: is told what concerns the membership.
         fenced: is called when a sink refuses a token.
         is_alone: says whether there is no manager any more that anything could be released to.
+        token_lease_s: for how many seconds a token may be believed in unconfirmed; a worker's lease if None.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Keeper:
         trouble: Callable[[Refused], None],
         fenced: Callable[[], None] = lambda: None,
         is_alone: Callable[[], bool] = lambda: False,
+        token_lease_s: float | None = None,
     ) -> None:
         self._clock = clock
         self._trouble = trouble
@@ -101,7 +103,8 @@ class Keeper:
             capacity=settings.capacity,
         )
         self._roster = Roster(tools, spawn, self._on_ended, self._news)
-        self._tokens = Tokens(lease_s(settings.session_timeout_ms), clock, self._on_lapsed)
+        own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
+        self._tokens = Tokens(own_s, clock, self._on_lapsed)
         spawn(self._tokens.watch())
         spawn(self._releases.run())
         spawn(self._reports.run())

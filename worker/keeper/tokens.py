@@ -8,6 +8,7 @@ given up here.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class Tokens:
     """Until when which token may be believed in.
 
     Args:
-        lease_s: how long, in seconds, from the sending of the request whose answer has confirmed it.
+        lease_s: how long, in seconds, from the sending of the request whose answer has confirmed it; infinity
+            where nobody could give the task to others.
         clock: what that is measured by.
         lapsed: is told each task and token that nobody has confirmed for that long.
     """
@@ -50,13 +52,13 @@ class Tokens:
             self.believe(task, token, sent_at)
 
     async def watch(self) -> None:
-        """Look for tokens that have lapsed, for ever.
+        """Look for tokens that have lapsed, for as long as any can.
 
         By looking, not by waiting for the first of them: a timer stands still while the machine is suspended,
         and would go on with the rest of its wait when the clock has long passed it. A look at 2,000 tokens
         takes 0.2 ms.
         """
-        while True:
+        while math.isfinite(self._lease_s):
             await self._clock.sleep(self._lease_s / LOOKS)
             now = self._clock.now()
             for task, (token, until) in tuple(self._until.items()):

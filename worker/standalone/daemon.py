@@ -6,6 +6,7 @@ Exit codes are those of a worker (`worker.daemon`); 1 also when a task is FAILED
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import signal
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 ALONE: Final = Identity("standalone", 1)
+FOR_GOOD_S: Final = math.inf
+"""Nobody gives a task of this run to others, so there is no time after which it could be theirs. Another run
+would be told the same by its own stand-in: what keeps that one away is the lock of `tokens`, not time."""
 TASK_FAILED: Final = 1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -118,6 +122,7 @@ class Standalone:
             spawn=crew.spawn,
             trouble=_on_refused,
             fenced=self.meter.fenced,
+            token_lease_s=FOR_GOOD_S,
         )
 
     def view(self) -> WorkerView:
@@ -127,7 +132,7 @@ class Standalone:
             member_id=ALONE.member_id,
             generation=ALONE.generation,
             state=MemberState.STABLE,
-            lease_s=float("inf"),
+            lease_s=FOR_GOOD_S,
             tasks=self._keeper.views(),
         )
 

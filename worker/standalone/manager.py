@@ -155,7 +155,9 @@ class LocalManager:
         if failed:
             self._changed()
 
-    def _grant(self, rows: Mapping[str, FenceRow]) -> None:
+    def _grant(self, seen: Mapping[str, FenceRow]) -> None:
+        """One token a task: of two claims that waited for one look, the first has brought it already."""
+        rows = {name: row for name, row in seen.items() if name not in self._granted}
         if not rows:
             return
         tokens = self._tokens.take({name: row.token for name, row in rows.items()})

@@ -15,10 +15,13 @@ from structlog.testing import capture_logs
 from protocol.definition import parse_definition
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
+from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target, TaskState
+from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor
 from tests.fakes.turns import settle
 from worker.executor import StartError
+from worker.lease import lease_s
 from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
@@ -27,16 +30,18 @@ from worker.standalone import daemon
 from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.daemon import run_alone
 from worker.standalone.ending import has_failed, is_over
-from worker.standalone.manager import LocalTask
+from worker.standalone.manager import LocalManager, LocalTask
+from worker.standalone.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from worker.executor import QuerySpec
-    from worker.standalone.manager import LocalManager
 
 BOUNDED: dict[str, Any] = {"trigger": {"available_now": True}}
+SESSION_MS = 1_800_000
+LEASE_S = lease_s(SESSION_MS)
 NO_RESTART: dict[str, Any] = {"restart": {"max_restarts": 0}}
 
 
@@ -55,7 +60,7 @@ class Alone:
         self._settings = WorkerSettings(
             group="g",
             checkpoint_root=str(folder),
-            session_timeout_ms=1_800_000,  # a claim that waits for all is never answered
+            session_timeout_ms=SESSION_MS,  # a claim that waits for all is never answered
             heartbeat_wait_ms=600_000,
         )
         self._news = asyncio.Event()
@@ -231,6 +236,42 @@ async def test_an_engine_that_does_not_start(alone: Callable[[], Alone]) -> None
     await again.until(a="RUNNING")
     again.executor.query("a").end()
     assert await again.ended() == 0
+
+
+async def test_two_claims_that_wait_for_one_sink_get_one_token(tmp_path: Path) -> None:
+    """A second one would cut the query that the first has started, and fence it."""
+    answered = threading.Event()
+
+    def look(_: LocalTask) -> FenceRow:
+        answered.wait(60)
+        return FenceRow(57)
+
+    with Tokens(tmp_path / "t.json", lambda: 0) as tokens:
+        manager = LocalManager([local("a")], tokens=tokens, look=look, changed=lambda: None)
+        request = ClaimRequest(member_id="m", generation_id=1, tasks=("a",), wait_ms=60_000)
+        claims = [asyncio.ensure_future(manager.claim(request)) for _ in range(2)]
+        await settle()
+        answered.set()
+        granted = [(await claim).granted for claim in claims]
+    assert [[grant.token for grant in each] for each in granted] == [[58], [58]]
+
+
+async def test_a_frozen_run_goes_on_with_its_queries(
+    alone: Callable[[], Alone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a fence, too: there is nobody who could have been given its tasks meanwhile."""
+    clock = FakeClock()
+    monkeypatch.setattr(daemon, "SystemClock", lambda: clock)
+    run = alone()
+    run.start(local("a"))
+    await run.until(a="RUNNING")
+    await settle()
+    clock.freeze(LEASE_S + 1)
+    await clock.advance(LEASE_S)
+    assert run.executor.query("a").stops == []
+    assert len(run.executor.attempts) == 1
+    signalled()
+    assert await run.ended() == 0
 
 
 async def test_a_signal_while_the_engine_starts(
