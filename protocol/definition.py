@@ -15,7 +15,8 @@ from protocol.intervals import trigger_interval_fault
 from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
 from protocol.reading import Check, Section, path_to, read, readable
-from protocol.references import find_problems, specimen
+from protocol.references import find_problems
+from protocol.sink_urls import url_fault
 from protocol.tables import read_table_name, table_fault
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ _NO_WHOLE = "complete needs sql with an aggregate, such as SELECT a, count(*) ..
 
 _IDENTIFIER = r"[^\W\d]\w*"
 _ENTRYPOINT = re.compile(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}\Z")
-_DATABASES = ("sqlite", "postgresql")
 
 
 def _blank(text: str) -> str | None:
@@ -62,24 +62,6 @@ def _entrypoint_fault(text: str) -> str | None:
 
 def _weight_fault(weight: float) -> str | None:
     return None if 0 < weight < float("inf") else "must be a finite number above 0"
-
-
-def _url_fault(url: str) -> str | None:
-    """What is wrong with a database URL. Never quotes it: it may hold a password.
-
-    One that begins with a reference to a secret is for the worker to check.
-    """
-    from sqlalchemy import make_url  # noqa: PLC0415 - too heavy for whoever only imports the Structs
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - likewise
-
-    shown = specimen(url)
-    if shown is None:
-        return None
-    try:
-        database = make_url(shown).get_backend_name()
-    except (ArgumentError, ValueError):
-        return "is not a SQLAlchemy URL, such as sqlite:///out.db or postgresql://user:password@host/database"
-    return None if database in _DATABASES else f"must be of {' or '.join(_DATABASES)}, not {database}"
 
 
 def _is_sqlite(url: str) -> bool:
@@ -122,7 +104,7 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of the fenced SQL sink."""
 
-    url: Annotated[str, Check(_url_fault)]
+    url: Annotated[str, Check(url_fault)]
     table: Annotated[str, Check(table_fault)]
     mode: Literal["append", "upsert"] = "append"
     key: tuple[Text, ...] = ()

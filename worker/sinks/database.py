@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from protocol.sink_urls import url_fault
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ IDLE_TRANSACTION_TIMEOUT_MS = 10_000
 END_SESSION_TIMEOUT_MS = 2000
 
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
-_SQLITE_OPTIONS = {"cached_statements", "check_same_thread", "timeout"}
+_NOT_TAKEN = "sink.options.url has an option of which the database's driver can make nothing"
 _ADVISORY_LOCK = 0x73706172
 _SESSIONS = sa.text(
     "SELECT pid, application_name FROM pg_stat_activity"
@@ -62,6 +63,8 @@ def connect(url: str, owner: Owner) -> Engine:
             f"the driver {error.name} of sink.options.url is not installed on this worker: "
             "pip install 'sparkherd[postgres]'"
         ) from None
+    except (ArgumentError, ValueError, TypeError):
+        raise SinkError(_NOT_TAKEN) from None
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_immediate)
@@ -110,12 +113,20 @@ def transaction(engine: Engine, attached: Mapping[str, Path] = MappingProxyType(
         SinkError: the database refused; its own words, without statements or values.
     """
     try:
-        with engine.connect() as connection, _attaching(connection, attached), connection.begin():
+        with _opened(engine) as connection, _attaching(connection, attached), connection.begin():
             yield connection
     except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
         reason = error.orig if isinstance(error, DBAPIError) else error
         first_line = str(reason).strip().partition("\n")[0]
         raise SinkError(f"the database {place(engine)} refused: {first_line}") from error
+
+
+def _opened(engine: Engine) -> Connection:
+    """A connection; what a driver makes of an option that it does not understand may be any error."""
+    try:
+        return engine.connect()
+    except (ValueError, TypeError, OverflowError):
+        raise SinkError(_NOT_TAKEN) from None
 
 
 @contextmanager
@@ -172,15 +183,10 @@ def _session_name(owner: Owner) -> str:
 
 
 def _parse(url: str) -> URL:
-    try:
-        parsed = sa.make_url(url)
-    except ArgumentError:
-        raise SinkError("sink.options.url is no SQLAlchemy URL, such as sqlite:///out.db") from None
+    if fault := url_fault(url):
+        raise SinkError(f"sink.options.url {fault}")
+    parsed = sa.make_url(url)
     backend = parsed.get_backend_name()
-    if backend not in _DRIVERS:
-        raise SinkError(f"sink.options.url must be of {' or '.join(_DRIVERS)}, not {backend}")
-    if backend == "sqlite" and parsed.database in {None, "", ":memory:"}:
-        raise SinkError("sink.options.url must name a file: rows in memory would be lost with the worker")
     if backend == "sqlite":
         parsed = parsed.set(
             database=str(Path(str(parsed.database)).absolute())
@@ -189,11 +195,8 @@ def _parse(url: str) -> URL:
 
 
 def _require_known_options(url: URL) -> None:
-    """SQLAlchemy passes SQLite's over in silence, and PostgreSQL's are refused only when it connects."""
+    """Which parameters there are only libpq knows, which a manager need not have."""
     if url.get_backend_name() == "sqlite":
-        if unknown := set(url.query) - _SQLITE_OPTIONS:
-            known = ", ".join(sorted(_SQLITE_OPTIONS))
-            raise SinkError(f"sink.options.url: SQLite's options are {known}, not {min(unknown)}")
         return
     from psycopg import Error, conninfo  # noqa: PLC0415 - only workers with PostgreSQL have it
 

@@ -237,7 +237,6 @@ def test_an_entry_point_is_a_module_and_a_function(entrypoint: str) -> None:
     "url",
     [
         "sqlite:///out.db",
-        "sqlite://",
         "sqlite+pysqlite:////tmp/a.db",
         "postgresql://u:p@h/d",
         "postgresql+psycopg://h:5433/d?sslmode=require",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from worker.sinks.database import _prepare_sqlite, connect, place
+from tests.unit.protocol.sink_url_corpus import REFUSED, UNOPENED
+from worker.sinks.database import _prepare_sqlite, connect, place, transaction
 from worker.sinks.errors import SinkError
 from worker.sinks.marks import Owner
 
@@ -20,13 +21,13 @@ OWNER = Owner("g", "t", 1)
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("nonsense", "is no SQLAlchemy URL"),
+        ("nonsense", "is not a SQLAlchemy URL"),
         ("mysql://host/db", "must be of sqlite or postgresql, not mysql"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "must name a file"),
         (
             "sqlite:///x.db?mode=ro",
-            "SQLite's options are cached_statements, check_same_thread, timeout, not mode",
+            "its options are cached_statements, check_same_thread, timeout, not mode",
         ),
         ("sqlite:///file:x.db?uri=true", "not uri"),
         ("postgresql+asyncpg://h/d?ssl=require", 'invalid connection option "ssl"'),
@@ -37,6 +38,17 @@ def test_a_url_of_no_use_is_refused(url: str, said: str) -> None:
     with pytest.raises(SinkError, match=said) as refused:
         connect(url, OWNER)
     assert "sink.options.url" in str(refused.value)
+
+
+@pytest.mark.parametrize("url", [*REFUSED, *UNOPENED])
+def test_a_url_that_cannot_be_opened_is_one_line_without_secrets(url: str) -> None:
+    """Whatever SQLAlchemy or the driver make of it."""
+    with pytest.raises(SinkError) as refused:  # noqa: PT012 - whichever of the two
+        engine = connect(url, OWNER)
+        with transaction(engine):
+            pass
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
