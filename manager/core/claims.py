@@ -24,8 +24,9 @@ from protocol.messages.tasks import Reached
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from manager.core.group import Group
     from manager.core.member import Member
     from manager.core.parked import Parked
     from manager.core.rows import OwnershipRow
@@ -175,9 +176,29 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     member = checks.member(turn.group, request.member_id, request.instance_id)
     sessions.heard(turn, member, parked)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
-    turn.answer(parked, TaskErrorsResponse(tasks=errors))
+    turn.answer(parked, TaskErrorsResponse(tasks=errors, found=_judge(turn.group, request.found)))
     if any(entry.state in OWNERLESS or suspects.is_harmless(entry) for entry in request.tasks):
         serve_waiting(turn)
+
+
+def _judge(
+    group: Group, found: Mapping[str, int] | msgspec.UnsetType
+) -> Mapping[str, str] | msgspec.UnsetType:
+    """Of queries that somebody has found, whether their tokens are stale for good.
+
+    The token of a deleted task goes on counting, and so tells what nobody may run any more. One that is
+    higher than all that were given out here is of another manager's group, or forgotten: it is left alone.
+    """
+    if found is msgspec.UNSET:
+        return msgspec.UNSET
+    return {
+        task: (ErrorCode.STALE_TOKEN if _is_stale(group.herd.ownership.get(task), token) else ErrorCode.NONE)
+        for task, token in found.items()
+    }
+
+
+def _is_stale(row: OwnershipRow | None, token: int) -> bool:
+    return row is not None and (token < row.token or (token == row.token and row.owner is None))
 
 
 def probation_over(turn: Turn, task: str) -> None:

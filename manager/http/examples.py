@@ -140,8 +140,9 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "checkpoint": "/shared/flights/delays",
             }
         ],
+        "found": {"rides": 5},
     },
-    ownership.TaskErrorsResponse: {**DONE, "tasks": {TASK: "NONE"}},
+    ownership.TaskErrorsResponse: {**DONE, "tasks": {TASK: "NONE"}, "found": {"rides": "STALE_TOKEN"}},
     groups.CoordinatorResponse: {**DONE, "group": GROUP, "coordinator": MANAGER},
     groups.GroupListResponse: {
         **DONE,

@@ -102,11 +102,16 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportRequest(Request, frozen=True, kw_only=True):
-    """News of several tasks at once."""
+    """News of several tasks at once.
+
+    `found` are queries that the caller does not run: some owner has noted down that it had started one for
+    this task under this token, where it may outlive its worker.
+    """
 
     member_id: str
     tasks: tuple[TaskReport, ...]
     instance_id: Name | None = None
+    found: dict[str, Token] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Figures are kept, reckoned with, shown and passed on, so they are of a size that can be."""
@@ -119,6 +124,11 @@ class ReportRequest(Request, frozen=True, kw_only=True):
 
 
 class TaskErrorsResponse(Response, frozen=True, kw_only=True):
-    """One error code a task."""
+    """One error code a task.
+
+    `found` is there if a report has asked: of each query, STALE_TOKEN if nobody owns the task under that
+    token any more, nor ever will; NONE if somebody does, or nobody here knows of it.
+    """
 
     tasks: Mapping[str, str]
+    found: Mapping[str, str] | msgspec.UnsetType = msgspec.UNSET
