@@ -15,9 +15,9 @@ from worker.executor import Ended, Executor, Progress, Query, unheard
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from worker.executor import EngineDeath, QuerySpec
+    from worker.executor import EngineDeath, NotedQuery, QuerySpec
 
 
 class IdleQuery(Query):
@@ -73,6 +73,14 @@ class IdleExecutor(Executor):
 
     async def settle(self, spec: QuerySpec) -> None:
         """Nobody writes anything."""
+
+    async def noted(self, group: str) -> Sequence[NotedQuery]:
+        """None outlives this process."""
+        del group
+        return ()
+
+    async def end_noted(self, query: NotedQuery) -> None:
+        """There is none."""
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from protocol.definition import Definition
     from protocol.messages.membership import EngineEnd
@@ -26,6 +26,21 @@ class QuerySpec:
     definition: Definition
     reset: TaskReset | None = None
     reached: Reached | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotedQuery:
+    """A query that an owner has noted down because it may outlive its worker.
+
+    Args:
+        task: whose it is.
+        token: the one that it was started under.
+        place: where it runs, in the engine's own words; no two queries have the same.
+    """
+
+    task: str
+    token: int
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +157,22 @@ class Executor(Protocol):
 
     async def settle(self, spec: QuerySpec) -> None:
         """See to it, without starting anything, that nobody who had the task before writes for it any more.
+
+        Raises:
+            StartError: it cannot be done now.
+        """
+        ...
+
+    async def noted(self, group: str) -> Sequence[NotedQuery]:
+        """The queries that owners of the group's tasks have noted down; they may be over.
+
+        Raises:
+            StartError: that cannot be read now.
+        """
+        ...
+
+    async def end_noted(self, query: NotedQuery) -> None:
+        """End it, if this engine can reach it and it is not over.
 
         Raises:
             StartError: it cannot be done now.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cli.client import Client, path_of
+from protocol.messages.base import Response
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
 from protocol.messages.tasks import (
     CreateTaskRequest,
@@ -58,6 +59,10 @@ class GroupView:
         """Create a task, or replace its definition; the second time nothing changes."""
         body = PutTaskRequest(definition=msgspec.Raw(msgspec.json.encode(definition)))
         self._client.call("PUT", path_of("groups", GROUP, "tasks", name), body, into=TaskResponse)
+
+    def delete(self, name: str) -> None:
+        """Delete a task."""
+        self._client.call("DELETE", path_of("groups", GROUP, "tasks", name), into=Response)
 
     def settled(self, members: int) -> bool:
         """Whether so many members share all tasks, every one of which has done a batch."""

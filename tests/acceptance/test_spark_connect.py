@@ -15,11 +15,15 @@ import pytest
 
 from protocol.errors import RefusedError
 from tests import connect_server
-from tests.acceptance.group_view import GroupView
+from tests.acceptance.group_view import GroupView, ticking
+from tests.acceptance.processes import Manager
 from tests.acceptance.waiting import eventually
+from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql.connect.session import SparkSession
 
     from tests.acceptance.processes import Herd
     from tests.connect_server import ConnectServer
@@ -155,3 +159,56 @@ def test_a_frozen_worker_s_query_is_ended(herd: Herd, servers: list[ConnectServe
     eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "all is done", alive=herd.daemons)
     eventually(lambda: group.settled(2), "anna is back, and does nothing of it", alive=herd.daemons)
     assert flow.ids("plain") == flow.everything
+
+
+def test_the_query_of_a_deleted_task_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:
+    """Its worker was killed, and nobody will own it; any worker of the group on its server finds it there.
+
+    What another manager's group of the same name runs there, out of the same checkpoint root, goes on.
+    """
+    (herd.folder / "other").mkdir()
+    other = Manager(herd.folder / "other")
+    try:
+        _delete_what_nobody_has(herd, servers[0], other)
+    finally:
+        other.stop()
+
+
+def _delete_what_nobody_has(herd: Herd, server: ConnectServer, other: Manager) -> None:
+    group, theirs = GroupView(herd), GroupView(other.client())
+    quick = ("--rebalance-timeout-ms", "10000")
+    anna = herd.start_worker("anna", *quick, remote=server.url)
+    carla = herd.start_worker("carla", manager=other.url, remote=server.url)
+    group.create("gone", ticking(herd.folder, "gone"))
+    theirs.create("theirs", ticking(herd.folder, "theirs"))
+    eventually(lambda: _runs(group) and _runs(theirs), "both run", alive=herd.daemons)
+    anna.kill()
+    del herd.workers["anna"]
+    group.delete("gone")
+    gone, kept = (_session(herd, task, server) for task in ("gone", "theirs"))
+    assert _is_running(gone)
+    berta = herd.start_worker("berta", *quick, remote=server.url)
+    eventually(lambda: not _is_running(gone), "the query is ended", alive=herd.daemons)
+    assert "stopped a query that a former owner left" in berta.log()
+    assert _is_running(kept)
+    assert "former owner" not in carla.log()
+    for session in (gone, kept):
+        end_session(session, release=False)
+
+
+def _runs(group: GroupView) -> bool:
+    return _present(group, 1) and group.settled(1)
+
+
+def _session(herd: Herd, task: str, server: ConnectServer) -> SparkSession:
+    """The one that the task's query runs in, as its owner has noted it down."""
+    [entry] = (herd.folder / "checkpoints" / "herd" / f"{task}~session").glob("part-*")
+    return open_session(server.url, entry.read_text().strip())
+
+
+def _is_running(session: SparkSession) -> bool:
+    try:
+        with asking():
+            return bool(session.streams.active)
+    except SessionClosedError:
+        return False

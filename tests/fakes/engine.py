@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from protocol.messages.tasks import Reached
-    from worker.executor import Ended, EngineDeath
+    from worker.executor import Ended, EngineDeath, NotedQuery
     from worker.sinks.marks import Owner
 
 
@@ -154,6 +154,9 @@ class FakeEngine(Engine):
         self.started: dict[str, FakeHandle] = {}
         self.sites: list[FakeSite] = []
         self.ended: list[Owner] = []
+        self.left: dict[str, tuple[NotedQuery, ...]] = {}
+        self.swept: list[NotedQuery] = []
+        self.end_trouble: Exception | None = None
         self.is_closed = False
 
     def is_loss(self, error: Exception) -> bool:
@@ -179,6 +182,18 @@ class FakeEngine(Engine):
         may_block()
         del checkpoint
         self.ended.append(owner)
+
+    def noted(self, folder: str) -> tuple[NotedQuery, ...]:
+        """What the test has put there."""
+        may_block()
+        return self.left.get(folder, ())
+
+    def end_noted(self, query: NotedQuery) -> None:
+        """Remembered."""
+        may_block()
+        if self.end_trouble is not None:
+            raise self.end_trouble
+        self.swept.append(query)
 
     def close(self) -> None:
         """Remembered."""

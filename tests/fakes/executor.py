@@ -9,9 +9,9 @@ from protocol.messages.membership import EngineEnd
 from worker.executor import Ended, EngineDeath, Progress, StartError, Totals, unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from worker.executor import QuerySpec
+    from worker.executor import NotedQuery, QuerySpec
 
 
 class FakeQuery:
@@ -106,6 +106,10 @@ class FakeExecutor:
         self.attempts: list[QuerySpec] = []
         self.settled: list[QuerySpec] = []
         self.unsettled: dict[str, asyncio.Event] = {}
+        self.left: list[NotedQuery] = []
+        self.swept: list[NotedQuery] = []
+        self.sweeps = 0
+        self.unreadable: str | None = None
         self.broken: dict[str, str] = {}
         self.hopeless: set[str] = set()
         self.fenced: set[str] = set()
@@ -158,6 +162,20 @@ class FakeExecutor:
         if (cause := self.broken.get(spec.task)) is not None:
             raise StartError(cause, permanent=spec.task in self.hopeless)
         self.settled.append(spec)
+
+    async def noted(self, group: str) -> Sequence[NotedQuery]:
+        """What the test has left behind, unless it wants otherwise."""
+        del group
+        self.sweeps += 1
+        if self.unreadable is not None:
+            raise StartError(self.unreadable)
+        return tuple(self.left)
+
+    async def end_noted(self, query: NotedQuery) -> None:
+        """Remember it, unless the test wants otherwise."""
+        if (cause := self.broken.get(query.task)) is not None:
+            raise StartError(cause)
+        self.swept.append(query)
 
     async def died(self) -> EngineDeath:
         """Wait for `die`."""

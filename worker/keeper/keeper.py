@@ -14,6 +14,7 @@ from worker.keeper.plan import plan_round
 from worker.keeper.releases import Releases
 from worker.keeper.reports import Reports
 from worker.keeper.roster import Roster
+from worker.keeper.sweep import Sweep
 from worker.keeper.task import Outcome, TaskLife, Tools
 from worker.keeper.tokens import Tokens
 from worker.lease import lease_s
@@ -103,9 +104,11 @@ class Keeper:
             capacity=settings.capacity,
         )
         self._roster = Roster(tools, spawn, self._on_ended, self._news)
+        self._sweep = Sweep(line, executor, settings.group, settings.rebalance_timeout_ms / 1000)
         own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
         self._tokens = Tokens(own_s, clock, self._on_lapsed)
         spawn(self._tokens.watch())
+        spawn(self._sweep.run())
         spawn(self._releases.run())
         spawn(self._reports.run())
 
@@ -127,6 +130,7 @@ class Keeper:
         """A new assignment: let go of what moved away, claim what is assigned, touch nothing else."""
         self._identity = identity
         self._assigned = tasks
+        self._sweep.wake()
         self._claim(plan_round(tasks, self._roster.held, self._roster.leaving).leave)
 
     def refresh(self, tasks_revision: int) -> None:

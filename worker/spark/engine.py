@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.executor import Ended, EngineDeath
+    from worker.executor import Ended, EngineDeath, NotedQuery
     from worker.sinks.marks import Owner
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.writer import Outlet
@@ -156,6 +156,20 @@ class Engine(ABC):
     @abstractmethod
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """End the query that a former owner of the task has left running, if there can be one."""
+
+    @abstractmethod
+    def noted(self, folder: str) -> Sequence[NotedQuery]:
+        """The queries that owners have noted down in the folder of a group's checkpoints.
+
+        Only those that may outlive their workers; they may be over.
+
+        Raises:
+            StartError: that cannot be read now.
+        """
+
+    @abstractmethod
+    def end_noted(self, query: NotedQuery) -> None:
+        """End it, if this Spark has it and it is not over."""
 
     @abstractmethod
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
@@ -20,13 +20,15 @@ from worker.spark.starts import Starts, Way
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from worker.executor import EngineDeath, QuerySpec
+    from worker.executor import EngineDeath, NotedQuery, QuerySpec
     from worker.spark.engine import Engine
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
+
+Result = TypeVar("Result")
 
 LOOKS = 8
 """Queries that are looked at at the same time, for whether their last batch is done."""
@@ -66,6 +68,22 @@ class SparkExecutor:
         """Raise the fence of a task that is not to run, and end what may be left of it."""
         way = Way(unheard, "keeping a former owner from writing")
         await self._starts.run(spec.task, partial(self._settle, spec, way), way, _keep)
+
+    async def noted(self, group: str) -> Sequence[NotedQuery]:
+        """In a thread of its own, which whoever loses patience leaves behind."""
+        ask = partial(self._ask, lambda engine: engine.noted(f"{self._settings.root}/{group}"))
+        return await asyncio.wrap_future(in_thread("spark-noted", ask))
+
+    async def end_noted(self, query: NotedQuery) -> None:
+        """Likewise."""
+        ask = partial(self._ask, lambda engine: engine.end_noted(query))
+        await asyncio.wrap_future(in_thread("spark-noted", ask))
+
+    def _ask(self, question: Callable[[Engine], Result]) -> Result:
+        if self._engine is None:
+            raise StartError("Spark is not running")
+        with _trouble():
+            return question(self._engine)
 
     async def died(self) -> EngineDeath:
         """Wait for the loss of Spark."""

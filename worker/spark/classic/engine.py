@@ -23,7 +23,7 @@ from worker.spark.logs import quieten_pyspark
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from worker.executor import EngineDeath
+    from worker.executor import EngineDeath, NotedQuery
     from worker.sinks.marks import Owner
     from worker.spark.settings import SparkSettings
 
@@ -90,6 +90,14 @@ class ClassicEngine(Engine):
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """There is none: a query dies with its worker's JVM."""
+
+    def noted(self, folder: str) -> tuple[NotedQuery, ...]:
+        """None, for the same reason."""
+        del folder
+        return ()
+
+    def end_noted(self, query: NotedQuery) -> None:
+        """There is none."""
 
     def close(self) -> None:
         """Stop Spark and end its JVM, whatever state it is in."""

@@ -35,6 +35,23 @@ class DataFrameCheckpoint(CheckpointFolder):
             return None
         return b"".join(bytes(row.content) for row in rows).decode(errors="replace")
 
+    def read_all(self, ending: str) -> dict[str, str]:
+        """The texts of all that `create` has put there under a name that ends so, by what is before that.
+
+        Raises:
+            StartError: they cannot be read, if only because one is being replaced at the moment.
+        """
+        try:
+            rows = self._load_all(f"*{_literally(ending)}").select("path", "content").collect()
+        except PySparkException as error:
+            self._require_missing(error, f"*{ending}")
+            return {}
+        texts: dict[str, str] = {}
+        for row in rows:
+            name = str(row.path).split("/")[-2].removesuffix(ending)
+            texts[name] = texts.get(name, "") + bytes(row.content).decode(errors="replace")
+        return texts
+
     def last(self, log: str) -> int | None:
         """By the names of the files; none of them is read."""
         try:
@@ -54,13 +71,19 @@ class DataFrameCheckpoint(CheckpointFolder):
             raise StartError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
 
     def _load(self, name: str) -> DataFrame:
-        path = _PATTERN.sub(r"\\\1", f"{self.place}/{name}")
-        return self._spark.read.format("binaryFile").load(path)
+        return self._load_all(_literally(name))
+
+    def _load_all(self, pattern: str) -> DataFrame:
+        return self._spark.read.format("binaryFile").load(f"{_literally(self.place)}/{pattern}")
 
     def _require_missing(self, error: PySparkException, name: str) -> None:
         """What is not there is none; anything else is an error."""
         if not (isinstance(error, AnalysisException) and error.getCondition() == "PATH_NOT_FOUND"):
             raise damaged(self.place, f"{name} cannot be read: {_line(error)}") from error
+
+
+def _literally(path: str) -> str:
+    return _PATTERN.sub(r"\\\1", path)
 
 
 def _line(error: PySparkException) -> str:

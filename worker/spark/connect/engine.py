@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 
 from protocol.definition import SQL_ON_FILES, SUBSTITUTE
 from protocol.messages.membership import EngineEnd
-from worker.executor import EngineDeath, StartError
+from worker.executor import EngineDeath, NotedQuery, StartError
 from worker.spark.causes import describe
-from worker.spark.connect.register import Register
+from worker.spark.connect.register import Register, end_queries, read_register
 from worker.spark.connect.sessions import (
     ConnectionLostError,
     SessionClosedError,
@@ -107,6 +107,15 @@ class ConnectEngine(Engine):
         """That is in the session which the former owner has written down."""
         session: Any = self._session
         Register(self.remote, owner, session, checkpoint).end_former()
+
+    def noted(self, folder: str) -> tuple[NotedQuery, ...]:
+        """By the register of sessions."""
+        session: Any = self._session
+        return read_register(session, folder)
+
+    def end_noted(self, query: NotedQuery) -> None:
+        """By its session."""
+        end_queries(self.remote, query.place, query.task)
 
     def let_go(self, session: SparkSession) -> None:
         """End a query's session in the background; a lost server has none to end."""

@@ -11,8 +11,9 @@ from uuid import UUID
 
 import structlog
 
+from worker.executor import NotedQuery
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
-from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session
+from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session, token_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_ENDING = "~session"
+"""Of an entry's name; no task's name has a `~`."""
+
 
 class Register:
     """One task's entry, the same before and after a reset."""
@@ -28,7 +32,7 @@ class Register:
     def __init__(self, url: str, owner: Owner, spark: SparkSession, checkpoint: str) -> None:
         self._url = url
         self._owner = owner
-        self._name = f"{owner.task}~session"  # no task's name has a `~`
+        self._name = owner.task + _ENDING
         self._folder = DataFrameCheckpoint(spark, checkpoint.rpartition("/")[0])
 
     def end_former(self) -> None:
@@ -36,23 +40,41 @@ class Register:
         former = _uuid(self._folder.read(self._name))
         if former is None:
             return
-        session = open_session(self._url, former)
-        try:
-            with asking():
-                queries = session.streams.active
-                for query in queries:
-                    query.stop()
-                    log.warning(
-                        "stopped a query that a former owner left", task=self._owner.task, run=query.runId
-                    )
-        except SessionClosedError:
-            return  # in order, or by somebody else
-        finally:
-            end_session(session)
+        end_queries(self._url, former, self._owner.task)
 
     def enter(self, session_id: str) -> None:
         """Write down the owner's own."""
         self._folder.create(self._name, session_id)
+
+
+def read_register(spark: SparkSession, folder: str) -> tuple[NotedQuery, ...]:
+    """All entries in the folder of a group's checkpoints that tell a token; those of former versions do not.
+
+    Raises:
+        StartError: they cannot be read, if only because one is being replaced at the moment.
+    """
+    entries = DataFrameCheckpoint(spark, folder).read_all(_ENDING)
+    sessions = ((task, _uuid(text)) for task, text in sorted(entries.items()))
+    return tuple(
+        NotedQuery(task, token, session_id)
+        for task, session_id in sessions
+        if session_id is not None and (token := token_of(session_id)) is not None
+    )
+
+
+def end_queries(url: str, session_id: str, task: str) -> None:
+    """End the queries of a task's session, and the session; it may be over already."""
+    session = open_session(url, session_id)
+    try:
+        with asking():
+            queries = session.streams.active
+            for query in queries:
+                query.stop()
+                log.warning("stopped a query that a former owner left", task=task, run=query.runId)
+    except SessionClosedError:
+        return  # in order, or by somebody else
+    finally:
+        end_session(session)
 
 
 def _uuid(text: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
 
 import grpc
 from pyspark.errors import PySparkException
@@ -20,6 +21,25 @@ USER = "sparkherd"
 """The same for all workers unless the URL names one: a session is found again by user and id."""
 DEADLINE_S = 30.0
 """For small questions; what reads a source or starts a query has PySpark's own, longer ones."""
+_TOKEN_BITS = 32
+_VERSION_AT = 76
+_OURS = 8
+"""The version of a UUID whose bits mean what its maker says (RFC 9562, 5.8)."""
+
+
+def new_session_id(token: int) -> str:
+    """An id that nobody else has, for the session of a query that runs under `token`; see `token_of`."""
+    drawn = uuid4().int
+    if not 0 < token < 1 << _TOKEN_BITS:  # no manager gives such a token out
+        return str(UUID(int=drawn))
+    rest = drawn & ((1 << 128 - _TOKEN_BITS) - 1) & ~(0xF << _VERSION_AT)
+    return str(UUID(int=token << 128 - _TOKEN_BITS | _OURS << _VERSION_AT | rest))
+
+
+def token_of(session_id: str) -> int | None:
+    """The token that a session's id tells, None if it is not of `new_session_id`."""
+    made = UUID(session_id)
+    return made.int >> 128 - _TOKEN_BITS if made.version == _OURS else None
 
 
 class ConnectionLostError(ConnectionError):

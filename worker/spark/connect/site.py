@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
-from uuid import uuid4
 
 from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
@@ -15,7 +14,7 @@ from worker.spark.connect.gate import WorkerGate
 from worker.spark.connect.handle import RemoteHandle
 from worker.spark.connect.outlet import RemoteOutlet
 from worker.spark.connect.register import Register
-from worker.spark.connect.sessions import open_session
+from worker.spark.connect.sessions import new_session_id, open_session
 from worker.spark.connect.statements import require_query
 from worker.spark.engine import Site
 
@@ -59,7 +58,7 @@ class RemoteSite(Site):
     ) -> None:
         self._server = server
         self._may_write = may_write
-        self._session_id = str(uuid4())
+        self._session_id = new_session_id(owner.token)
         session: Any = open_session(server.remote, self._session_id)
         self.spark = session
         self.checkpoint = DataFrameCheckpoint(self.spark, checkpoint)

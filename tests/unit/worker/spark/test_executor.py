@@ -21,7 +21,7 @@ from protocol.messages.membership import EngineEnd
 from protocol.messages.tasks import Reached
 from tests.fakes.engine import FakeEngine, FakeHandle, FakeSite, FakeWriter
 from tests.fakes.turns import settle
-from worker.executor import Ended, EngineDeath, QuerySpec, StartError
+from worker.executor import Ended, EngineDeath, NotedQuery, QuerySpec, StartError
 from worker.spark import executor as executor_module
 from worker.spark.batch import BatchRefusedError
 from worker.spark.executor import SparkExecutor
@@ -436,3 +436,23 @@ async def test_where_a_query_keeps_its_progress(
     engine.commits_late = commits_late
     query = await executor.start(spec())
     assert query.checkpoint == told
+
+
+async def test_what_is_noted_down_is_the_group_s(engine: FakeEngine, executor: SparkExecutor) -> None:
+    """Below the checkpoint root, where no other group's is; one of them is ended."""
+    left = NotedQuery("t", 1, "there")
+    engine.left = {"/nowhere/g": (left,)}
+    assert await executor.noted("g") == (left,)
+    assert await executor.noted("h") == ()
+    await executor.end_noted(left)
+    assert engine.swept == [left]
+
+
+async def test_a_query_that_cannot_be_ended_is_told(engine: FakeEngine, executor: SparkExecutor) -> None:
+    """As a start that fails is; and so is that there is no Spark."""
+    engine.end_trouble = ConnectionError("the server does not answer")
+    with pytest.raises(StartError, match="does not answer"):
+        await executor.end_noted(NotedQuery("t", 1, "there"))
+    await executor.close()
+    with pytest.raises(StartError, match="not running"):
+        await executor.noted("g")
