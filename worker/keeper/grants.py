@@ -39,7 +39,7 @@ class Grant:
 
 
 def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
-    """The grant in a claim's answer; the definition is read again only if it is not that of `known`."""
+    """The grant in a claim's answer; a definition is read once, unless nothing came of it in `known`."""
     document = bytes(granted.definition)
     definition: Definition | None = None
     target = Target.RUNNING
@@ -48,8 +48,7 @@ def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
         target = Target(granted.target)
         if known is not None and known.document == document:
             definition = known.definition
-        else:
-            definition = parse_definition(document)
+        definition = definition or parse_definition(document)
     except DefinitionError as error:
         fault = f"the definition cannot be used: {error}"
     except ValueError:

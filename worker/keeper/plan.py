@@ -36,7 +36,8 @@ def is_outdated(acted_on: Grant, wanted: Grant) -> bool:
     """Whether what is done because of one grant is not what another of the same token asks for.
 
     Another target or restart count, or a definition that differs in effect: stop, start afresh. What differs
-    in nothing but weight, pin, labels or restart policy runs on.
+    in nothing but weight, pin, labels or restart policy runs on. One that could not be used for its target,
+    and can be now, is another one, too.
     """
     if (acted_on.target, acted_on.restart_count) != (wanted.target, wanted.restart_count):
         return True
@@ -44,8 +45,8 @@ def is_outdated(acted_on: Grant, wanted: Grant) -> bool:
 
 
 def _runs_like(acted_on: Grant, wanted: Grant) -> bool:
+    if acted_on.definition is None or wanted.definition is None:
+        return acted_on.document == wanted.document and acted_on.fault == wanted.fault
     if acted_on.document == wanted.document:
         return True
-    if acted_on.definition is None or wanted.definition is None:
-        return False
     return acted_on.definition.runs_like(wanted.definition)

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from protocol.states import Target
 from tests.fakes.manager import granted
+from tests.unit.worker.keeper.bench import change, grant
 from worker.keeper.grants import read_grant
+
+if TYPE_CHECKING:
+    from tests.unit.worker.keeper.bench import Bench
 
 
 def test_a_grant_is_read() -> None:
@@ -42,3 +48,41 @@ def test_an_unknown_target_is_a_fault() -> None:
     grant = read_grant(granted("t", target="HIBERNATING"))
     assert grant.definition is None
     assert grant.fault == "this worker knows no target 'HIBERNATING'"
+
+
+def test_a_fault_of_a_definition_that_is_known_is_told_again() -> None:
+    """The cause of a FAILED task outlives its restart."""
+    known = read_grant(granted("t", sinc={}))
+    again = read_grant(granted("t", restart_count=1, sinc={}), known)
+    assert (again.definition, again.fault) == (None, known.fault)
+    assert "sinc" in again.fault
+
+
+def test_a_definition_that_came_with_an_unknown_target_is_read_with_the_next_one() -> None:
+    """Nothing was wrong with it."""
+    known = read_grant(granted("t", target="HIBERNATING"))
+    again = read_grant(granted("t", target="RUNNING"), known)
+    assert (again.definition is None, again.fault) == (False, "")
+
+
+async def test_a_task_whose_definition_cannot_be_read_is_failed_with_its_cause_after_a_restart(
+    bench: Bench,
+) -> None:
+    """Whoever restarts it is told the same again."""
+    grant(bench, sinc={})
+    bench.assign("t1")
+    await bench.settle()
+    await change(bench, restart_count=1, sinc={})
+    causes = [report.cause for report in bench.manager.reports("t1")]
+    assert causes[-1]
+    assert set(causes) == {causes[0]}
+
+
+async def test_a_task_whose_target_was_not_known_runs_under_one_that_is(bench: Bench) -> None:
+    """Its definition has been the same all along."""
+    grant(bench, target="HIBERNATING")
+    bench.assign("t1")
+    await bench.settle()
+    assert bench.manager.states("t1") == ["FAILED"]
+    await change(bench)
+    assert bench.manager.states("t1")[-1] == "RUNNING"
