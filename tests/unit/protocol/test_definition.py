@@ -391,13 +391,21 @@ def test_the_error_reads_as_one_line_too() -> None:
         ("worker", "rack-7"),
         ("labels", {"gpu": "yes"}),
         ("restart", {"max_restarts": 0}),
-        ("fenced", False),
     ],
 )
 def test_what_concerns_the_assignor_only_needs_no_restart(path: str, value: Any) -> None:
     """The query runs on."""
     changed = parse_definition(_with(path, value))
     assert changed.runs_like(parse_definition(_with("weight", 1)))
+
+
+def test_what_an_entry_point_says_of_a_fence_needs_no_restart() -> None:
+    """It says how long others wait for its owner, and changes nothing of the query."""
+    fenced = parse_definition(b'{"entrypoint": "a:b", "fenced": true}')
+    unfenced = parse_definition(b'{"entrypoint": "a:b", "fenced": false}')
+    assert (fenced.is_fenced, unfenced.is_fenced) == (True, False)
+    assert fenced.runs_like(unfenced)
+    assert unfenced.runs_like(fenced)
 
 
 @pytest.mark.parametrize(
