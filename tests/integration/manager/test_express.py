@@ -294,6 +294,33 @@ async def test_a_connection_that_closes_gives_its_heartbeat_up(
     ]
 
 
+@pytest.mark.parametrize("is_express", [False, True])
+async def test_a_connection_that_is_closed_as_its_member_wished_says_nothing_of_it(
+    is_express: bool,  # noqa: FBT001
+    fronts: Fronts,
+) -> None:
+    """`Connection: close`: the manager closes it, although the member has kept it for several requests."""
+    runner = fronts.express if is_express else fronts.ordinary
+    group = fronts.runtime._coordinator.group("g")
+    assert group is not None
+    [member] = group.members.values()
+    wire = await fronts.connect(runner)
+    for _ in range(3):
+        await wire.send(fronts.beat())
+        await wire.answer()
+    assert len(member.kept) == 1
+    before = group.timers.deadline(("session", member.id))
+    assert before is not None
+    last = json.dumps(fronts.member).encode()
+    await wire.send(request_bytes("POST", BEAT, last, "Connection: close\r\n"))
+    await wire.answer()
+    await eventually(lambda: not member.kept)
+    after = group.timers.deadline(("session", member.id))
+    assert after is not None
+    assert after >= before
+    await wire.close()
+
+
 async def test_whoever_sends_too_much_behind_a_held_one_is_cut_off(fronts: Fronts) -> None:
     """What waits behind it is bounded."""
     wire = await fronts.connect(fronts.express)

@@ -125,6 +125,21 @@ def test_one_condition_that_is_not_met_leaves_everything_as_it_is() -> None:
     assert bench.group.durable() == before
 
 
+def test_validate_only_tells_of_another_target_what_would_be() -> None:
+    """The tag that the task would have; none given leaves the target as it is."""
+    bench = Bench()
+    bench.create("t")
+    before = bench.group.durable()
+    for target in (Target.PAUSED, Target.STOPPED, Target.RUNNING, None):
+        [would_be] = ask(bench, put("t", target), validate_only=True).tasks
+        etag = etag_of(definition().document, (target or Target.RUNNING).value)
+        result = "changed" if target in {Target.PAUSED, Target.STOPPED} else "unchanged"
+        assert (would_be.result, would_be.etag, would_be.definition_version) == (result, etag, 1)
+    [would_be] = ask(bench, put("new", Target.PAUSED), validate_only=True).tasks
+    assert (would_be.result, would_be.etag) == ("created", etag_of(definition().document, "PAUSED"))
+    assert bench.group.durable() == before
+
+
 def test_a_condition_that_is_met() -> None:
     """By the tag that was read, or by there being no such task."""
     bench = Bench()
