@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from protocol.errors import Failure
+from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import NO_GENERATION
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, LeaveRequest, SyncRequest
 from telemetry.scope import know
@@ -136,6 +136,7 @@ class Member:
         self._is_handling = False
         self._under_way: asyncio.Task[Completion] | None = None
         self._has_joined = False
+        self._is_put_off = False
         self.quit: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
 
     @property
@@ -247,15 +248,18 @@ class Member:
         """What an event has come to; what passes by itself is for those who look closely."""
         after = self._membership.state
         member = self._membership.identity.member_id
-        if isinstance(event, Answered) and isinstance(event.answer, Failure):
-            tell = log.debug if event.answer.code.retriable else log.warning
-            cause = {"cause_id": cause_id} if (cause_id := event.answer.fields.get("cause_id")) else {}
-            tell(
-                "request refused",
-                code=event.answer.code.name,
-                why=event.answer.message,
-                member=member,
-                **cause,
-            )
+        if isinstance(event, Answered):
+            self._tell_refusal(event.answer, member)
         if after is not before:
             log.debug("member changed state", before=before.value, after=after.value, member=member)
+
+    def _tell_refusal(self, answer: Answer, member: str) -> None:
+        """Being put off passes, too, but somebody has to do something about it: that is told once."""
+        code = answer.code if isinstance(answer, Failure) else ErrorCode.NONE
+        was_put_off, self._is_put_off = self._is_put_off, code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        if not isinstance(answer, Failure):
+            return
+        is_news = self._is_put_off and not was_put_off
+        tell = log.warning if is_news or not code.retriable else log.debug
+        cause = {"cause_id": cause_id} if (cause_id := answer.fields.get("cause_id")) else {}
+        tell("request refused", code=code.name, why=answer.message, member=member, **cause)

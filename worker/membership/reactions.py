@@ -72,12 +72,14 @@ FATAL = frozenset(
 _REBALANCED = frozenset({Asked.HEARTBEAT, Asked.JOIN, Asked.SYNC, Asked.CLAIM})
 # Where to ask next after the first two is found out by the client; a time-out or a broken connection is the
 # second one. A retry of the *same* request is meant: a Stable leader that joined again instead would start a
-# rebalance, and a manager that comes back is to be noticed by nobody (PROTOCOL.md §4, Failover).
+# rebalance, and a manager that comes back is to be noticed by nobody (PROTOCOL.md §4, Failover). Whoever is
+# put off for having asked too often would ask once more by joining again.
 _TROUBLE = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }
 )
 

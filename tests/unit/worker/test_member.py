@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import (
@@ -277,3 +278,37 @@ async def test_a_refused_assignment_is_corrected_by_the_leader(bench: Bench) -> 
     bench.member.post(Started())
     await until(lambda: bench.member.state is MemberState.STABLE)
     assert bench.assigned == [None, "the test says INVALID_ASSIGNMENT"]
+
+
+async def test_a_member_that_is_put_off_says_so_once(bench: Bench) -> None:
+    """In its log, with the manager's words; and again when it has been served meanwhile."""
+    bench.agree()
+    throttled = failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+    bench.manager.rule(JoinRequest, lambda _: throttled)
+    with capture_logs() as logs:
+        bench.member.post(Started())
+        await bench.clock.advance(5)
+        bench.agree()
+        await bench.clock.advance(2)
+        (await bench.manager.next(HeartbeatRequest)).answer(throttled)
+        await bench.clock.advance(1)
+    told = [line for line in logs if line["log_level"] == "warning"]
+    assert [(line["event"], line["code"]) for line in told] == [
+        ("request refused", "THROTTLING_QUOTA_EXCEEDED")
+    ] * 2
+    assert told[0]["why"] == "the test says THROTTLING_QUOTA_EXCEEDED"
+    assert bench.member.state is MemberState.STABLE
+
+
+async def test_a_member_whose_id_was_forgotten_says_so(bench: Bench) -> None:
+    """It asks for another one, and joins with that."""
+    bench.agree()
+    forgotten = iter([failure(ErrorCode.UNKNOWN_MEMBER_ID)])
+    bench.manager.rule(
+        JoinRequest,
+        lambda request: next(forgotten, joined(request)) if request.member_id else ask_for_id(),
+    )
+    with capture_logs() as logs:
+        bench.member.post(Started())
+        await until(lambda: bench.member.state is MemberState.STABLE)
+    assert [line["code"] for line in logs if line["log_level"] == "warning"] == ["UNKNOWN_MEMBER_ID"]
