@@ -9,6 +9,7 @@ import structlog
 from protocol.errors import ErrorCode
 from worker.keeper.claims import Claims
 from worker.keeper.grants import read_grant
+from worker.keeper.late import LateGrants
 from worker.keeper.manager import Line, Manager, is_loss
 from worker.keeper.plan import plan_round
 from worker.keeper.releases import Releases
@@ -107,6 +108,7 @@ class Keeper:
         self._sweep = Sweep(line, executor, settings.group, settings.rebalance_timeout_ms / 1000)
         own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
         self._tokens = Tokens(own_s, clock, self._on_lapsed)
+        self._late = LateGrants(line, own_s, self._claim_late, spawn)
         spawn(self._tokens.watch())
         spawn(self._sweep.run())
         spawn(self._releases.run())
@@ -198,6 +200,7 @@ class Keeper:
     def _on_claimed(self, answer: ClaimResponse, sent_at: float) -> None:
         for granted in answer.granted:
             self._on_granted(granted, sent_at)
+        self._late.answered(sent_at)
         for pending in answer.pending:
             self._on_pending(pending.task)
         for refused in answer.refused:
@@ -237,10 +240,17 @@ class Keeper:
 
     def _begin(self, grant: Grant, sent_at: float) -> None:
         """Start a life, unless the answer took so long that the task may be somebody else's by now."""
-        if grant.is_fenced or self._tokens.is_fresh(sent_at):
-            self._tokens.believe(grant.task, grant.token, sent_at)
-            self._roster.begin(grant)
-        else:
+        is_fresh = self._tokens.is_fresh(sent_at)
+        if not (grant.is_fenced or is_fresh):
+            self._late.add(grant)
+            return
+        if is_fresh:
+            self._late.none()
+        self._tokens.believe(grant.task, grant.token, sent_at)
+        self._roster.begin(grant)
+
+    def _claim_late(self, tasks: frozenset[str]) -> None:
+        if (tasks & self._assigned) - self._roster.held:
             self._claim(frozenset())
 
     def _on_lapsed(self, task: str, token: int) -> None:

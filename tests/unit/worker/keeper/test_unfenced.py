@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReportRequest
+from protocol.states import TaskState
 from tests.fakes.manager import accept_all, failure, granted
 from tests.fakes.turns import until
 from tests.unit.worker.keeper.bench import SETTINGS, Bench
@@ -96,6 +98,65 @@ async def test_an_answer_that_took_too_long_grants_nothing(
     await bench.settle()
     assert len(bench.executor.queries("t1")) == starts
     assert len(bench.claimed) == 2 - starts
+
+
+async def late(bench: Bench) -> None:
+    """The next claim is answered when its lease is over."""
+    call = await bench.manager.next(ClaimRequest)
+    bench.clock.freeze(LEASE_S)
+    call.answer(ClaimResponse(granted=(granted("t1", token=4),)))
+    await bench.settle()
+
+
+async def test_claims_that_are_always_answered_too_late_are_sent_less_and_less_often(bench: Bench) -> None:
+    """At once, then after 1, 2, 4 s and so on up to a minute; one answered in time begins the task."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    await late(bench)
+    for pause_s in (1, 2, 4, 8, 16, 32, 60, 60):
+        await late(bench)
+        claimed = len(bench.claimed)
+        await bench.clock.advance(pause_s - 0.1)
+        assert len(bench.claimed) == claimed
+        await bench.clock.advance(0.1)
+        assert len(bench.claimed) == claimed + 1
+    (await bench.manager.next(ClaimRequest)).answer(ClaimResponse(granted=(granted("t1", token=4),)))
+    await until(lambda: bench.executor.running == {"t1"})
+
+
+async def test_whoever_looks_at_a_task_that_is_granted_too_late_sees_why_it_does_not_start(
+    bench: Bench,
+) -> None:
+    """In its state, with both times, and in the worker's log; until it starts."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    with capture_logs() as logs:
+        await late(bench)
+        await late(bench)
+    told = bench.manager.reports("t1")
+    assert [(report.token, report.state) for report in told] == [(4, TaskState.STARTING)] * 2
+    assert told[-1].cause
+    for words in (f"took {LEASE_S:.1f} s", "--session-timeout-ms", "claimed 2 times"):
+        assert words in told[-1].cause
+    lines = [line for line in logs if line["event"] == "claim was answered too late, it is sent again"]
+    assert [(line["tries"], line["again_in_s"]) for line in lines] == [(1, 0), (2, 1)]
+    await bench.clock.advance(1)
+    (await bench.manager.next(ClaimRequest)).answer(ClaimResponse(granted=(granted("t1", token=4),)))
+    await until(lambda: bench.executor.running == {"t1"})
+    await bench.settle()
+    assert bench.manager.reports("t1")[-1].cause is None
+
+
+async def test_what_is_assigned_no_more_is_not_asked_for_again(bench: Bench) -> None:
+    """The pause was for it alone."""
+    bench.manager.no_rule(ClaimRequest)
+    bench.assign("t1")
+    await late(bench)
+    await late(bench)
+    bench.assign(generation=2)
+    claimed = len(bench.claimed)
+    await bench.clock.advance(60)
+    assert len(bench.claimed) == claimed
 
 
 async def test_a_claim_counts_from_the_try_that_was_answered(bench: Bench) -> None:
