@@ -188,6 +188,14 @@ class Executor(Protocol):
         """Where a person can look into the engine (the Spark UI)."""
         ...
 
+    def kill(self) -> bool:
+        """End the engine and with it whatever it writes, in milliseconds; may be called from any thread.
+
+        Returns:
+            Whether that is so: an engine that is not the worker's own goes on.
+        """
+        ...
+
     async def close(self) -> None:
         """Take the engine down; every query is gone after it."""
         ...

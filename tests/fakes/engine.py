@@ -120,6 +120,7 @@ class FakeSite(Site):
         self.gate = Gate(may_write)
         self.outlet: Any = FakeOutlet(owner)
         self.closed = threading.Event()
+        self.closings = 0
 
     def require_query(self, text: str) -> None:
         """Everything is one."""
@@ -140,6 +141,7 @@ class FakeSite(Site):
     def close(self) -> None:
         """Remembered."""
         may_block()
+        self.closings += 1
         self.closed.set()
 
 
@@ -157,7 +159,7 @@ class FakeEngine(Engine):
         self.left: dict[str, tuple[NotedQuery, ...]] = {}
         self.swept: list[NotedQuery] = []
         self.end_trouble: Exception | None = None
-        self.is_closed = False
+        self.is_closed = self.is_killed = False
 
     def is_loss(self, error: Exception) -> bool:
         """A connection that broke."""
@@ -194,6 +196,11 @@ class FakeEngine(Engine):
         if self.end_trouble is not None:
             raise self.end_trouble
         self.swept.append(query)
+
+    def kill(self) -> bool:
+        """Remembered."""
+        self.is_killed = True
+        return True
 
     def close(self) -> None:
         """Remembered."""

@@ -119,6 +119,8 @@ class FakeExecutor:
         self.slow: set[str] = set()
         self.cannot_open: str | None = None
         self.is_open = False
+        self.kills = 0
+        self.is_own = True
         self._death: asyncio.Future[EngineDeath] | None = None
 
     async def open(self) -> None:
@@ -187,6 +189,11 @@ class FakeExecutor:
     def url(self) -> str | None:
         """Nowhere to look."""
         return None
+
+    def kill(self) -> bool:
+        """What writes is over at once, which a test looks at."""
+        self.kills += 1
+        return self.is_own
 
     async def close(self) -> None:
         """Take every query down."""

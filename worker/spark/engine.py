@@ -172,5 +172,9 @@ class Engine(ABC):
         """End it, if this Spark has it and it is not over."""
 
     @abstractmethod
+    def kill(self) -> bool:
+        """End all that it runs at once, and with no word to it; whether that can be done from here."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of Spark, whatever state it is in."""

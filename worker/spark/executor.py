@@ -47,6 +47,7 @@ class SparkExecutor:
         self._looks = DaemonPool(LOOKS, "spark-look")
         self._monitor = Monitor()
         self._engine: Engine | None = None
+        self._opened: Engine | None = None
 
     async def open(self) -> None:
         """Bring Spark up, or reach it; takes some seconds."""
@@ -55,6 +56,7 @@ class SparkExecutor:
         self._engine = await asyncio.wrap_future(
             in_thread("spark-open", partial(open_engine, self._settings))
         )
+        self._opened = self._engine
         self._engine.watch(self._on_death)
         self._monitor.start(self._engine.is_loss)
         log.info("spark is up", at=self._settings.place, url=self.url, checkpoints=self._settings.root)
@@ -93,6 +95,10 @@ class SparkExecutor:
     def url(self) -> str | None:
         """The Spark UI, if it is switched on."""
         return None if self._engine is None else self._engine.url
+
+    def kill(self) -> bool:
+        """Also while it is being closed, which may take its time."""
+        return self._opened is None or self._opened.kill()
 
     async def close(self) -> None:
         """End every query at once, then let go of Spark."""

@@ -46,10 +46,11 @@ class SparkQuery:
         self.checkpoint = launched.checkpoint
         self._tally = Tally()
         self._observing = threading.Lock()
+        self._finishing = threading.Lock()
         self._looks = 0
         self._is_at_work = False
         self._asked_for: Ended | None = None
-        self._is_given_up = False
+        self._is_given_up = self._is_finished = False
         self._loop = loop
         self._pool = pool
         self._ended: asyncio.Future[Ended] = loop.create_future()
@@ -77,7 +78,10 @@ class SparkQuery:
         await self._bring_to_end(Ended(cause), 0)
 
     async def _bring_to_end(self, ended: Ended, timeout_s: float) -> None:
-        """Each query is halted in a thread of its own: after the end of a lease none may wait for another."""
+        """Each query is halted in a thread of its own: after the end of a lease none may wait for another.
+
+        Nor for the next look at all of them, which may be a second away.
+        """
         if self._ended.done():
             return
         self._asked_for = self._asked_for or ended
@@ -85,7 +89,7 @@ class SparkQuery:
         if not await self._settle(timeout_s):
             self._gate.cut()
         while not self._ended.done():
-            await asyncio.wrap_future(in_thread(f"spark-halt {self.spec.task}", self._halt))
+            await asyncio.wrap_future(in_thread(f"spark-halt {self.spec.task}", self._halt_and_look))
             await asyncio.wait([self._ended], timeout=_HALT_AGAIN_S)
 
     def poll(self) -> bool:
@@ -119,6 +123,10 @@ class SparkQuery:
 
     def finish(self, ended: Ended) -> None:
         """Spark has ended it, in whatever way, or is gone; from any thread, the first one counts."""
+        with self._finishing:
+            if self._is_finished:
+                return
+            self._is_finished = True
         self._let_go()
         ended = self._asked_for or ended  # an asked-for stop is a clean one, whatever Spark said to it
         self._gate.shut(lambda: self._tell_end(ended))
@@ -184,6 +192,11 @@ class SparkQuery:
         if self._handle.is_resting():
             return True
         return not self._outlet.is_gated and self._handle.last_batch() != before
+
+    def _halt_and_look(self) -> None:
+        self._halt()
+        with contextlib.suppress(Exception):  # the monitor meets it, too, and knows what to do about it
+            self.poll()
 
     def _halt(self) -> None:
         with contextlib.suppress(Exception):  # whatever Spark says to it: that the end comes is watched

@@ -99,6 +99,11 @@ class ClassicEngine(Engine):
     def end_noted(self, query: NotedQuery) -> None:
         """There is none."""
 
+    def kill(self) -> bool:
+        """By killing its JVM, whatever that is doing."""
+        self.jvm.kill()
+        return True
+
     def close(self) -> None:
         """Stop Spark and end its JVM, whatever state it is in."""
         self.jvm.close(self.spark.stop)

@@ -124,6 +124,10 @@ class Jvm:
             self._kill()
         _forget()
 
+    def kill(self) -> None:
+        """End it, whatever it is doing. Never blocks, and may be called from any thread."""
+        self._process.kill()
+
     def _shut_down(self, stop: Callable[[], object]) -> None:
         """In order, as far as it can still be asked to."""
         for ask in (stop, self.gateway.shutdown):
@@ -136,15 +140,15 @@ class Jvm:
         """Any question will do."""
         return self.gateway.jvm.java.lang.System.nanoTime()
 
+    def _kill(self) -> None:
+        self.kill()
+        self._process.wait()
+
     def _exit_code(self, within_s: float) -> int | None:
         try:
             return self._process.wait(within_s)
         except subprocess.TimeoutExpired:
             return None
-
-    def _kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 def log_configuration() -> str:

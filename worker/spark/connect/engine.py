@@ -122,6 +122,10 @@ class ConnectEngine(Engine):
         with contextlib.suppress(RuntimeError):  # nobody waits any more; it ends when its server misses us
             self.pool.submit(end_session, session, release=not self._is_lost)
 
+    def kill(self) -> bool:
+        """The server's JVM is not the worker's, and runs what others have there, too."""
+        return False
+
     def close(self) -> None:
         """End what is still to be ended; the server goes on."""
         self._closing.set()

@@ -345,10 +345,52 @@ async def test_settling_that_has_outlived_its_lease_ends_nobody(engine: FakeEngi
     await executor.close()
 
 
+async def test_a_stop_does_not_wait_for_the_next_look(
+    engine: FakeEngine, begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many queries that comes a second later, which is half of what is left after the end of a lease."""
+    del engine, begin
+    monkeypatch.setattr("worker.spark.monitor.PERIOD_S", 3600)
+    executor = SparkExecutor(SETTINGS, lambda: True)
+    await executor.open()
+    query = await executor.start(spec())
+    async with asyncio.timeout(60):
+        await query.stop(0)
+    assert await query.ended() == Ended()
+    await executor.close()
+
+
+async def test_what_is_over_is_let_go_of_once(executor: SparkExecutor, engine: FakeEngine) -> None:
+    """Whoever has stopped it finds that out, and so does who looks after all of them."""
+    query = await executor.start(spec())
+    await query.stop(0)
+    assert await asyncio.to_thread(query.poll)
+    assert [site.closings for site in engine.sites] == [1]
+
+
+async def test_the_engine_can_be_killed_while_it_is_being_closed(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing waits for what is still stopping, and that is what may take too long."""
+    closing, go_on = threading.Event(), threading.Event()
+
+    def close() -> None:
+        closing.set()
+        assert go_on.wait(120)
+
+    monkeypatch.setattr(engine, "close", close)
+    ending = asyncio.create_task(executor.close())
+    await asyncio.to_thread(closing.wait)
+    assert executor.kill()
+    assert engine.is_killed
+    go_on.set()
+    await ending
+
+
 async def test_queries_that_are_cut_are_halted_all_at_once(
     executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a lease has run out, a tenth of a session is left, however many queries Spark is slow to stop."""
+    """When a lease has run out, a quarter of a session is left, however many queries are slow to stop."""
     names = [f"t{n}" for n in range(64)]
     queries = [await executor.start(spec(name)) for name in names]
     all_asked = threading.Barrier(len(names))
