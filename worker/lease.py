@@ -1,8 +1,8 @@
 """The worker's lease on itself: without word from the manager it stops before its tasks are given away.
 
 The manager renews a member's session when a request *arrives* (PROTOCOL.md §3.3), which is never before it
-was sent. Counted from the sending, the lease runs out first. It is also shorter than the session: queries
-without a fence have ended, too, when the manager lets others have their tasks.
+was sent. Counted from the sending, the lease runs out first. Then the queries are stopped, and
+those without a fence are over before the manager lets others have their tasks (`protocol.leases`).
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from protocol.leases import HELD, OVER, part_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.clock import Clock
 
 _NEVER = float("-inf")
-_SHARE = 0.9
-"""Of the session timeout; the rest is for stopping queries, which takes Spark some tenths of a second."""
 
 
 def lease_s(session_timeout_ms: int) -> float:
     """How long a worker with that session timeout may go on by itself, in seconds."""
-    return _SHARE * session_timeout_ms / 1000
+    return part_of(session_timeout_ms, HELD) / 1000
+
+
+def over_s(session_timeout_ms: int) -> float:
+    """How long after its last confirmation nothing without a fence may run any more, in seconds."""
+    return part_of(session_timeout_ms, OVER) / 1000
 
 
 class Lease:

@@ -1,9 +1,9 @@
 """Owners that went without saying that their query has stopped (docs/exactly-once.md, Without a fence).
 
 A fenced sink refuses whatever a former owner still writes: its task moves at once. Any other sink takes rows
-of two drivers, so its task waits until the former owner has stopped by its own lease. That counts from the
-sending of the last request that was accepted, which is not later than its arrival here. Only a release, or
-the report that a query has ended, proves that earlier; neither a broken connection nor a leave does.
+of two drivers, so its task waits until nothing of the former owner's runs any more (`protocol.leases`). That
+counts from the sending of the last request that was accepted, which is not later than its arrival here. Only
+a release, or the report that a query has ended, proves that earlier; a broken connection does not.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from manager.core.rows import OwnerLease
 from protocol.definition import is_fenced
+from protocol.leases import FREE, part_of
 
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
@@ -38,7 +39,7 @@ def begin(turn: Turn, row: OwnershipRow, member: Member, since: int) -> OwnerLea
         member: who goes, or is taken the task from.
         since: when it has begun its last lease at the latest, by the monotonic clock in milliseconds.
     """
-    timeout_ms = member.row.session_timeout_ms
+    timeout_ms = part_of(member.row.session_timeout_ms, FREE)
     if not _is_unfenced(turn.group, row) or since + timeout_ms <= turn.now:
         return None
     turn.group.timers.set(key(row.task), since + timeout_ms)
@@ -55,7 +56,7 @@ def remember(turn: Turn, before: TaskRow, after: TaskRow) -> None:
     row = turn.group.herd.ownership.get(before.task)
     if row is None or row.owner is None or is_fenced(before.definition) or not is_fenced(after.definition):
         return
-    timeout_ms = turn.group.members[row.owner].row.session_timeout_ms
+    timeout_ms = part_of(turn.group.members[row.owner].row.session_timeout_ms, FREE)
     turn.put(msgspec.structs.replace(row, lease=OwnerLease(row.owner, timeout_ms)))
 
 

@@ -61,7 +61,7 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
         raise RefusedError(
             ErrorCode.REBALANCE_IN_PROGRESS,
             f"task {row.task} has no fence, and {former}, which was lost, may still run it;"
-            " reset it when that worker's lease on itself has run out",
+            " reset it when that worker was heard 1.25 session timeouts ago",
         )
 
 

@@ -106,7 +106,7 @@ def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | No
         return None
     former = owner_leases.holder(ownership)
     if former is not None:
-        return f"it has no fence, and {former} may still run it: its lease on itself has not run out"
+        return f"it has no fence, and {former} may still run it: it was heard not long enough ago"
     if ownership.lost_by is not None:
         return f"it is kept for {ownership.lost_by}, which was lost and may return (lost_task_delay_ms)"
     if not group.members:

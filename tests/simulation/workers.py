@@ -12,6 +12,7 @@ from assignors.isolation import isolate
 from assignors.sticky import StickyAssignor
 from protocol.definition import is_fenced
 from protocol.errors import ErrorCode, Failure
+from protocol.leases import FREE, part_of
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
 from protocol.messages.ownership import (
@@ -93,7 +94,7 @@ class SimWorker(Participant):
         self.resting: dict[str, int] = {}
         self.identity = Identity()
         self.instance_id = terms.instance_id
-        self.session_ms = terms.session_timeout_ms
+        self.over_ms = part_of(terms.session_timeout_ms, FREE)
         self.heard_at = world.now
         self.stops = 0
         self.batches = 0
@@ -133,8 +134,8 @@ class SimWorker(Participant):
 
     @property
     def lapses_at(self) -> int:
-        """When its lease on itself runs out."""
-        return self.heard_at + self.session_ms
+        """When its lease on itself has run out, and whatever it ran is over: as late as it may be."""
+        return self.heard_at + self.over_ms
 
     def thawed(self) -> None:
         """The batch it was frozen in is written before anybody looks at a clock; the fence refuses it.
@@ -211,7 +212,7 @@ class SimWorker(Participant):
 
     def _confirm(self, task: str, sent: int) -> None:
         if task in self.unfenced:
-            self.unfenced[task] = max(self.unfenced[task], sent + self.session_ms)
+            self.unfenced[task] = max(self.unfenced[task], sent + self.over_ms)
 
     def _write(self) -> None:
         for running in (self.owned, self.stuck):
@@ -294,7 +295,7 @@ class SimWorker(Participant):
             self.resting.pop(grant.task, None)
             self.owned[grant.task] = grant.token
             if not is_fenced(grant.definition):
-                self.unfenced[grant.task] = sent + self.session_ms
+                self.unfenced[grant.task] = sent + self.over_ms
                 self.sink.write_unfenced(grant.task, self)
             if grant.task == POISON:
                 self.later(self.world.some(*POISON_MS), partial(self._take_poison, grant.token))
