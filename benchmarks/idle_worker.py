@@ -82,6 +82,10 @@ class IdleExecutor(Executor):
     async def end_noted(self, query: NotedQuery) -> None:
         """There is none."""
 
+    def kill(self) -> bool:
+        """Nothing writes."""
+        return True
+
     async def close(self) -> None:
         """Nothing to close."""
 

@@ -1,7 +1,8 @@
 """The worker daemon: brings up the engine and the membership, ties them together, and ends in order.
 
 Exit codes: 0 asked to stop; 1 a bug; 2 it could not start (by `StartupError`); 3 another process carries its
-instance id; 4 the engine (Spark) is lost; 5 the manager refuses it for good; 128 + N a second signal N.
+instance id; 4 the engine (Spark) is lost, or was killed for a query that would not end; 5 the manager refuses
+it for good; 128 + N a second signal N.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from worker.departure import move_away
 from worker.executor import StartError
 from worker.keeper.keeper import Keeper
 from worker.leader import Leader, load_assignors
-from worker.lease import Lease, lease_s
+from worker.lease import Lease, lease_s, over_s
 from worker.member import Member
 from worker.membership.core import Membership
 from worker.membership.effects import Quit, Reason
@@ -43,6 +44,7 @@ from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
 from worker.status.handlers import StatusHandlers
 from worker.status.server import serving
+from worker.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,6 +104,7 @@ async def run(
     settings: WorkerSettings,
     make_executor: MakeExecutor = spark_executor,
     say: Callable[[str], None] = say_on_stdout,
+    end_process: Callable[[int], object] = os._exit,
 ) -> int:
     """Work until told to stop; returns the exit code.
 
@@ -110,6 +113,7 @@ async def run(
         make_executor: makes the engine; given a function that tells, from any thread, whether the worker may
             still write.
         say: prints a line for whoever started the worker.
+        end_process: ends this process at once, with an exit code.
 
     Raises:
         StartupError: the worker cannot start; one line that names what to change.
@@ -126,6 +130,7 @@ async def run(
             transport=transport,
             make_executor=make_executor,
             say=say,
+            end_process=end_process,
         )
         handlers = StatusHandlers(worker.view, worker.meter.instruments)
         async with serving(settings.status_listen, handlers) as status_url:
@@ -146,15 +151,18 @@ class Worker:
         transport: Transport,
         make_executor: MakeExecutor,
         say: Callable[[str], None],
+        end_process: Callable[[int], object],
     ) -> None:
         self._settings = settings
         self._assignors = assignors
         self._crew = crew
+        self._end_process = end_process
         self.meter = Meter(settings.group)
         self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         clock = SystemClock()
         self._lease = Lease(lease_s(settings.session_timeout_ms), clock, lambda: self._post(LeaseExpired()))
         self._executor = make_executor(settings, self._lease.may_write)
+        self._watchdog = Watchdog(clock.now, over_s(settings.session_timeout_ms), self._end_at_once)
         self._discovery = Discovery(transport, settings.manager, settings.group)
         self._clock = clock
         self._client = client = GroupClient(
@@ -179,6 +187,7 @@ class Worker:
             trouble=self._post,
             fenced=self.meter.fenced,
             is_alone=lambda: self._discovery.is_alone,
+            watching=self._watchdog.watching,
         )
         self._member = Member(
             Membership(_terms(settings, assignors), self._offer, random.random),
@@ -210,6 +219,7 @@ class Worker:
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
         self.meter.loop_lag.start()
+        self._watchdog.start()
         try:
             self._crew.spawn(self._lease.watch())
             starting = self._crew.spawn(self._start())
@@ -218,6 +228,7 @@ class Worker:
             return await self._end(farewell)
         finally:
             await self._executor.close()
+            self._watchdog.close()
             self.meter.loop_lag.stop()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
@@ -244,6 +255,15 @@ class Worker:
         tell(farewell.message, group=self._settings.group)
         await self._keeper.come_to_rest(REST_S)
         return EXIT_CODES[farewell.reason]
+
+    def _end_at_once(self, tasks: tuple[str, ...]) -> None:
+        """Called from the watchdog's thread: what may not write any more will not."""
+        told = {"group": self._settings.group, "tasks": tasks}
+        if self._executor.kill():
+            log.critical("queries without a fence were not over in time: the worker ends itself", **told)
+            self._end_process(EXIT_CODES[Reason.ENGINE_DIED])
+        else:
+            log.critical("queries without a fence are not over in time, and may write beside others", **told)
 
     def _surrender(self) -> None:
         self._lease.surrender()

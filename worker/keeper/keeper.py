@@ -23,10 +23,12 @@ from worker.membership.effects import Identity
 from worker.membership.events import Refused
 from worker.membership.reactions import Asked
 from worker.waiting import News, first
+from worker.watchdog import unwatched
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
 
     from protocol.errors import Failure
     from protocol.messages.ownership import ClaimResponse, GrantedTask, TaskReport
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from worker.keeper.grants import Grant
     from worker.keeper.record import TaskView
     from worker.settings import WorkerSettings
+    from worker.watchdog import Work
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +56,7 @@ class Keeper:
         fenced: is called when a sink refuses a token.
         is_alone: says whether there is no manager any more that anything could be released to.
         token_lease_s: for how many seconds a token may be believed in unconfirmed; a worker's lease if None.
+        watching: looks after what writes without a fence (`worker.watchdog`).
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Keeper:
         fenced: Callable[[], None] = lambda: None,
         is_alone: Callable[[], bool] = lambda: False,
         token_lease_s: float | None = None,
+        watching: Callable[[Work], AbstractContextManager[None]] = unwatched,
     ) -> None:
         self._clock = clock
         self._trouble = trouble
@@ -94,6 +99,8 @@ class Keeper:
             taken=self._on_reported,
             spawn=spawn,
         )
+        own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
+        self._tokens = Tokens(own_s, clock, lambda: self._roster, self._on_lapsed)
         tools = Tools(
             group=settings.group,
             executor=executor,
@@ -102,12 +109,12 @@ class Keeper:
             stop_timeout_s=_stop_timeout_s(settings),
             changed=self._reports.changed,
             fenced=fenced,
+            watching=watching,
+            is_fresh=self._tokens.is_fresh,
             capacity=settings.capacity,
         )
         self._roster = Roster(tools, spawn, self._on_ended, self._news)
         self._sweep = Sweep(line, executor, settings.group, settings.rebalance_timeout_ms / 1000)
-        own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
-        self._tokens = Tokens(own_s, clock, self._on_lapsed)
         self._late = LateGrants(line, own_s, self._claim_late, spawn)
         spawn(self._tokens.watch())
         spawn(self._sweep.run())
@@ -230,12 +237,12 @@ class Keeper:
         if granted.task in self._assigned:
             self._begin(read_grant(granted), sent_at)
         else:
-            self._roster.begin(read_grant(granted)).leave()
+            self._roster.begin(read_grant(granted), sent_at).leave()
 
     def _on_granted_again(self, life: TaskLife, granted: GrantedTask, sent_at: float) -> None:
         """What a late answer says of an older token is of no matter."""
         if granted.token == life.token:
-            self._tokens.believe(life.task, life.token, sent_at)
+            life.confirm(sent_at)
             life.follow(read_grant(granted, life.wanted))
 
     def _begin(self, grant: Grant, sent_at: float) -> None:
@@ -246,19 +253,18 @@ class Keeper:
             return
         if is_fresh:
             self._late.none()
-        self._tokens.believe(grant.task, grant.token, sent_at)
-        self._roster.begin(grant)
+        self._roster.begin(grant, sent_at)
 
     def _claim_late(self, tasks: frozenset[str]) -> None:
         if (tasks & self._assigned) - self._roster.held:
             self._claim(frozenset())
 
-    def _on_lapsed(self, task: str, token: int) -> None:
+    def _on_lapsed(self, life: TaskLife) -> None:
         """The manager may have given a task without a fence to somebody else, and could not say so."""
-        life = self._roster.get(task)
-        if life is not None and life.token == token and not life.is_fenced:
-            log.warning("token was not confirmed for too long, the query is stopped", task=task, token=token)
-            self._lose_one(life)
+        log.warning(
+            "token was not confirmed for too long, the query is stopped", task=life.task, token=life.token
+        )
+        self._lose_one(life)
 
     def _on_pending(self, task: str) -> None:
         """Somebody else owns it; if it runs here, it does so under a stale token."""
@@ -276,7 +282,7 @@ class Keeper:
         if life is None or life.token != report.token:
             return
         if error is ErrorCode.NONE:
-            self._tokens.confirm(report.task, report.token, sent_at)
+            life.confirm(sent_at)
             life.acknowledge(report)
         elif error is ErrorCode.STALE_TOKEN:
             self._on_stale(life)

@@ -62,9 +62,9 @@ class Roster:
         """Whether nothing runs any more, owned or not."""
         return not self._running
 
-    def begin(self, grant: Grant) -> TaskLife:
-        """A new life."""
-        life = self._lives[grant.task] = TaskLife(grant, self._tools)
+    def begin(self, grant: Grant, confirmed_at: float) -> TaskLife:
+        """A new life, its token confirmed by the answer to a request that was sent then."""
+        life = self._lives[grant.task] = TaskLife(grant, self._tools, confirmed_at)
         running = self._spawn(life.run(self._running.get(grant.task)))
         self._running[grant.task] = running
         running.add_done_callback(lambda done: self._on_done(life, done))

@@ -23,11 +23,13 @@ from worker.waiting import News, first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from protocol.definition import Definition
     from worker.clock import Clock
     from worker.executor import Executor, Query
     from worker.keeper.grants import Grant
+    from worker.watchdog import Work
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +55,8 @@ class Tools:
     """What every life works with.
 
     `changed` is called when there is something new to report, `fenced` when a sink has refused a token.
+    `watching` looks after what writes without a fence (`worker.watchdog`); `is_fresh` says whether what was
+    confirmed by the answer to a request of that time may be believed.
     """
 
     group: str
@@ -62,14 +66,21 @@ class Tools:
     stop_timeout_s: float
     changed: Callable[[], None]
     fenced: Callable[[], None]
+    watching: Callable[[Work], AbstractContextManager[None]]
+    is_fresh: Callable[[float], bool]
     capacity: float = 1.0
 
 
 class TaskLife:
-    """Runs what its latest grant asks for; `run` is its whole life, everything else steers it."""
+    """Runs what its latest grant asks for; `run` is its whole life, everything else steers it.
 
-    def __init__(self, grant: Grant, tools: Tools) -> None:
+    `confirmed_at` is when the last request was sent, by the worker's clock, whose answer says that its token
+    is good: the one that has granted it, at first.
+    """
+
+    def __init__(self, grant: Grant, tools: Tools, confirmed_at: float) -> None:
         self.task = grant.task
+        self.confirmed_at = confirmed_at
         self.wanted = grant
         self.acknowledged: TaskReport | None = None
         self._tools = tools
@@ -105,6 +116,11 @@ class TaskLife:
     def is_fenced(self) -> bool:
         """Whether it does no harm beside another owner: neither what runs by now, nor what is to run next."""
         return self.wanted.is_fenced and (self._acted_on is None or self._acted_on.is_fenced)
+
+    def confirm(self, sent_at: float) -> None:
+        """The answer to what was sent then says that the token is good; answers may come out of order."""
+        self.confirmed_at = max(self.confirmed_at, sent_at)
+        self._news.tell()
 
     def follow(self, grant: Grant) -> None:
         """Do what `grant` asks for, if that is anything new."""
@@ -202,7 +218,17 @@ class TaskLife:
         elif grant.definition is None:
             await self._rest(TaskState.FAILED, grant.fault)
         else:
-            await self._run_query(grant, grant.definition)
+            await self._run_in_time(grant, grant.definition)
+
+    async def _run_in_time(self, grant: Grant, definition: Definition) -> None:
+        """Without a fence, only under a good token, and so that the query is over before another owner's."""
+        if definition.is_fenced:
+            await self._run_query(grant, definition)
+            return
+        await self._news.until(lambda: self._is_outdated() or self._tools.is_fresh(self.confirmed_at))
+        if not self._is_outdated():
+            with self._tools.watching(self):
+                await self._run_query(grant, definition)
 
     async def _pause(self, grant: Grant) -> None:
         """Do nothing; the sink is told, and told again where that failed and another try may help."""
@@ -305,8 +331,10 @@ class TaskLife:
             stopping = asyncio.ensure_future(query.stop(self._tools.stop_timeout_s))
             if not await first(asyncio.shield(stopping), self._news.until(self._is_cut)):
                 await asyncio.gather(stopping, query.stop(0.0))
-        except Exception:  # noqa: BLE001 - likewise; what may be left of it is fenced
+        except Exception:  # noqa: BLE001 - likewise; what may be left of it is fenced, or waited for
             self._log.exception("unexpected trouble at the stop of a query", cause_id=new_cause_id())
+            if not query.spec.definition.is_fenced:
+                await query.ended()
 
     async def _on_end(self, ended: Ended, definition: Definition) -> None:
         """An end without a cause is a bounded query's: whether it is one, the query itself knows best."""

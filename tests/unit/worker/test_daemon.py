@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from protocol.errors import StartupError
 from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor
+from tests.fakes.turns import eventually
 from tests.unit.worker.client.servers import Cluster, Server, hangs_up, never_answers, says
 from worker import daemon
 from worker.daemon import run
@@ -34,6 +35,8 @@ class Herd:
         self.lines: list[str] = []
         self.may_write: list[Callable[[], bool]] = []
         self.heard = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+        self.ends: asyncio.Queue[int] = asyncio.Queue()
         self.settings = WorkerSettings(group="g", manager=(server.url,), session_timeout_ms=3000)
 
     def agree(self) -> None:
@@ -60,7 +63,9 @@ class Herd:
 
     def start(self) -> asyncio.Future[int]:
         """The worker, in the background."""
-        return asyncio.ensure_future(run(self.settings, self._make_executor, self.lines.append))
+        return asyncio.ensure_future(
+            run(self.settings, self._make_executor, self.lines.append, self._end_process)
+        )
 
     async def started(self) -> asyncio.Future[int]:
         """The worker, once the manager has heard that its task runs."""
@@ -68,6 +73,10 @@ class Herd:
         running = self.start()
         await self.heard.wait()
         return running
+
+    def _end_process(self, code: int) -> None:
+        """Called from a thread."""
+        self.loop.call_soon_threadsafe(self.ends.put_nowait, code)
 
     def _make_executor(self, _: WorkerSettings, may_write: Callable[[], bool]) -> FakeExecutor:
         self.may_write.append(may_write)
@@ -290,6 +299,43 @@ async def test_a_silent_manager_costs_the_tasks_when_the_lease_runs_out(herd: He
     assert not herd.may_write[0]()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
+
+
+async def never_over(herd: Herd) -> asyncio.Future[int]:
+    """The worker, whose manager falls silent, and whose query without a fence does not stop."""
+    herd.settings = msgspec.structs.replace(herd.settings, session_timeout_ms=300, heartbeat_wait_ms=100)
+    running = await herd.started()
+    herd.executor.query("t1").hold_stops()
+    for operation in ("heartbeat", "report", "join", "claim"):
+        herd.server.group(operation, never_answers)
+    return running
+
+
+async def end(herd: Herd, running: asyncio.Future[int]) -> None:
+    """The process has not ended, for it is the test's."""
+    herd.executor.query("t1").let_stop()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+
+
+async def test_a_worker_ends_its_engine_and_itself_before_a_query_meets_the_next_owner_s(herd: Herd) -> None:
+    """At once, and as it does when the engine is lost; it says which task it was for."""
+    with capture_logs() as logs:
+        running = await never_over(herd)
+        assert await herd.ends.get() == 4
+    assert herd.executor.kills == 1
+    assert [line["tasks"] for line in logs if line["log_level"] == "critical"] == [("t1",)]
+    await end(herd, running)
+
+
+async def test_a_worker_does_not_end_for_an_engine_that_goes_on_without_it(herd: Herd) -> None:
+    """A Spark Connect server runs what others have there, too: all it can do is to say so."""
+    herd.executor.is_own = False
+    with capture_logs() as logs:
+        running = await never_over(herd)
+        await eventually(lambda: any("may write" in line["event"] for line in logs), "it is told")
+    assert herd.ends.empty()
+    await end(herd, running)
 
 
 async def test_a_thawed_worker_stops_everything_before_it_does_anything_else(

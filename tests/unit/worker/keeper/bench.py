@@ -10,8 +10,10 @@ from tests.fakes.executor import FakeExecutor, FakeQuery
 from tests.fakes.manager import ScriptedManager, accept_all, grant_all, granted
 from tests.fakes.turns import settle, until
 from worker.keeper.keeper import Keeper
+from worker.lease import over_s
 from worker.membership.effects import Identity
 from worker.settings import WorkerSettings
+from worker.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +29,8 @@ SETTINGS = WorkerSettings(group="g", session_timeout_ms=9000, stop_timeout_ms=30
 class Bench:
     """The parts around one keeper; the manager agrees to everything unless a test says otherwise.
 
+    The `watchdog` looks when the test has it look.
+
     With an `executor` the keeper has that one, and not the fake.
     """
 
@@ -41,6 +45,7 @@ class Bench:
         self.revision = 0
         self.is_alone = False
         self.spawn = crew.spawn
+        self.watchdog = Watchdog(self.clock.now, over_s(settings.session_timeout_ms), lambda _: None)
         self.manager.rule(ClaimRequest, grant_all())
         self.manager.rule(ReleaseRequest, accept_all)
         self.manager.rule(ReportRequest, accept_all)
@@ -54,6 +59,7 @@ class Bench:
             trouble=self.trouble.append,
             fenced=lambda: self.fenced.append(None),
             is_alone=lambda: self.is_alone,
+            watching=self.watchdog.watching,
         )
 
     def assign(self, *tasks: str, generation: int = 1, member: str = ME) -> None:

@@ -15,7 +15,7 @@ from protocol.messages.ownership import (
 )
 from tests.fakes.manager import accept_all, failure, grant_all, granted
 from tests.fakes.turns import until
-from tests.unit.worker.keeper.bench import ME, Bench
+from tests.unit.worker.keeper.bench import ME, Bench, grant
 from tests.unit.worker.keeper.test_loss import stale
 from worker.membership.effects import Identity
 from worker.membership.reactions import Asked
@@ -87,6 +87,7 @@ async def test_a_slow_stop_delays_nobody(bench: Bench) -> None:
 
 async def test_a_stop_that_goes_wrong_keeps_nobody_from_the_task(bench: Bench) -> None:
     """What may be left of the query is fenced once the next owner has its token."""
+    grant(bench, sink={"format": "fenced_files", "options": {"path": "/out"}})
     query, _ = await bench.run("t1", "t2")
     query.stop_surprise = ZeroDivisionError("division by zero")
     bench.assign("t2", generation=2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from worker.keeper.tokens import LOOKS, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from worker.keeper.task import TaskLife
 
 LEASE_S = 9.0
 LOOK_S = LEASE_S / LOOKS
@@ -32,8 +35,17 @@ class Watched:
 
     def __init__(self) -> None:
         self.clock = Machine()
-        self.lapsed: list[tuple[str, int]] = []
-        self.tokens = Tokens(LEASE_S, self.clock, lambda task, token: self.lapsed.append((task, token)))
+        self.lives: list[Any] = []
+        self.lapsed: list[str] = []
+        self.tokens = Tokens(LEASE_S, self.clock, lambda: self.lives, self._on_lapsed)
+
+    def believe(self, task: str, confirmed_at: float, *, is_fenced: bool = False) -> None:
+        """A token is granted that counts from then."""
+        self.lives.append(SimpleNamespace(task=task, confirmed_at=confirmed_at, is_fenced=is_fenced))
+
+    def _on_lapsed(self, life: TaskLife) -> None:
+        self.lapsed.append(life.task)
+        self.lives.remove(life)
 
 
 @pytest.fixture
@@ -46,32 +58,29 @@ async def watched() -> AsyncIterator[Watched]:
         await watching
 
 
-async def test_an_answer_that_was_overtaken_takes_nothing_back(watched: Watched) -> None:
-    """A claim's answer that comes after that to a later report makes the token's time no shorter."""
-    claimed_at = watched.clock.now()
-    watched.tokens.believe("t", 1, claimed_at)
-    await watched.clock.advance(LEASE_S / 2)
-    watched.tokens.confirm("t", 1, watched.clock.now())
-    watched.tokens.believe("t", 1, claimed_at)
-    await watched.clock.advance(LEASE_S - LOOK_S)
+async def test_a_token_lapses_with_its_lease(watched: Watched) -> None:
+    """Not by the next look: what is left of the time is there to stop its query. A fence needs no lease."""
+    watched.believe("t", watched.clock.now() + LOOK_S / 2)
+    watched.believe("fenced", watched.clock.now(), is_fenced=True)
+    await watched.clock.advance(LEASE_S + LOOK_S / 4)
     assert watched.lapsed == []
-    await watched.clock.advance(2 * LOOK_S)
-    assert watched.lapsed == [("t", 1)]
+    await watched.clock.advance(LOOK_S / 2)
+    assert watched.lapsed == ["t"]
 
 
 async def test_a_machine_that_was_suspended_finds_out_at_once(watched: Watched) -> None:
     """Its timers have stood still with it: a wait for the end of the lease would go on for the rest of it."""
-    watched.tokens.believe("t", 1, watched.clock.now())
+    watched.believe("t", watched.clock.now())
     await watched.clock.advance(LOOK_S)
     watched.clock.suspend(LEASE_S)
     await watched.clock.advance(LOOK_S)
-    assert watched.lapsed == [("t", 1)]
+    assert watched.lapsed == ["t"]
 
 
 async def test_a_grant_that_was_long_under_way_lapses_the_sooner(watched: Watched) -> None:
     """It counts from when it was asked for, whatever else is believed in for longer."""
-    watched.tokens.believe("young", 1, watched.clock.now())
+    watched.believe("young", watched.clock.now())
     await watched.clock.advance(LOOK_S)
-    watched.tokens.believe("old", 1, watched.clock.now() - LEASE_S + 2 * LOOK_S)
+    watched.believe("old", watched.clock.now() - LEASE_S + 2 * LOOK_S)
     await watched.clock.advance(3 * LOOK_S)
-    assert watched.lapsed == [("old", 1)]
+    assert watched.lapsed == ["old"]

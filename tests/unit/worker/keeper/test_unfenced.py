@@ -13,13 +13,14 @@ from protocol.states import TaskState
 from tests.fakes.manager import accept_all, failure, granted
 from tests.fakes.turns import until
 from tests.unit.worker.keeper.bench import SETTINGS, Bench
-from worker.lease import lease_s
+from worker.lease import lease_s, over_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 FENCED: dict[str, Any] = {"sink": {"format": "sql", "options": {"url": "sqlite:///o.db", "table": "o"}}}
 LEASE_S = lease_s(SETTINGS.session_timeout_ms)
+OVER_S = over_s(SETTINGS.session_timeout_ms)
 A_WHILE_S = LEASE_S / 10
 
 
@@ -212,3 +213,104 @@ async def test_a_report_whose_answer_is_lost_holds_up_no_other(bench: Bench) -> 
     bench.manager.rule(ReportRequest, accept_all)
     await bench.clock.advance(2 * LEASE_S)
     assert query.stops == []
+
+
+async def test_a_query_that_does_not_stop_is_overdue(bench: Bench) -> None:
+    """Others are given its task a little later, and its sink would take rows from both."""
+    query = await running(bench)
+    query.hold_stops()
+    await bench.clock.advance(OVER_S - A_WHILE_S)
+    assert (query.stops, bench.watchdog.overdue()) == ([0.0], ())
+    await bench.clock.advance(2 * A_WHILE_S)
+    assert bench.watchdog.overdue() == ("t1",)
+    assert bench.watchdog.overdue() == ()
+
+
+async def test_a_query_that_has_stopped_is_not_overdue(bench: Bench) -> None:
+    """Nor is one that ended by itself and waits for its next try."""
+    query = await running(bench)
+    query.end("it failed")
+    await bench.settle()
+    await bench.clock.advance(2 * OVER_S)
+    assert bench.watchdog.overdue() == ()
+
+
+async def test_a_confirmed_query_is_never_overdue(bench: Bench) -> None:
+    """However long it takes to stop: nobody else is given the task meanwhile."""
+    bench.executor.slow.add("t1")
+    await bench.run("t1")
+    bench.assign(generation=2)
+    await bench.clock.advance(2 * OVER_S)
+    assert bench.watchdog.overdue() == ()
+
+
+async def test_a_fenced_query_is_never_overdue(bench: Bench) -> None:
+    """Its sink refuses it: that is worth nobody's process."""
+    bench.grants(grant_all(**FENCED))
+    query = await running(bench)
+    query.hold_stops()
+    bench.keeper.lose("the lease has run out")
+    await bench.clock.advance(2 * OVER_S)
+    assert bench.watchdog.overdue() == ()
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+async def test_a_begun_start_that_hangs_is_overdue(bench: Bench, *, is_begun: bool) -> None:
+    """Spark may make a query of it at any time; one that was not begun can be called back."""
+    bench.executor.hold("t1")
+    bench.executor.begun |= {"t1"} if is_begun else set()
+    bench.assign("t1")
+    await bench.settle()
+    bench.keeper.lose("the lease has run out")
+    await bench.clock.advance(OVER_S)
+    assert bench.watchdog.overdue() == (("t1",) if is_begun else ())
+
+
+async def test_a_new_token_gives_the_query_of_an_old_one_no_more_time(bench: Bench) -> None:
+    """The worker has joined again, and is granted the task while its former query will not stop."""
+    query = await running(bench)
+    query.hold_stops()
+    bench.keeper.lose("the lease has run out")
+    await bench.clock.advance(A_WHILE_S)
+    bench.grants(grant_all(token=2))
+    bench.manager.rule(ReportRequest, accept_all)
+    bench.assign("t1", generation=2)
+    await bench.clock.advance(OVER_S)
+    assert bench.watchdog.overdue() == ("t1",)
+
+
+async def test_a_query_without_a_fence_is_not_given_back_before_it_is_over(bench: Bench) -> None:
+    """Whatever goes wrong with its stop: nothing else would keep the next owner's apart from it."""
+    query, _ = await bench.run("t1", "t2")
+    query.stop_surprise = ZeroDivisionError("division by zero")
+    bench.assign("t2", generation=2)
+    await bench.settle()
+    assert bench.released == {}
+    query.end("at last")
+    await until(lambda: bench.released == {"t1": 1})
+
+
+async def test_nothing_without_a_fence_begins_under_a_token_of_long_ago(bench: Bench) -> None:
+    """The process was frozen between two tries: it has to hear first that the task is its own still."""
+    query = await running(bench)
+    query.end("it failed")
+    await bench.settle()
+    bench.clock.freeze(2 * OVER_S)
+    await bench.clock.advance(A_WHILE_S)
+    assert len(bench.executor.queries("t1")) == 1
+    assert bench.watchdog.overdue() == ()
+
+
+async def test_an_answer_that_was_overtaken_takes_nothing_back(bench: Bench) -> None:
+    """A claim's answer that comes after that to a later report makes the token's time no shorter."""
+    (query,) = await bench.run("t1")
+    bench.manager.no_rule(ClaimRequest)
+    bench.refresh()
+    late = await bench.manager.next(ClaimRequest)
+    await bench.clock.advance(LEASE_S / 2)
+    bench.manager.rule(ReportRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    late.answer(ClaimResponse(granted=(granted("t1"),)))
+    await bench.clock.advance(LEASE_S / 2 + A_WHILE_S)
+    assert query.stops == []
+    await bench.clock.advance(LEASE_S / 2)
+    assert query.stops == [0.0]
