@@ -15,30 +15,31 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tests.mutation.mutants import LISTS, ROOT, Mutant, Sandbox, read_mutants
+from tests.mutation.suites import SUITES, Judge, files_of
 
-SUITES = {
-    "tests": ("tests/unit/manager", "tests/unit/worker/membership", "tests/unit/protocol/test_fencing.py"),
-    "simulation": ("tests/simulation/test_histories.py",),
-}
+_MARKS = {True: "caught", False: "-", None: "not asked"}
 
 
 @click.command()
 @click.argument("name", default=LISTS[0], type=click.Choice(LISTS))
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="How many to try at a time.")
-def main(name: str, jobs: int) -> None:
-    """Try each mutant of a list against each suite; exit 1 when one survives them all."""
-    sys.exit(_run(read_mutants(name), jobs))
+@click.option("--all-suites", is_flag=True, help="Ask the other suites, too, when one has caught a mutant.")
+def main(name: str, jobs: int, *, all_suites: bool) -> None:
+    """Try each mutant of a list against the suites; exit 1 when one survives them all."""
+    sys.exit(run(read_mutants(name), jobs, all_suites=all_suites))
 
 
-def _run(mutants: tuple[Mutant, ...], jobs: int) -> int:
+def run(mutants: tuple[Mutant, ...], jobs: int, *, all_suites: bool = False) -> int:
+    """Judge them, print the table; returns the exit code."""
     console = Console()
     with tempfile.TemporaryDirectory() as folder:
-        sandboxes = [Sandbox(ROOT, Path(folder, str(number))) for number in range(jobs)]
-        for name, suite in SUITES.items():
-            if not sandboxes[0].passes(suite):
+        first = Sandbox.of(ROOT, Path(folder, "0"))
+        for name in SUITES:
+            if not first.run(files_of(name), writing=True).passed:
                 console.print(f"the {name} fail before anything is broken")
                 return 2
-        caught = _try_all(console, sandboxes, mutants)
+        sandboxes = [first, *(first.twin(Path(folder, str(number))) for number in range(1, jobs))]
+        caught = _try_all(console, sandboxes, mutants, all_suites=all_suites)
     console.print(_table(mutants, caught))
     survivors = [mutant.rule for mutant in mutants if not any(caught[mutant].values())]
     console.print(f"{len(mutants) - len(survivors)} of {len(mutants)} caught", highlight=False)
@@ -46,18 +47,20 @@ def _run(mutants: tuple[Mutant, ...], jobs: int) -> int:
 
 
 def _try_all(
-    console: Console, sandboxes: list[Sandbox], mutants: tuple[Mutant, ...]
+    console: Console, sandboxes: list[Sandbox], mutants: tuple[Mutant, ...], *, all_suites: bool
 ) -> dict[Mutant, dict[str, bool]]:
     """Each mutant in whichever sandbox is free; one has one of them at a time."""
     free: SimpleQueue[Sandbox] = SimpleQueue()
     for sandbox in sandboxes:
         free.put(sandbox)
 
+    judging = Judge()
+
     def judge(mutant: Mutant) -> dict[str, bool]:
         sandbox = free.get()
         try:
             with sandbox.broken(mutant):
-                return {name: not sandbox.passes(suite) for name, suite in SUITES.items()}
+                return _caught_by(judging, mutant, sandbox, all_suites=all_suites)
         finally:
             free.put(sandbox)
 
@@ -66,10 +69,19 @@ def _try_all(
         return dict(zip(mutants, judged, strict=True))
 
 
+def _caught_by(judging: Judge, mutant: Mutant, sandbox: Sandbox, *, all_suites: bool) -> dict[str, bool]:
+    """By suite; without `all_suites` only up to the first that catches it."""
+    caught: dict[str, bool] = {}
+    for name in SUITES:
+        if all_suites or not any(caught.values()):
+            caught[name] = judging.catches(name, mutant, sandbox)
+    return caught
+
+
 def _table(mutants: tuple[Mutant, ...], caught: dict[Mutant, dict[str, bool]]) -> Table:
     table = Table("rule", "broken in", *SUITES)
     for mutant in mutants:
-        marks = ("caught" if caught[mutant][name] else "-" for name in SUITES)
+        marks = (_MARKS[caught[mutant].get(name)] for name in SUITES)
         table.add_row(mutant.rule, mutant.file, *marks)
     return table
 

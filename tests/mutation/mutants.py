@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import compileall
+import os
+import py_compile
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -12,11 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("protocol", "assignors", "manager", "worker", "tests", "pyproject.toml")
-TIMEOUT_S = 300
+PROCESSOR_S = 300
+"""How much the tests may use; a mutant that spins is over then, however busy the machine is."""
+TIMEOUT_S = 3600
+_PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "pytest_cov.plugin", "_hypothesis_pytestplugin")
+"""Those that the suites need; others are imported for seconds, such as that of schemathesis."""
+_OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", *(word for name in _PLUGINS for word in ("-p", name)))
+_FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +59,36 @@ def read_mutants(name: str) -> tuple[Mutant, ...]:
     return tuple(Mutant(**entry) for entry in listed["mutant"])
 
 
+def _compile_all(folder: Path) -> None:
+    """Once and not in every run; by their hash, so that a broken module is never taken for the whole one."""
+    mode = py_compile.PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(str(folder), quiet=2, invalidation_mode=mode)
+
+
 class Sandbox:
     """A copy of the tree that may be broken; the tests in it import the copy."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
+        """`folder` holds the copy."""
         self._folder = folder
-        folder.mkdir(exist_ok=True)
+
+    @classmethod
+    def of(cls, root: Path, folder: Path) -> Sandbox:
+        """A new copy of the tree at `root`."""
+        folder.mkdir()
         for name in COPIED:
             source = root / name
             if source.is_dir():
                 shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, folder / name)
+        _compile_all(folder)
+        return cls(folder)
+
+    def twin(self, folder: Path) -> Sandbox:
+        """Another one like it, with what is compiled."""
+        shutil.copytree(self._folder, folder)
+        return Sandbox(folder)
 
     @contextmanager
     def broken(self, mutant: Mutant) -> Iterator[None]:
@@ -72,13 +101,36 @@ class Sandbox:
         finally:
             path.write_text(whole)
 
-    def passes(self, suite: tuple[str, ...]) -> bool:
-        """Whether these tests pass in the copy; one that hangs does not."""
-        command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *suite]
+    def run(self, files: Sequence[str], *, writing: bool = False) -> Verdict:
+        """Run these tests in the copy, up to the first that fails; what hangs has failed.
+
+        With `writing`, compiled tests are kept for the runs that follow; only while nothing is broken.
+        """
+        command = [sys.executable, *([] if writing else ["-B"]), "-m", "pytest", *_OPTIONS, *files]
         try:
             done = subprocess.run(
-                command, cwd=self._folder, capture_output=True, timeout=TIMEOUT_S, check=False
+                command,
+                cwd=self._folder,
+                env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+                preexec_fn=_limit,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
+            return Verdict(passed=False)
+        told = _FAILED.search(done.stdout)
+        return Verdict(passed=done.returncode == 0, failed=told[1] if told else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether all tests passed, and the file of the first that failed."""
+
+    passed: bool
+    failed: str | None = None
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))

@@ -1,0 +1,61 @@
+"""What has to notice that a rule is broken, and in which order it is asked."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.mutation.mutants import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.mutation.mutants import Mutant, Sandbox
+
+SUITES = {
+    "tests": ("tests/unit/manager", "tests/unit/worker/membership", "tests/unit/protocol/test_fencing.py"),
+    "simulation": ("tests/simulation/test_histories.py",),
+}
+_TO_BEGIN_WITH = (
+    "tests/unit/manager/core/tables/test_tables.py",
+    "tests/unit/manager/core/test_fine_print.py",
+)
+_BEST = 6
+
+
+def files_of(suite: str) -> list[str]:
+    """All test files of a suite."""
+    return [str(path.relative_to(ROOT)) for place in SUITES[suite] for path in sorted(_below(ROOT / place))]
+
+
+def _below(place: Path) -> Iterator[Path]:
+    return place.rglob("test_*.py") if place.is_dir() else iter([place])
+
+
+class Judge:
+    """Asks the files first that are named after the broken module, or have caught most; then all others."""
+
+    def __init__(self) -> None:
+        self._caught = Counter(_TO_BEGIN_WITH)
+        self._lock = threading.Lock()
+
+    def catches(self, suite: str, mutant: Mutant, sandbox: Sandbox) -> bool:
+        """Whether any test of the suite fails in the sandbox, where the mutant is in place."""
+        first = self._likely(suite, mutant)
+        rest = [file for file in files_of(suite) if file not in first]
+        return any(self._fail(files, sandbox) for files in (first, rest) if files)
+
+    def _likely(self, suite: str, mutant: Mutant) -> list[str]:
+        files = files_of(suite)
+        stem = Path(mutant.file).stem
+        with self._lock:
+            best = [file for file, _ in self._caught.most_common(_BEST) if file in files]
+        return list(dict.fromkeys([*(file for file in files if stem in Path(file).stem), *best]))
+
+    def _fail(self, files: list[str], sandbox: Sandbox) -> bool:
+        verdict = sandbox.run(files)
+        with self._lock:
+            self._caught.update(file for file in files if file == verdict.failed)
+        return not verdict.passed
