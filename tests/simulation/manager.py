@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tests.simulation.cluster import Cluster
     from tests.simulation.plan import Weather
     from tests.simulation.store import Rows
-    from tests.simulation.world import World
 
 DOWN = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "connection refused")
 UNAVAILABLE = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the storage failed")
@@ -70,6 +69,7 @@ class SimManager:
     def __init__(self, number: int, cluster: Cluster, settings: GroupSettings) -> None:
         self.number = number
         self.cluster = cluster
+        self.world = cluster.world
         self.settings = settings
         self.is_up = True
         self.is_paused = False
@@ -89,11 +89,6 @@ class SimManager:
         self._turns = 0
         self._settling: list[tuple[Collection[str], Callable[[], None]]] = []
         self.steward = SimSteward(self)
-
-    @property
-    def world(self) -> World:
-        """Where it runs."""
-        return self.cluster.world
 
     @property
     def weather(self) -> Weather:

@@ -19,6 +19,7 @@ class World:
 
     def __init__(self, seed: int, *, tracing: bool = False) -> None:
         self.chance = random.Random(seed)
+        self._draw = self.chance.random
         self.now = 0
         self.steps = 0
         self.tracing = tracing
@@ -32,19 +33,20 @@ class World:
 
     def run(self, until: int) -> None:
         """Let everything happen that is due by then."""
-        while self._queue and self._queue[0][0] <= until:
-            self.now, _, action = heappop(self._queue)
+        queue = self._queue
+        while queue and queue[0][0] <= until:
+            self.now, _, action = heappop(queue)
             self.steps += 1
             action()
         self.now = until
 
     def some(self, low: int, high: int) -> int:
         """A whole number between the two, both included."""
-        return low + int(self.chance.random() * (high - low + 1))
+        return low + int(self._draw() * (high - low + 1))
 
     def happens(self, probability: float) -> bool:
         """Whether something of that probability happens now."""
-        return self.chance.random() < probability
+        return self._draw() < probability
 
     def note(self, who: str, what: object) -> None:
         """Add a line to the trace."""
