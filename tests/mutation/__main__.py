@@ -15,7 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tests.mutation.mutants import LISTS, ROOT, Mutant, Sandbox, read_mutants
-from tests.mutation.suites import SUITES, Judge, files_of
+from tests.mutation.suites import SUITES, Judge
 
 _MARKS = {True: "caught", False: "-", None: "not asked"}
 
@@ -34,8 +34,8 @@ def run(mutants: tuple[Mutant, ...], jobs: int, *, all_suites: bool = False) -> 
     console = Console()
     with tempfile.TemporaryDirectory() as folder:
         first = Sandbox.of(ROOT, Path(folder, "0"))
-        for name in SUITES:
-            if not first.run(files_of(name), writing=True).passed:
+        for name, places in SUITES.items():
+            if not first.run(first.files(places), writing=True).passed:
                 console.print(f"the {name} fail before anything is broken")
                 return 2
         sandboxes = [first, *(first.twin(Path(folder, str(number))) for number in range(1, jobs))]

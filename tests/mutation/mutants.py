@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("protocol", "assignors", "manager", "worker", "tests", "pyproject.toml")
@@ -27,6 +29,8 @@ TIMEOUT_S = 3600
 _PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "pytest_cov.plugin", "_hypothesis_pytestplugin")
 """Those that the suites need; others are imported for seconds, such as that of schemathesis."""
 _OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", *(word for name in _PLUGINS for word in ("-p", name)))
+_NO_VERDICT = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED}
+"""Nothing has failed then, and nothing has passed."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)", re.MULTILINE)
 
 
@@ -90,6 +94,12 @@ class Sandbox:
         shutil.copytree(self._folder, folder)
         return Sandbox(folder)
 
+    def files(self, places: Iterable[str]) -> list[str]:
+        """The test files in the copy that are at or below these places."""
+        found = [self._folder / place for place in places]
+        tests = [path for place in found for path in (sorted(place.rglob("test_*.py")) or [place])]
+        return [str(path.relative_to(self._folder)) for path in tests]
+
     @contextmanager
     def broken(self, mutant: Mutant) -> Iterator[None]:
         """For a while, the copy has this rule broken."""
@@ -120,6 +130,8 @@ class Sandbox:
             )
         except subprocess.TimeoutExpired:
             return Verdict(passed=False)
+        if done.returncode in _NO_VERDICT:
+            raise RuntimeError(f"pytest ran no tests: {done.stdout[-500:]}{done.stderr[-500:]}")
         told = _FAILED.search(done.stdout)
         return Verdict(passed=done.returncode == 0, failed=told[1] if told else None)
 

@@ -7,11 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.mutation.mutants import ROOT
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.mutation.mutants import Mutant, Sandbox
 
 SUITES = {
@@ -25,15 +21,6 @@ _TO_BEGIN_WITH = (
 _BEST = 6
 
 
-def files_of(suite: str) -> list[str]:
-    """All test files of a suite."""
-    return [str(path.relative_to(ROOT)) for place in SUITES[suite] for path in sorted(_below(ROOT / place))]
-
-
-def _below(place: Path) -> Iterator[Path]:
-    return place.rglob("test_*.py") if place.is_dir() else iter([place])
-
-
 class Judge:
     """Asks the files first that are named after the broken module, or have caught most; then all others."""
 
@@ -43,12 +30,12 @@ class Judge:
 
     def catches(self, suite: str, mutant: Mutant, sandbox: Sandbox) -> bool:
         """Whether any test of the suite fails in the sandbox, where the mutant is in place."""
-        first = self._likely(suite, mutant)
-        rest = [file for file in files_of(suite) if file not in first]
+        files = sandbox.files(SUITES[suite])
+        first = self._likely(files, mutant)
+        rest = [file for file in files if file not in first]
         return any(self._fail(files, sandbox) for files in (first, rest) if files)
 
-    def _likely(self, suite: str, mutant: Mutant) -> list[str]:
-        files = files_of(suite)
+    def _likely(self, files: list[str], mutant: Mutant) -> list[str]:
         stem = Path(mutant.file).stem
         with self._lock:
             best = [file for file, _ in self._caught.most_common(_BEST) if file in files]
