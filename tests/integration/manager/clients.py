@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    import trustme
+
     from manager.http.limits import Limits
 
 
+FEW_BYTES = 4096
 BOTH_LOOPS = [
     pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"]),
     pytest.mark.timeout(400, method="thread"),  # uvloop keeps signals to itself
@@ -34,16 +39,18 @@ BOTH_LOOPS = [
 class Served:
     """A manager, and the connections that a test has to it."""
 
-    def __init__(self, runtime: Runtime, runner: Runner) -> None:
+    def __init__(self, runtime: Runtime, runner: Runner, trust: ssl.SSLContext | None = None) -> None:
         self.runtime = runtime
         self.runner = runner
+        self.trust = trust
         self.port = runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._wires: list[Wire] = []
 
     async def connect(self) -> Wire:
         """One more."""
-        self._wires.append(Wire(*await asyncio.open_connection("127.0.0.1", self.port)))
+        opened = await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trust)
+        self._wires.append(Wire(*opened))
         return self._wires[-1]
 
     @property
@@ -59,8 +66,11 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(folder: Path, limits: Limits, **more: Any) -> AsyncIterator[Served]:
-    """A manager with these limits."""
+async def serving(
+    folder: Path, limits: Limits, authority: trustme.CA | None = None, **more: Any
+) -> AsyncIterator[Served]:
+    """A manager with these limits; by TLS if there is an `authority` that signs its certificate."""
+    own, trust = (None, None) if authority is None else _tls(authority)
     runtime = Runtime(
         GroupSettings(initial_rebalance_delay_ms=0, max_session_timeout_ms=3_600_000),
         SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"),
@@ -68,11 +78,22 @@ async def serving(folder: Path, limits: Limits, **more: Any) -> AsyncIterator[Se
     await runtime.start()
     runner = Runner(make_app(runtime, Coordinator("m", "http://m"), 1_000_000, **more), limits)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    served = Served(runtime, runner)
+    listening = socket.create_server(("127.0.0.1", 0))
+    if own is not None:  # or megabytes of what the manager does not listen to are in the system's buffers
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, FEW_BYTES)
+    await web.SockSite(runner, listening, ssl_context=own).start()
+    served = Served(runtime, runner, trust)
     try:
         yield served
     finally:
         await served.close()
         await runtime.stop()
         await runner.cleanup()
+
+
+def _tls(authority: trustme.CA) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """The manager's, and that of whoever asks it."""
+    own, trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert("127.0.0.1").configure_cert(own)
+    authority.configure_trust(trust)
+    return own, trust
