@@ -87,15 +87,20 @@ def was_in_use(now: int, member: Member, connection: Connection) -> bool:
 
 
 def lose(group: Group, member: Member, connection: Connection) -> bool:
-    """A connection of `member` is closed; whether it has no other of its own.
+    """A connection that `member` had in use is closed; whether it has no other of its own.
 
     The one that it was heard over last will do. It counts as kept from now on: should it close as well, the
     process is gone.
     """
-    member.kept.discard(connection)
+    forget(member, connection)
     if member.heard_over is not None:
         _keep(member, member.heard_over)
     return not member.kept and not _waits(group, member)
+
+
+def forget(member: Member, connection: Connection) -> None:
+    """A connection is closed for which `member` had no use; that says nothing of its others."""
+    member.kept.discard(connection)
 
 
 def _waits(group: Group, member: Member) -> bool:

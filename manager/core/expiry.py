@@ -36,15 +36,21 @@ def connection_closed(turn: Turn, connection: Connection, *, by_peer: bool) -> N
     if parked is not None and not member.confirmed:
         _withdraw(turn, member)
         return
-    tells = parked is not None or connections.was_in_use(turn.now, member, connection)
-    if tells:
-        member.closed_at = turn.now
-    if parked is not None:
-        _give_up(turn, member, parked)
-    if connections.lose(turn.group, member, connection) and tells and by_peer:
+    if _ends_what_was_in_use(turn, member, connection, parked) and by_peer:
         sessions.shorten(turn, member)
     else:
         sessions.resume(turn, member)
+
+
+def _ends_what_was_in_use(turn: Turn, member: Member, connection: Connection, parked: Parked | None) -> bool:
+    """Whether `connection` was the last one that `member` had in use; what waits there is given up."""
+    if parked is None and not connections.was_in_use(turn.now, member, connection):
+        connections.forget(member, connection)
+        return False
+    member.closed_at = turn.now
+    if parked is not None:
+        _give_up(turn, member, parked)
+    return connections.lose(turn.group, member, connection)
 
 
 def _withdraw(turn: Turn, member: Member) -> None:

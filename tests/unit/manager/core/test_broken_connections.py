@@ -48,6 +48,16 @@ def test_a_connection_for_each_request_says_nothing_of_the_member() -> None:
     assert left_ms(bench, member) == SESSION_MS
 
 
+def test_a_connection_for_each_request_says_nothing_when_it_closes_after_the_next_has_come_either() -> None:
+    """Requests overlap; the latest connection must not stand in for one that was never kept."""
+    bench = Bench()
+    [member] = bench.stable(None)
+    first, second = bench.heartbeat(member), bench.heartbeat(member)
+    bench.disconnect(first)
+    bench.disconnect(second)
+    assert left_ms(bench, member) == SESSION_MS
+
+
 def test_of_several_connections_the_last_one_counts() -> None:
     """A pool drops what it has too many of; a process that dies closes them all, one by one."""
     bench = Bench()

@@ -8,6 +8,7 @@ from manager.core.chronicle import Chronicle
 from manager.core.commands import DeleteGroup, DeleteTask
 from manager.core.rows import OwnershipRow
 from manager.core.stories import LINE_BYTES, Memory, Story
+from protocol.leases import FREE, part_of
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
 from protocol.states import TaskState
 from tests.unit.manager.core.bench import SESSION_MS, Bench
@@ -127,7 +128,7 @@ def test_a_deleted_task_has_no_story_when_its_owner_s_lease_is_over(what: str) -
     bench.pass_time(SESSION_MS // 2)
     for member in list(bench.group.members):
         bench.heartbeat(member)
-    bench.pass_time(SESSION_MS // 2)
+    bench.pass_time(part_of(SESSION_MS, FREE) - SESSION_MS // 2)
     assert bench.group.herd.ownership["t"].lease is None
     assert list(bench.group.herd.chronicle.story_of("t")) == []
     bench.create("t")
