@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import assignments, history, lost, owner_leases, ownership, rebalance, sessions, suspects
-from manager.core.rows import Unreadable, UnreadableError
+from manager.core.rows import GroupRow, OwnershipRow, Unreadable, UnreadableError
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from manager.core.group import Group
     from manager.core.rows import Row
     from manager.core.turn import Turn
 
@@ -26,13 +27,10 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
         rows: all rows of the group, members in the order of their positions.
 
     Raises:
-        UnreadableError: one of them makes no sense.
+        UnreadableError: one of them makes no sense, or another that it refers to is gone.
     """
     group = turn.group
-    for row in rows:
-        if isinstance(row, Unreadable):
-            raise UnreadableError(row)
-        group.apply(row)
+    _apply(group, rows)
     group.state = group.header.state
     group.protocol_type = group.header.protocol_type
     if group.header.leader_id in group.members:
@@ -63,3 +61,42 @@ def _retain(turn: Turn) -> None:
         rebalance.retain(turn)
     else:
         rebalance.begin_retention(turn)
+
+
+def _apply(group: Group, rows: Iterable[Row]) -> None:
+    unread = group.header
+    for row in rows:
+        if isinstance(row, Unreadable):
+            raise UnreadableError(row)
+        group.apply(row)
+    if group.header is unread and (group.members or group.herd.definitions):
+        raise UnreadableError(_headless(group.name))
+    for owned in group.herd.ownership.values():
+        if owned.owner is not None and owned.owner not in group.members:
+            raise UnreadableError(_ghostly(owned))
+
+
+def _headless(group: str) -> Unreadable:
+    """The group's own row is gone, which is stored with any member and any task.
+
+    Without it the generation and the revision would begin again at 0, and the group would be Empty with
+    members in it, which nobody could join.
+    """
+    return Unreadable(
+        group=group,
+        place=f"table groups, group {group}",
+        why="there is no such row, though table members or tasks has rows of the group",
+        kind=GroupRow,
+        stored_key=(group,),
+    )
+
+
+def _ghostly(row: OwnershipRow) -> Unreadable:
+    """The row of the task's owner is gone: nobody would ever release it, and nobody else be given it."""
+    return Unreadable(
+        group=row.group,
+        place=f"table ownership, group {row.group}, task {row.task}",
+        why=f"owner: {row.owner!r} has no row in table members",
+        kind=OwnershipRow,
+        stored_key=row.key,
+    )

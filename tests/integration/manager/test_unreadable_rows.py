@@ -231,6 +231,41 @@ async def test_a_group_that_was_deleted_for_good_is_not_refused_any_more(
     await runtime.stop()
 
 
+async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is_gone(
+    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deletes that row alone is told what else there is; deleted as documented, the group is new."""
+    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    Spoiler(database, "groups", "state").spoil("Bogus")
+    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), SqlStorage(database.url))
+    await runtime.start()
+    database.run("DELETE FROM groups WHERE \"group\" = 'bad'")
+    await eventually(lambda: "there is no such row" in str(runtime.tallies()[0].fault))
+    assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
+    tables = ("members", "offsets", "tasks", "rebalances")
+    database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
+    await eventually(
+        lambda: not [tally for tally in runtime.tallies() if tally.group == "bad" and tally.fault]
+    )
+    assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
+    assert await join(runtime, "bad")
+    await runtime.stop()
+
+
+async def test_a_group_whose_state_is_lost_is_brought_together_anew(
+    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the docs say: PreparingRebalance is what is always true of a group with members."""
+    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    Spoiler(database, "groups", "state").spoil("Bogus")
+    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
+    await runtime.start()
+    Spoiler(database, "groups", "state").spoil("PreparingRebalance")
+    await eventually(lambda: runtime.groups()[0].state == "PreparingRebalance")
+    assert await beat(runtime, "bad", members) == "REBALANCE_IN_PROGRESS"
+    await runtime.stop()
+
+
 async def test_other_managers_list_it_too(database: Database, members: dict[str, str]) -> None:
     """Those that have other slots read all groups from the database for their lists."""
     for table, column, value in (("groups", "state", "Bogus"), ("members", "protocols", b'{"')):

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
 
 from manager.core.commands import DeleteGroup
 from manager.core.coordinator import Coordinator
-from manager.core.rows import TaskRow, Unreadable, UnreadableError
+from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow, Unreadable, UnreadableError
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
+from protocol.states import GroupState
 from tests.unit.manager.core.bench import SESSION_MS, Bench
+
+if TYPE_CHECKING:
+    from manager.core.rows import Row
 
 
 def commit(bench: Bench) -> None:
@@ -264,6 +270,46 @@ def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up() -> None:
     with pytest.raises(UnreadableError, match="table tasks, group g, task t: target: 'SIDEWAYS'"):
         fresh.restore("g", [*bench.store.values(), torn], bench.instant)
     assert fresh.names() == ()
+
+
+@pytest.mark.parametrize("kind", [MemberRow, TaskRow])
+def test_a_group_whose_own_row_is_gone_is_not_taken_up(kind: type[Row]) -> None:
+    """Its generation and revision would begin again, and its state would be Empty with members in it."""
+    bench = Bench()
+    bench.create("t")
+    bench.stable(None)
+    left = [row for row in bench.store.values() if isinstance(row, kind)]
+    fresh = Coordinator(bench.settings, lambda: "id")
+    with pytest.raises(UnreadableError, match=r"^table groups, group g: there is no such row") as refusal:
+        fresh.restore("g", left, bench.instant)
+    assert (refusal.value.row.kind, refusal.value.row.stored_key) == (GroupRow, ("g",))
+    assert fresh.names() == ()
+
+
+@pytest.mark.parametrize("state", [GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.EMPTY])
+def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(state: GroupState) -> None:
+    """The row of a member was deleted: its tasks would be its own for ever, and nobody would release them."""
+    bench = Bench()
+    owner, _ = bench.herd(2, "t", "u")
+    rows = [row for row in bench.store.values() if row.key != ("g", owner)]
+    rows.append(msgspec.structs.replace(bench.group.header, state=state))
+    fresh = Coordinator(bench.settings, lambda: "id")
+    with pytest.raises(UnreadableError, match=r"^table ownership, group g, task t: owner: .* has no row"):
+        fresh.restore("g", rows, bench.instant)
+    assert fresh.names() == ()
+
+
+def test_what_outlives_a_group_is_taken_up_without_its_row() -> None:
+    """Tokens go on counting after the group was deleted."""
+    bench = Bench()
+    (member,) = bench.herd(1, "t")
+    bench.leave((member, None))
+    left = [row for row in bench.store.values() if isinstance(row, OwnershipRow)]
+    fresh = Coordinator(bench.settings, lambda: "id")
+    fresh.restore("g", left, bench.instant)
+    group = fresh.group("g")
+    assert group is not None
+    assert list(group.herd.ownership) == ["t"]
 
 
 def test_only_the_leader_is_told_the_tasks() -> None:
