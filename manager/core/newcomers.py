@@ -17,7 +17,11 @@ MOST_IN_NEW_GROUPS: Final = 10_000
 
 
 class Newcomers:
-    """The ids of such groups by group and id, in the order they were handed out."""
+    """The ids of such groups by group and id, in the order they were handed out.
+
+    Those of a group that became such a one are the oldest. Were they the newest, whoever makes and unmakes a
+    group would have all other ids forgotten, with as few requests.
+    """
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, str], Group] = {}
@@ -42,7 +46,8 @@ class Newcomers:
         if first is None or group.is_new == ((group.name, first) in self._ids):
             return
         if group.is_new:
-            self._ids |= dict.fromkeys(((group.name, member_id) for member_id in group.outstanding), group)
+            theirs = dict.fromkeys(((group.name, member_id) for member_id in group.outstanding), group)
+            self._ids = theirs | self._ids
         else:
             self.forget(group)
 

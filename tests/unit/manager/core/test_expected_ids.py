@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from manager.core import expected, newcomers
-from manager.core.commands import CreateTask, DeleteGroup
+from manager.core.commands import CreateTask, DeleteGroup, DeleteTask
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import JoinRequest, Protocol
@@ -90,6 +90,21 @@ def test_an_id_is_forgotten_only_for_as_many_that_came_after_it() -> None:
     for _ in range(9):
         hand_out(bench, "a")
     assert join(bench, "mine", mine) is None
+
+
+def test_ids_of_a_group_that_is_made_and_unmade_are_not_newer_for_it() -> None:
+    """Else two requests with a token for `a` would have every newcomer's id of other groups forgotten."""
+    bench = Bench("a")
+    making = CreateTask(task="t", definition=definition(), target=Target.RUNNING)
+    bench.ask(making)
+    old = [bench.announced_id() for _ in range(3)]
+    mine = [(group, hand_out(bench, group)) for group in ("mine", "theirs", "theirs")]
+    for _ in range(3):
+        bench.ask(DeleteTask(task="t"))
+        assert bench.group.is_new
+        assert list(bench.group.outstanding) == old[1:]
+        bench.ask(making)
+    assert [join(bench, group, member_id) for group, member_id in mine] == [None] * 3
 
 
 def test_members_and_newcomers_of_groups_that_exist_are_not_concerned() -> None:
