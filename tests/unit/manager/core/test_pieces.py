@@ -120,6 +120,26 @@ def test_no_more_is_kept_of_deadlines_that_are_gone_than_of_those_that_count(see
     assert model == {}
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_left_when_others_are_cleared_away_comes_in_time(seed: int) -> None:
+    """Most are cancelled, some after a move; what counts comes at its moment, and is announced no later."""
+    random, timers = Random(seed), Timers[int]()
+    model = {key: random.randrange(100_000) for key in range(1000)}
+    for key, deadline in model.items():
+        timers.set(key, deadline + random.choice([0, 1000]))
+        timers.set(key, deadline)
+    for key in random.sample(range(1000), 900):
+        timers.cancel(key)
+        del model[key]
+    assert len(timers._heap) <= 2 * len(model) + FEW
+    for at in sorted(set(model.values())):
+        following = timers.next_deadline()
+        assert following is not None
+        assert following <= at
+        due = {key for key in model if model[key] == at}
+        assert {timers.pop_due(at) for _ in due} == due
+
+
 def test_ids_that_come_and_go_leave_nothing_in_the_heap() -> None:
     """A hundred thousand deadlines of half an hour, each cancelled, took 55 MB until it was over."""
     timers: Timers[str] = Timers()
