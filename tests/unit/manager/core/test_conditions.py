@@ -3,8 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
-from manager.core.commands import DeleteTask, GetTask, NewDefinition, PutTask
+from manager.core import tasks
+from manager.core.commands import DeleteTask, GetTask, GetTaskStatus, NewDefinition, PutTask
 from protocol.etags import ALWAYS, Conditions, etag_of
 from protocol.states import Target
 from tests.unit.manager.core.bench import Ask, Bench
@@ -69,3 +71,27 @@ def test_asking_for_what_is_already_so_changes_nothing() -> None:
     again = put(bench, b"{}", target=Target.RUNNING).answer
     assert (again.created, again.view.definition_version) == (False, 1)
     assert (bench.store, bench.told) == (stored, told)
+
+
+@pytest.mark.parametrize("target", [Target.PAUSED, Target.STOPPED])
+def test_a_definition_and_a_target_come_with_one_request(target: Target) -> None:
+    """Each is carried out as if it had come alone, one after the other: stored, told, and placed."""
+    one, two = Bench(), Bench()
+    for bench in (one, two):
+        bench.herd(1, "t")
+        bench.pass_time(2000)
+    put(one, b'{"a":2}', target=target)
+    put(two, b'{"a":2}')
+    put(two, b'{"a":2}', target=target)
+    assert (one.group.durable(), one.told) == (two.group.durable(), two.told)
+    assert one.group.herd.definitions["t"].target is target
+    assert tasks.is_gathering(one.group) == (target is Target.STOPPED)
+
+
+def test_a_definition_and_an_end_of_the_stop_come_with_one_request() -> None:
+    """A stopped task waits to be placed at once, under the new definition."""
+    bench = Bench()
+    put(bench, b'{"a":1}', target=Target.STOPPED)
+    put(bench, b'{"a":2}', target=Target.RUNNING)
+    status = bench.ask(GetTaskStatus(task="t")).answer
+    assert (status.state, bench.group.herd.definitions["t"].definition_version) == ("UNASSIGNED", 2)
