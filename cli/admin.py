@@ -28,7 +28,11 @@ def _client(
     given = {name: ctx.meta.get(name) for name in _CREDENTIALS}
     tls = client_tls(given["tls_ca"], given["tls_cert"], given["tls_key"])
     urls = [url.strip() for urls in value for url in urls.split(",")]
-    return Client(urls, bearer=find_token(given["token_file"]), tls=tls)
+    return Client(urls, bearer=find_token(given["token_file"]), tls=tls, on_wait=_say)
+
+
+def _say(line: str) -> None:
+    click.echo(f"sparkherd: {line}", err=True)
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

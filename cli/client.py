@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from cli.connection import UnconnectedError, connected, told_after
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
@@ -19,9 +20,11 @@ from worker.client.token import Bearer
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
+LONG_S: Final = 5.0
+"""Whoever waits longer wants to know for whom."""
 NOT_A_MANAGER: Final = "what answers there is not a sparkherd manager"
 
 R = TypeVar("R", bound=Response | msgspec.Struct | msgspec.Raw)
@@ -36,10 +39,6 @@ class UnreachableError(Exception):
     def __init__(self, message: str, *, was_sent: bool = False) -> None:
         super().__init__(message)
         self.was_sent = was_sent
-
-
-class UnconnectedError(Exception):
-    """There was no connection to send anything on, for the reason that is its cause."""
 
 
 UNANSWERED: Final = (UnconnectedError, OSError, http.client.HTTPException)
@@ -74,15 +73,18 @@ class Client:
         timeout_s: float | None = None,
         bearer: Bearer | None = None,
         tls: ssl.SSLContext | None = None,
+        on_wait: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`bearer` has the token to show; `tls` says what to make of https:// URLs.
 
         `timeout_s` is how many seconds each manager has to answer; None goes by `protocol.patience`.
+        `on_wait` is told, by another thread, for whom one waits when that takes long.
         """
         self.urls = [_checked(url) for url in urls]
         self._timeout_s = timeout_s
         self._bearer = bearer or Bearer()
         self._tls = tls
+        self._on_wait = on_wait
 
     def giving_up_after(self, timeout_s: float) -> Client:
         """A client of the same managers that waits `timeout_s` seconds for all of them together."""
@@ -141,7 +143,11 @@ class Client:
     def _exchange(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json"}
         timeout_s = self._timeout_s or answer_s(len(body))
-        with self.asking(url, method, path, body=body, headers=headers, timeout_s=timeout_s) as answer:
+        told = f"waiting for {url}, for {timeout_s:.0f} s at most"
+        with (
+            told_after(LONG_S, lambda: self._on_wait(told)),
+            self.asking(url, method, path, body=body, headers=headers, timeout_s=timeout_s) as answer,
+        ):
             return answer.status, answer.read()
 
     @contextmanager
@@ -162,14 +168,7 @@ class Client:
             RefusedError: the answer leads elsewhere.
         """
         parts = urlsplit(url)
-        place = parts.hostname or "", parts.port
-        if parts.scheme == "https":
-            tls = http.client.HTTPSConnection(*place, timeout=timeout_s, context=self._tls)
-            connection: http.client.HTTPConnection = tls
-        else:
-            connection = http.client.HTTPConnection(*place, timeout=timeout_s)
-        try:
-            _connect(connection)
+        with connected(parts, timeout_s, self._tls) as connection:
             all_headers = {**headers, **self._bearer.headers}
             with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it heard all
                 connection.request(method, parts.path.rstrip("/") + path, body, all_headers)
@@ -178,15 +177,6 @@ class Client:
                     told = redirected(url, answer.status, answer.headers.get("Location"))
                     raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, told)
                 yield answer
-        finally:
-            connection.close()
-
-
-def _connect(connection: http.client.HTTPConnection) -> None:
-    try:
-        connection.connect()
-    except (OSError, http.client.HTTPException) as error:
-        raise UnconnectedError from error
 
 
 def path_of(*parts: str) -> str:

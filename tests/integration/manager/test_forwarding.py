@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -133,3 +134,29 @@ async def test_what_an_owner_that_does_not_answer_has_done_is_not_known() -> Non
             told = await answer.json()
             assert (answer.status, told["was_sent"]) == (503, False)
             assert "cannot be reached" in told["message"]
+
+
+async def test_of_an_owner_that_lets_nobody_connect_it_says_that_nothing_was_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine that is gone refuses nothing: the connection only never comes about."""
+
+    async def unheard(_: web.Request) -> web.Response:
+        raise AssertionError("nobody connects")
+
+    async with AsyncExitStack() as stack:
+        place = await stack.enter_async_context(_serving(unheard))
+        url = await stack.enter_async_context(_between(place))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        loop = asyncio.get_running_loop()
+        connect = loop.sock_connect
+
+        async def connecting(sock: Any, address: Any) -> None:
+            await (asyncio.Event().wait() if place.endswith(f":{address[1]}") else connect(sock, address))
+
+        monkeypatch.setattr(loop, "sock_connect", connecting)
+        monkeypatch.setattr("manager.http.forwarding.CONNECT_S", 0.01)
+        async with session.put(url + "/groups/g", data=b"x") as answer:
+            told = await answer.json()
+    assert (answer.status, told["was_sent"]) == (503, False)
+    assert "cannot be reached" in told["message"]

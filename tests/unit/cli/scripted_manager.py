@@ -25,6 +25,8 @@ class ScriptedManager:
     """Headers of every answer."""
     hangs_up_on: str = ""
     """The method of requests that are heard and not answered."""
+    waits_for: threading.Event | None = None
+    """What has to happen before it answers."""
 
     def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
         """Answer this request with that."""
@@ -54,6 +56,8 @@ def scripted_manager() -> Iterator[ScriptedManager]:
             if scripted.hangs_up_on == self.command:
                 self.close_connection = True
                 return
+            if scripted.waits_for is not None:
+                scripted.waits_for.wait(10)
             status, document = scripted.answer(self.command, self.path, body)
             self.send_response(status)
             for name, value in scripted.sends.items():

@@ -6,14 +6,16 @@ import http.client
 import json
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cli.client import Client, UnreachableError, path_of
+from cli.connection import CONNECT_S
 from cli.event_stream import EventStream
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.groups import GroupListResponse
+from protocol.patience import answer_s
 from protocol.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -55,6 +57,82 @@ def test_nobody_answers() -> None:
         Client(urls).get("/v1/groups", GroupListResponse)
     assert all(url in str(caught.value) for url in urls)
     assert "connection refused" in str(caught.value)
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float | None]]:
+    """How many seconds each connection was given to come about, and then to be answered on."""
+    waited: list[tuple[str, float | None]] = []
+    connect, request = http.client.HTTPConnection.connect, http.client.HTTPConnection.request
+
+    def connecting(connection: http.client.HTTPConnection) -> None:
+        waited.append(("to connect", connection.timeout))
+        connect(connection)
+
+    def asking(connection: http.client.HTTPConnection, *asked: Any, **more: Any) -> None:
+        waited.append(("to be answered", connection.sock.gettimeout()))
+        request(connection, *asked, **more)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", connecting)
+    monkeypatch.setattr(http.client.HTTPConnection, "request", asking)
+    return waited
+
+
+@pytest.mark.parametrize("size", [0, 8_000_000])
+def test_only_the_answer_has_the_more_time_the_more_is_asked_for(
+    manager: ScriptedManager, patience: list[tuple[str, float | None]], size: int
+) -> None:
+    """A manager that is out of reach is passed over in seconds, however long the list is."""
+    manager.on("PUT", "/v1/groups", GROUPS)
+    body = "x" * (size - 2) if size else None
+    Client([manager.url]).call("PUT", "/v1/groups", body, into=GroupListResponse)
+    assert patience == [("to connect", CONNECT_S), ("to be answered", answer_s(size))]
+    assert CONNECT_S <= 5
+
+
+def test_managers_share_the_time_that_there_is_for_all(
+    manager: ScriptedManager, patience: list[tuple[str, float | None]]
+) -> None:
+    """Of two that have a second together, each has half of one, to connect too."""
+    manager.on("GET", "/v1/groups", GROUPS)
+    Client([nobody(), manager.url]).giving_up_after(1.0).get("/v1/groups", GroupListResponse)
+    assert patience == [("to connect", 0.5), ("to connect", 0.5), ("to be answered", 0.5)]
+
+
+def test_whom_it_waits_for_is_told_when_that_takes_long(
+    manager: ScriptedManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each, and not of one that answers at once."""
+    told: list[str] = []
+    was_told = threading.Event()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        was_told.set()
+
+    manager.on("GET", "/v1/groups", GROUPS)
+    client = Client([manager.url], on_wait=tell)
+    client.get("/v1/groups", GroupListResponse)
+    assert told == []
+    monkeypatch.setattr("cli.client.LONG_S", 0.0)
+    manager.waits_for = was_told
+    client.get("/v1/groups", GroupListResponse)
+    assert told == [f"waiting for {manager.url}, for 30 s at most"]
+
+
+def test_nobody_is_said_to_have_been_sent_what_no_manager_was_reached_for() -> None:
+    """Whoever changes something may rely on it: nothing was done."""
+    with pytest.raises(UnreachableError) as caught:
+        Client([nobody(), nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+    assert not caught.value.was_sent
+
+
+def test_what_may_have_been_sent_is_not_forgotten_for_the_next_manager(manager: ScriptedManager) -> None:
+    """One has heard it and hung up, the next is not there."""
+    manager.hangs_up_on = "PUT"
+    with pytest.raises(UnreachableError) as caught:
+        Client([manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+    assert caught.value.was_sent
 
 
 def test_follows_to_the_coordinator(manager: ScriptedManager, other_manager: ScriptedManager) -> None:
