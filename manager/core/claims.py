@@ -74,10 +74,13 @@ def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
     granted: list[GrantedTask] = []
     pending: list[PendingTask] = []
     refused: list[RefusedTask] = []
+    stopping = settling.under_way(turn.group, member)
     for task in dict.fromkeys(request.tasks):
-        outcome = _serve_one(turn, member, task)
+        outcome = _serve_one(turn, member, task, is_busy=len(stopping) >= settling.AT_ONCE)
         if isinstance(outcome, GrantedTask):
             granted.append(outcome)
+            if outcome.target == Target.STOPPED.value:
+                stopping.add(task)
         elif isinstance(outcome, PendingTask):
             pending.append(outcome)
         else:
@@ -90,7 +93,10 @@ def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
     )
 
 
-def _serve_one(turn: Turn, member: Member, task: str) -> GrantedTask | PendingTask | RefusedTask:
+def _serve_one(
+    turn: Turn, member: Member, task: str, *, is_busy: bool
+) -> GrantedTask | PendingTask | RefusedTask:
+    """`is_busy` says that the member has as many tasks to stop as it is given at a time."""
     herd = turn.group.herd
     if task not in herd.definitions:
         return RefusedTask(task, ErrorCode.UNKNOWN_TASK)
@@ -103,7 +109,7 @@ def _serve_one(turn: Turn, member: Member, task: str) -> GrantedTask | PendingTa
     former = owner_leases.holder(herd.ownership_of(turn.group.name, task))
     if owner is not None or former not in {None, member.id}:
         return PendingTask(task, owner or former or "")
-    if suspects.must_wait(turn.group, member, task):
+    if (is_busy and herd.is_to_stop(task)) or suspects.must_wait(turn.group, member, task):
         return PendingTask(task, "")
     row = ownership.grant(turn, task, member)
     suspects.begin(turn, row)
@@ -127,13 +133,18 @@ def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
 def owner_too_slow(turn: Turn, task: str) -> None:
     """An owner had its rebalance timeout to let go: its token is fenced, and its next report tells it so.
 
-    The announcement has it report at once, whatever it is about to do.
+    The announcement has it report at once, whatever it is about to do. A task that it was to stop is its no
+    more, though it was given to it: it would claim it at once, and hold it for another such time.
     """
-    if turn.group.herd.owner_of(task) is None:
+    herd = turn.group.herd
+    owner = herd.owner_of(task)
+    if owner is None:
         return
     tasks.announce(turn, task)
     ownership.take_away(turn, task, turn.now)
-    if task not in turn.group.herd.assigned and turn.group.herd.is_runnable(task):
+    if herd.is_to_stop(task) and herd.assigned.get(task) == owner:
+        del herd.assigned[task]
+    if task not in herd.assigned and herd.is_runnable(task):
         tasks.gather(turn)
     serve_waiting(turn)
 

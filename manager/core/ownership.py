@@ -63,6 +63,12 @@ def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
     return row
 
 
+def end_patience(turn: Turn, task: str) -> None:
+    """The owner of `task` need not let go of it, as far as is known; another assignment may begin it anew."""
+    turn.group.herd.taken_since.pop(task, None)
+    turn.group.timers.cancel(fence_key(task))
+
+
 def free(turn: Turn, task: str) -> None:
     """Its owner runs `task` no more, as it says itself; the token it held is stale from now on."""
     _disown(turn, turn.group.herd.ownership[task], lease=None)
@@ -98,9 +104,8 @@ def settle(turn: Turn, row: OwnershipRow) -> None:
     before = herd.ownership_of(turn.group.name, row.task)
     row = msgspec.structs.replace(row, reached=herd.reached_by(row.task))
     if row.owner is None:
-        herd.taken_since.pop(row.task, None)
+        end_patience(turn, row.task)
         herd.probation.pop(row.task, None)
-        turn.group.timers.cancel(fence_key(row.task))
     if row.state is before.state:
         turn.put(row)
         return
@@ -158,8 +163,7 @@ def follow_assignment(turn: Turn) -> None:
         member = group.members[member_id]
         for task in tasks:
             if herd.assigned.get(task) == member_id and not herd.is_to_stop(task):
-                herd.taken_since.pop(task, None)
-                group.timers.cancel(fence_key(task))
+                end_patience(turn, task)
             else:
                 _begin_patience(turn, task, member)
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from manager.core.rows import OwnershipRow, TaskRow
     from protocol.messages.ownership import TaskReport
 
+AT_ONCE = 8
+"""Tasks that a member is given to settle at the same time: the patience with each begins with its grant, and
+a worker takes no more of them up at once (`worker.spark.starts`). The others are pending until one is done.
+"""
+
 HAS_RUN = frozenset({TaskState.RUNNING, TaskState.COMPLETED})
 """States that only a query brings about, and with it the fence."""
 
@@ -50,6 +55,12 @@ def is_due(group: Group) -> bool:
     herd = group.herd
     waiting = (task for task in herd.definitions if herd.is_to_stop(task) and herd.is_runnable(task))
     return any(task not in herd.assigned for task in waiting) and is_possible(group)
+
+
+def under_way(group: Group, member: Member) -> set[str]:
+    """The stopped tasks that `member` has yet to be done with, as the patience with it has begun."""
+    herd = group.herd
+    return {task for task in herd.taken_since if herd.owner_of(task) == member.id and herd.is_to_stop(task)}
 
 
 def may_have(group: Group, member: Member, task: str) -> bool:

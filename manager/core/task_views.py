@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import blame, checks, owner_leases
+from manager.core import blame, checks, owner_leases, settling
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatusResponse, TaskView
 from protocol.states import TaskState
@@ -81,7 +81,7 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
         "generation_id": ownership.generation_id,
         "batch_id": progress.batch_id if progress else ownership.batch_id,
         "metrics": progress.metrics if progress else None,
-        "cause": ownership.cause or _why_unsettled(ownership) or why_unassigned(group, row, assigned),
+        "cause": ownership.cause or _why_unsettled(group, ownership) or why_unassigned(group, row, assigned),
         "since_ms": ownership.since_ms,
         "restart_count": row.restart_count,
         "assigned_to": assigned,
@@ -89,14 +89,14 @@ def _status(group: Group, row: TaskRow) -> dict[str, Any]:
     }
 
 
-def _why_unsettled(ownership: OwnershipRow) -> str | None:
+def _why_unsettled(group: Group, ownership: OwnershipRow) -> str | None:
     """A stopped task says that it still is of concern to a worker."""
     if ownership.state is not TaskState.STOPPED or not ownership.unsettled:
         return None
-    return (
-        "a worker has yet to see to it that nobody who had it before writes to its sink"
-        " (none is asked while one of an earlier version is in the group)"
-    )
+    what = "a worker has yet to see to it that nobody who had it before writes to its sink"
+    if settling.is_possible(group):
+        return what
+    return f"{what} (none is asked while one of an earlier version is in the group)"
 
 
 def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | None:

@@ -201,6 +201,8 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
         return row
     before = row.target
     row = change(turn, msgspec.structs.replace(row, target=target))
+    if before is Target.STOPPED:
+        ownership.end_patience(turn, row.task)
     if target is Target.RUNNING:
         _pardon(turn, row)
     if Target.STOPPED in {before, target}:

@@ -49,7 +49,7 @@ class GrantedTask(msgspec.Struct, frozen=True):
 
 
 class PendingTask(msgspec.Struct, frozen=True):
-    """A task its present owner has not let go of yet; empty if it waits for its turn to be started alone."""
+    """A task its present owner has not let go of yet; empty if it waits for its turn here."""
 
     task: str
     owner: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manager.core.commands import DrainMember, GetTaskStatus, RemoveMember, ResetTask, SetTarget
+from manager.core.settling import AT_ONCE
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
 
@@ -202,6 +203,145 @@ def test_who_was_granted_a_stopped_task_is_to_settle_it_in_time() -> None:
     assert bench.claim(ids["new"], "t").answer.granted
     stay(bench, ids["new"], 61)
     assert bench.owner("t")[0] is None
+
+
+def test_whoever_was_too_slow_to_settle_a_task_is_not_given_it_back_at_once() -> None:
+    """It would hold it for ever: the group comes together, and it may be another one's turn."""
+    bench, ids = unsettled(one=True, other=True)
+    workers = list(ids.values())
+    bench.pass_time(1000)
+    bench.redeal(workers, {"t": ids["one"]})
+    assert bench.claim(ids["one"], "t").answer.granted
+    for _ in range(60):
+        bench.heartbeat(ids["other"])
+        stay(bench, ids["one"], 1)
+    assert bench.owner("t")[0] is None
+    [refused] = bench.claim(ids["one"], "t").answer.refused
+    assert refused.error == "NOT_ASSIGNED"
+    assert bench.ask(ResetTask(task="t")).error == "NONE"
+    bench.pass_time(1000)
+    assert bench.state == "PreparingRebalance"
+
+
+def test_a_slow_owner_does_not_take_the_task_from_whom_it_is_assigned_to() -> None:
+    """Only what is given to itself is taken back; the other one's claim is granted."""
+    bench = Bench()
+    zombie, one, other = bench.herd(3, "t")
+    bench.ask(RemoveMember(member_id=zombie))
+    for member in (one, other):
+        bench.join(member, kind="sparkherd", metadata={"x": 1})
+    bench.pass_time()
+    bench.deal([one, other], {"t": one})
+    bench.claim(one, "t")
+    bench.ask(SetTarget(task="t", target=Target.STOPPED))
+    bench.pass_time(1000)
+    bench.redeal([one, other], {"t": other})
+    for _ in range(61):
+        bench.heartbeat(other)
+        stay(bench, one, 1)
+    [granted] = bench.claim(other, "t").answer.granted
+    assert granted.target == "STOPPED"
+
+
+def many(count: int) -> tuple[Bench, str, tuple[str, ...]]:
+    """A worker that has been given so many stopped tasks to settle."""
+    bench = Bench()
+    names = tuple(f"t{number:02}" for number in range(count))
+    bench.create(*names, target=Target.STOPPED)
+    [worker] = bench.worker_group(1)
+    bench.deal([worker], {})
+    for name in names:
+        bench.ask(ResetTask(task=name))
+    bench.pass_time(1000)
+    bench.redeal([worker], dict.fromkeys(names, worker))
+    return bench, worker, names
+
+
+def test_a_worker_settles_a_few_tasks_at_a_time() -> None:
+    """The patience with it begins with the grant, so nothing is granted that would only wait there."""
+    bench, worker, names = many(AT_ONCE + 2)
+    answer = bench.claim(worker, *names).answer
+    assert tuple(granted.task for granted in answer.granted) == names[:AT_ONCE]
+    assert [(pending.task, pending.owner) for pending in answer.pending] == [(n, "") for n in names[AT_ONCE:]]
+    again = bench.claim(worker, *names).answer
+    assert tuple(granted.task for granted in again.granted) == names[:AT_ONCE]
+
+
+def test_the_next_task_is_granted_as_soon_as_one_is_settled() -> None:
+    """Its claim waits at the manager."""
+    bench, worker, names = many(AT_ONCE + 2)
+    bench.claim(worker, *names)
+    waiting = bench.claim(worker, *names[AT_ONCE:], wait_ms=3000)
+    assert waiting.waits
+    bench.report(worker, names[0], bench.owner(names[0])[1], TaskState.STOPPED)
+    assert [granted.task for granted in waiting.answer.granted] == [names[AT_ONCE]]
+
+
+def test_what_is_to_run_does_not_wait_for_what_is_to_be_settled() -> None:
+    """A worker that has its hands full of settling is granted it all the same."""
+    bench, worker, names = many(AT_ONCE + 1)
+    bench.claim(worker, *names[:AT_ONCE])
+    bench.ask(SetTarget(task=names[AT_ONCE], target=Target.RUNNING))
+    [granted] = bench.claim(worker, names[AT_ONCE]).answer.granted
+    assert granted.target == "RUNNING"
+
+
+def test_who_settles_a_thousand_tasks_one_after_the_other_keeps_each_until_it_is_done() -> None:
+    """Every grant has the whole patience."""
+    bench, worker, names = many(AT_ONCE * 3)
+    left = list(names)
+    for _ in range(3):
+        granted = bench.claim(worker, *left).answer.granted
+        assert len(granted) == AT_ONCE
+        stay(bench, worker, 55)
+        for each in granted:
+            assert bench.report(worker, each.task, each.token, TaskState.STOPPED) == "NONE"
+            left.remove(each.task)
+        bench.pass_time(1000)
+        bench.redeal([worker], dict.fromkeys(left, worker))
+    assert not any(bench.group.herd.ownership[name].unsettled for name in names)
+
+
+def test_a_resumed_task_is_not_taken_from_its_owner_while_the_group_comes_together() -> None:
+    """Resuming ends the patience, and not the next assignment, for which somebody may keep all waiting."""
+    bench = Bench()
+    one, other = bench.herd(2, "t")
+    token = bench.owner("t")[1]
+    bench.report(one, "t", token)
+    bench.ask(SetTarget(task="t", target=Target.STOPPED))
+    bench.pass_time(100)
+    bench.redeal([one, other], {})
+    for _ in range(55):
+        bench.heartbeat(other)
+        stay(bench, one, 1)
+    bench.ask(SetTarget(task="t", target=Target.RUNNING))
+    bench.pass_time(100)
+    bench.join(one, kind="sparkherd", metadata={"owned": {"t": token}, "y": 1})
+    for _ in range(8):
+        bench.heartbeat(other)
+        bench.pass_time(1000)
+    assert bench.owner("t") == (one, token, "RUNNING")
+
+
+def test_stopping_a_resumed_task_once_more_is_another_patience() -> None:
+    """The first one is over, not only put off."""
+    bench = Bench()
+    worker = take_over(bench)
+    for _ in range(3):
+        bench.ask(SetTarget(task="t", target=Target.STOPPED))
+        bench.pass_time(1000)
+        bench.redeal([worker], {"t": worker})
+        stay(bench, worker, 55)
+        bench.ask(SetTarget(task="t", target=Target.RUNNING))
+    assert bench.owner("t")[0] == worker
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_a_worker_of_an_earlier_version_is_blamed_only_if_there_is_one(*, settles: bool) -> None:
+    """Whoever reads it would look for one."""
+    bench, _ = unsettled(one=True, other=settles)
+    cause = bench.ask(GetTaskStatus(task="t")).answer.cause
+    assert ("earlier version" in cause) is not settles
 
 
 def test_an_owner_whose_task_is_resumed_in_time_is_left_alone() -> None:
