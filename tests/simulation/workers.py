@@ -71,9 +71,16 @@ STUCK = 0.05
 """How often a query does not stop when it is told to, and nobody is told that it did not."""
 
 
+HANGS = 0.1
+"""How often a sink does not answer whoever settles a task."""
+HANGS_MS = (200, 6000)
+"""For how long; the patience with a worker may end before."""
+
+
 class SimWorker(Participant):
     """A worker; `owned` is what it runs, each task under its token, and `stops` counts ended queries.
 
+    `hanging` is what it is about to settle, `resting` what it is done with; `faults` says of what it is not.
     `unfenced` has those of its tasks whose sink has no fence, and until when their tokens may be believed in.
     One that does not settle is of a former version: it calls a task STOPPED whatever its sink has heard.
     """
@@ -92,6 +99,8 @@ class SimWorker(Participant):
         self.claims = 0
         self.in_doubt: dict[str, int] = {}
         self.resting: dict[str, int] = {}
+        self.hanging: dict[str, int] = {}
+        self.faults: dict[str, str] = {}
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.over_ms = part_of(terms.session_timeout_ms, FREE)
@@ -148,7 +157,7 @@ class SimWorker(Participant):
 
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
         told = {
-            "owned": self.owned | self.stuck | self.resting,
+            "owned": self.owned | self.stuck | self.hanging | self.resting,
             "tasks_revision": revision,
             "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
         } | ({"settles": True} if self.settles else {})
@@ -164,18 +173,18 @@ class SimWorker(Participant):
                 self.later(self.world.some(0, 5), lambda: self.post(Assigned(effect, _assign(joined))))
             case Adopt(identity, tasks):
                 self.identity, self.assigned = identity, tasks
-                self._let_go(frozenset(self.owned) - tasks)
+                self._let_go((self.owned | self.hanging).keys() - tasks)
                 self._claim(tasks)
             case Refresh():
                 self._claim(self.assigned)
                 self._report(dict(self.stuck))
             case Revoke() | Drain():
-                self._let_go(frozenset(self.owned))
+                self._let_go((self.owned | self.hanging).keys())
                 self.later(50, lambda: self.post(Revoked(effect, stopped=not self.stuck)))
             case Lose():
                 self.stops += len(self.owned)
                 self.owned, self.stuck, self.assigned, self.claiming = {}, {}, frozenset(), {}
-                self.unfenced, self.in_doubt, self.resting = {}, {}, {}
+                self.unfenced, self.in_doubt, self.resting, self.hanging = {}, {}, {}, {}
             case Quit():
                 self.is_alive = False
 
@@ -195,7 +204,7 @@ class SimWorker(Participant):
         self._write()
         self.batches += 1
         if self.batches % REPORT_EVERY == 0:
-            self._report(self.owned | self.stuck)
+            self._report(self.owned | self.stuck | self.hanging)
         self.later(BATCH_MS, self._go_on)
 
     def _look_at_lease(self) -> None:
@@ -229,6 +238,8 @@ class SimWorker(Participant):
             self.stops += 1
         elif self.stuck.get(task) == token:
             del self.stuck[task]
+        elif self.hanging.get(task) == token:
+            del self.hanging[task]
 
     # A keeper's bookkeeping.
 
@@ -280,7 +291,7 @@ class SimWorker(Participant):
     def _take_in(self, answer: ClaimResponse, sent: int) -> None:
         """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
         strange = {grant.task: grant.token for grant in answer.granted if grant.task not in self.assigned}
-        self._let_go(strange.keys() & self.owned.keys())
+        self._let_go(strange.keys() & (self.owned | self.hanging).keys())
         if returned := {task: token for task, token in strange.items() if task not in self.stuck}:
             self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
         for grant in answer.granted:
@@ -293,6 +304,7 @@ class SimWorker(Participant):
             self.unfenced.pop(grant.task, None)
             self.sink.settle(grant.task, grant.token)
             self.resting.pop(grant.task, None)
+            self.hanging.pop(grant.task, None)
             self.owned[grant.task] = grant.token
             if not is_fenced(grant.definition):
                 self.unfenced[grant.task] = sent + self.over_ms
@@ -302,7 +314,7 @@ class SimWorker(Participant):
 
     def _stop_running(self, task: str, token: int) -> None:
         """A task is not to run any more, or is only given to be settled; a query may refuse to stop."""
-        if self.stuck.get(task) == token:
+        if token in {self.stuck.get(task), self.hanging.get(task)}:
             return
         running = self.owned.pop(task, None)
         self.stops += running is not None
@@ -311,9 +323,25 @@ class SimWorker(Participant):
             return
         self.stuck.pop(task, None)
         self.unfenced.pop(task, None)
+        if self.settles and self.world.happens(HANGS):
+            self.hanging[task] = token
+            self.later(self.world.some(*HANGS_MS), partial(self._give_up, task, token))
+            return
         if self.settles:
             self.sink.settle(task, token)
+        self._come_to_rest(task, token)
+
+    def _give_up(self, task: str, token: int) -> None:
+        """The sink has not answered in time, if the task is still to be settled."""
+        if self.is_alive and self.hanging.get(task) == token:
+            del self.hanging[task]
+            self._come_to_rest(task, token, "the sink does not answer")
+
+    def _come_to_rest(self, task: str, token: int, fault: str | None = None) -> None:
         self.resting[task] = token
+        self.faults.pop(task, None)
+        if fault is not None:
+            self.faults[task] = fault
 
     def _take_poison(self, token: int) -> None:
         """The query has been up for a moment, if it still is."""
@@ -332,12 +360,13 @@ class SimWorker(Participant):
             self._claim(tasks & self.assigned)
 
     def _let_go(self, tasks: AbstractSet[str]) -> None:
-        released = {task: self.owned.pop(task) for task in sorted(tasks)}
+        hanging = {task: self.hanging.pop(task) for task in sorted(tasks & self.hanging.keys())}
+        released = {task: self.owned.pop(task) for task in sorted(tasks & self.owned.keys())}
         self.stops += len(released)
         for task in tuple(released):
             if self.world.happens(STUCK):
                 self.stuck[task] = released.pop(task)
-        if released:
+        if released := released | hanging:
             self.later(self.world.some(0, 100), lambda: self._release(self.identity, released))
 
     def _release(self, identity: Identity, tasks: dict[str, int]) -> None:
@@ -360,7 +389,8 @@ class SimWorker(Participant):
                 TaskReport(
                     task=task,
                     token=token,
-                    state=TaskState.STOPPED if task in self.resting else TaskState.RUNNING,
+                    state=self._state_of(task),
+                    cause=self.faults.get(task) if task in self.resting else None,
                     batch_id=None if task == POISON else self.batches,
                 )
                 for task, token in running.items()
@@ -369,6 +399,11 @@ class SimWorker(Participant):
                 member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
             )
             self.ask(request, partial(self._reported, self.identity, running, self.world.now))
+
+    def _state_of(self, task: str) -> TaskState:
+        if task in self.resting:
+            return TaskState.STOPPED
+        return TaskState.STARTING if task in self.hanging else TaskState.RUNNING
 
     def _reported(self, identity: Identity, tokens: dict[str, int], sent: int, answer: Any) -> None:
         if isinstance(answer, Failure):

@@ -206,7 +206,7 @@ def test_who_was_granted_a_stopped_task_is_to_settle_it_in_time() -> None:
 
 
 def test_whoever_was_too_slow_to_settle_a_task_is_not_given_it_back_at_once() -> None:
-    """It would hold it for ever: the group comes together, and it may be another one's turn."""
+    """It would hold it for ever; nobody's, it can be reset."""
     bench, ids = unsettled(one=True, other=True)
     workers = list(ids.values())
     bench.pass_time(1000)
@@ -219,7 +219,15 @@ def test_whoever_was_too_slow_to_settle_a_task_is_not_given_it_back_at_once() ->
     [refused] = bench.claim(ids["one"], "t").answer.refused
     assert refused.error == "NOT_ASSIGNED"
     assert bench.ask(ResetTask(task="t")).error == "NONE"
-    bench.pass_time(1000)
+
+
+def test_the_group_comes_together_for_a_task_that_nobody_was_quick_enough_to_settle() -> None:
+    """It is offered again, and may be given to another worker."""
+    bench, worker, names = many(1)
+    bench.claim(worker, *names)
+    stay(bench, worker, 59)
+    assert bench.state == "Stable"
+    stay(bench, worker, 2)
     assert bench.state == "PreparingRebalance"
 
 
