@@ -41,6 +41,17 @@ class UnreachableError(Exception):
         self.was_sent = was_sent
 
 
+class GatewayError(Exception):
+    """Something between us and a manager answered for it; whether that was asked is not known."""
+
+
+class ElsewhereError(RefusedError):
+    """An answer that leads elsewhere, which no manager gives: it has heard nothing."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+
+
 UNANSWERED: Final = (UnconnectedError, OSError, http.client.HTTPException)
 """What a connection may raise to which nobody answers."""
 
@@ -60,7 +71,8 @@ class Client:
     """Talks to the first manager of `urls` that answers, and to the group's coordinator when told so.
 
     A manager that cannot do it now is passed over like one that does not answer, if asking twice for the same
-    does no harm: it may have done it all the same.
+    does no harm: it may have done it all the same. So is what no manager answers: a redirect, which is not
+    followed, and a gateway's 5xx.
 
     Raises `RefusedError` for an answer that carries an error code and `UnreachableError` when nobody answers.
     A refusal for now (COORDINATOR_NOT_AVAILABLE) says as `was_sent` whether it may have been done even so.
@@ -106,22 +118,26 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         last: BaseException | None = None
-        unable: bytes | None = None
+        refused: RefusedError | None = None
         was_sent = False
         for url in self.urls:
             try:
                 status, document = self._follow(url, method, path, body)
-            except UNANSWERED as error:
+            except ElsewhereError as error:
+                refused = refused or error
+                continue
+            except (*UNANSWERED, GatewayError) as error:
                 last = error
                 was_sent = was_sent or not isinstance(error, UnconnectedError)
+                if isinstance(error, GatewayError) and method not in IDEMPOTENT:
+                    break
                 continue
             if status != ErrorCode.COORDINATOR_NOT_AVAILABLE.status or method not in IDEMPOTENT:
                 return status, document
-            unable = document
+            refused = refusal(status, document)
             was_sent = was_sent or _error_body(document).was_sent
-        if unable is None:
+        if refused is None:
             raise self.unreachable(last, was_sent=was_sent)
-        refused = refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE.status, unable)
         refused.failure.fields["was_sent"] = was_sent
         raise refused
 
@@ -148,7 +164,10 @@ class Client:
             told_after(LONG_S, lambda: self._on_wait(told)),
             self.asking(url, method, path, body=body, headers=headers, timeout_s=timeout_s) as answer,
         ):
-            return answer.status, answer.read()
+            document = answer.read()
+            if is_gateway(answer.status, document):
+                raise GatewayError(f"{url} answered HTTP {answer.status}, not as a manager does")
+            return answer.status, document
 
     @contextmanager
     def asking(
@@ -165,7 +184,7 @@ class Client:
 
         Raises:
             UnconnectedError: nothing was sent.
-            RefusedError: the answer leads elsewhere.
+            ElsewhereError: the answer leads elsewhere; nothing was done.
         """
         parts = urlsplit(url)
         with connected(parts, timeout_s, self._tls) as connection:
@@ -175,7 +194,7 @@ class Client:
             with connection.getresponse() as answer:
                 if is_redirect(answer.status):
                     told = redirected(url, answer.status, answer.headers.get("Location"))
-                    raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, told)
+                    raise ElsewhereError(told)
                 yield answer
 
 
@@ -205,13 +224,20 @@ def refusal(status: int, document: bytes) -> RefusedError:
     return RefusedError(ErrorCode.of(body.error), message, **fields)
 
 
+def is_gateway(status: int, document: bytes) -> bool:
+    """Whether not a manager but something before it is in trouble: a 5xx without a code of ours."""
+    try:
+        code = msgspec.json.decode(document, type=_ErrorBody).error
+    except msgspec.MsgspecError:
+        code = ""
+    return status >= http.client.INTERNAL_SERVER_ERROR and code not in ErrorCode.__members__
+
+
 def _error_body(document: bytes) -> _ErrorBody:
     try:
         return msgspec.json.decode(document, type=_ErrorBody)
     except msgspec.MsgspecError:
-        return _ErrorBody(
-            ErrorCode.UNKNOWN_SERVER_ERROR.value, "what answers there is not a sparkherd manager"
-        )
+        return _ErrorBody(ErrorCode.UNKNOWN_SERVER_ERROR.name, NOT_A_MANAGER)
 
 
 def _reason(error: BaseException | None) -> str:
@@ -219,4 +245,6 @@ def _reason(error: BaseException | None) -> str:
         error = error.__cause__
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, GatewayError):
+        return str(error)
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()

@@ -6,7 +6,7 @@ import http.client
 import time
 from typing import TYPE_CHECKING, Final
 
-from cli.client import UNANSWERED, UnreachableError, refusal
+from cli.client import UNANSWERED, ElsewhereError, GatewayError, UnreachableError, is_gateway, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -58,14 +58,19 @@ class EventStream:
     def _told_by_any(self) -> Iterator[bytes]:
         """What the first manager that answers has to tell, until the connection ends."""
         last: BaseException | None = None
+        elsewhere: ElsewhereError | None = None
         for url in self._client.urls:
             try:
                 yield from self._told_by(url)
-            except UNANSWERED as error:
+            except ElsewhereError as error:
+                elsewhere = elsewhere or error
+            except (*UNANSWERED, GatewayError) as error:
                 last = error
             else:
                 return
-        raise self._client.unreachable(last)
+        if elsewhere is not None and not self._was_answered:
+            raise elsewhere
+        raise self._client.unreachable(last or elsewhere)
 
     def _told_by(self, url: str) -> Iterator[bytes]:
         headers = {"Accept": "text/event-stream"}
@@ -75,7 +80,10 @@ class EventStream:
             if answer.status == http.client.SERVICE_UNAVAILABLE:
                 raise http.client.HTTPException("it is starting or stopping")
             if answer.status >= http.client.BAD_REQUEST:
-                raise refusal(answer.status, answer.read())
+                document = answer.read()
+                if is_gateway(answer.status, document):
+                    raise GatewayError(f"{url} answered HTTP {answer.status}, not as a manager does")
+                raise refusal(answer.status, document)
             self._was_answered, self._is_lost = True, False
             yield from self._read(answer)
 

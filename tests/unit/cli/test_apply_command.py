@@ -119,6 +119,19 @@ def test_a_manager_that_breaks_off_may_have_applied_the_list(
     assert NOT_KNOWN not in sparkherd(*command, "--dry-run").err
 
 
+def test_a_gateway_s_trouble_may_hide_that_the_list_was_applied(
+    sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
+) -> None:
+    """A proxy that has waited enough says nothing of what the manager does meanwhile."""
+    herd.on("PUT", TASKS, "<html>Gateway Time-out</html>", 504)
+    command = ("tasks", "apply", "-f", tasks_file(tmp_path), "--manager", herd.url)
+    done = sparkherd(*command)
+    assert done.code == 1
+    assert f"{herd.url} answered HTTP 504, not as a manager does" in done.err
+    assert NOT_KNOWN in done.err
+    assert NOT_KNOWN not in sparkherd(*command, "--dry-run").err
+
+
 def test_apply_dry_run_into_a_new_group(
     sparkherd: Callable[..., Run], herd: ScriptedManager, tmp_path: Path
 ) -> None:

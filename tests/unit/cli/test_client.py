@@ -165,12 +165,61 @@ def test_nothing_is_created_twice(manager: ScriptedManager, other_manager: Scrip
         Client([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
 
 
-@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("status", [200, 404])
 def test_something_else_answers(manager: ScriptedManager, status: int) -> None:
     """A web server that is no manager is called just that."""
     manager.on("GET", "/v1/groups", "<html>", status)
     with pytest.raises(RefusedError, match="not a sparkherd manager"):
         Client([manager.url]).get("/v1/groups", GroupListResponse)
+
+
+GATEWAY = ["<html>Bad Gateway</html>", "", '{"error": "Bad Gateway"}', '{"error": 502}']
+
+
+@pytest.mark.parametrize("body", GATEWAY)
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_gateway_s_trouble_hides_what_became_of_the_request(
+    manager: ScriptedManager, other_manager: ScriptedManager, status: int, body: str
+) -> None:
+    """The manager behind it may have done it; another one is asked if there is one, for events too."""
+    for method, path in (("PUT", "/v1/groups"), ("GET", "/v1/events")):
+        manager.on(method, path, body, status)
+    told = f"{manager.url} answered HTTP {status}, not as a manager does"
+    with pytest.raises(UnreachableError, match=told) as caught:
+        Client([manager.url]).call("PUT", "/v1/groups", into=GroupListResponse)
+    assert caught.value.was_sent
+    other_manager.on("PUT", "/v1/groups", GROUPS)
+    other_manager.on("GET", "/v1/events", 'data: {"id": 1}\n\n')
+    client = Client([manager.url, other_manager.url])
+    assert client.call("PUT", "/v1/groups", into=GroupListResponse).groups == ()
+    assert next(iter(EventStream(client, "/v1/events", None, lambda _: None))) == b'{"id": 1}'
+    other_manager.on("PUT", "/v1/groups", AWAY | {"was_sent": False}, 503)
+    with pytest.raises(RefusedError, match="away") as refused:
+        client.call("PUT", "/v1/groups", into=GroupListResponse)
+    assert refused.value.failure.fields["was_sent"]
+
+
+def test_nothing_is_created_twice_behind_a_gateway(
+    manager: ScriptedManager, other_manager: ScriptedManager
+) -> None:
+    """What it hides may have been done: no other manager is asked for it."""
+    manager.on("POST", "/v1/groups", "<html>", 504)
+    other_manager.on("POST", "/v1/groups", GROUPS)
+    with pytest.raises(UnreachableError, match="answered HTTP 504"):
+        Client([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
+    assert other_manager.requests == []
+
+
+def test_a_manager_s_own_trouble_is_told_as_it_is(
+    manager: ScriptedManager, other_manager: ScriptedManager
+) -> None:
+    """A bug of a manager is not waited out with the next one."""
+    manager.on(
+        "PUT", "/v1/groups", {"error": "UNKNOWN_SERVER_ERROR", "message": "a bug", "cause_id": "x"}, 500
+    )
+    with pytest.raises(RefusedError, match="a bug"):
+        Client([manager.url, other_manager.url]).call("PUT", "/v1/groups", into=GroupListResponse)
+    assert other_manager.requests == []
 
 
 def test_an_answer_that_comes_before_all_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +264,31 @@ def test_an_answer_that_leads_elsewhere(
     with pytest.raises(RefusedError, match=told):
         next(iter(EventStream(client, "/v1/events", None, lambda _: None)))
     assert other_manager.requests == []
+
+
+def test_a_redirect_is_passed_over(manager: ScriptedManager, other_manager: ScriptedManager) -> None:
+    """The next manager is asked, for events too, and for what is not asked for twice: nobody has heard it."""
+    for method, path in (("POST", "/v1/groups"), ("GET", "/v1/events")):
+        manager.on(method, path, "", 302)
+    other_manager.on("POST", "/v1/groups", GROUPS)
+    other_manager.on("GET", "/v1/events", 'data: {"id": 1}\n\n')
+    client = Client([manager.url, other_manager.url])
+    assert client.call("POST", "/v1/groups", into=GroupListResponse).groups == ()
+    assert next(iter(EventStream(client, "/v1/events", None, lambda _: None))) == b'{"id": 1}'
+
+
+def test_a_redirect_is_told_when_nobody_else_has_more_to_say(
+    manager: ScriptedManager, other_manager: ScriptedManager
+) -> None:
+    """Rather than that the others are not there; a manager that refuses says more."""
+    manager.on("PUT", "/v1/groups", "", 302)
+    with pytest.raises(RefusedError, match="redirects") as caught:
+        Client([nobody(), manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+    assert caught.value.failure.fields == {"was_sent": False}
+    other_manager.on("PUT", "/v1/groups", AWAY, 503)
+    for urls in ([manager.url, other_manager.url], [other_manager.url, manager.url]):
+        with pytest.raises(RefusedError, match="away"):
+            Client(urls).call("PUT", "/v1/groups", into=GroupListResponse)
 
 
 @pytest.mark.parametrize("url", ["foo", "ftp://host", "http://", "http://host:99999"])
