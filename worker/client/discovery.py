@@ -62,8 +62,11 @@ class Discovery:
             return self._known
 
     def learn(self, asked: str, failure: Failure) -> None:
-        """Take in how a request to `asked` failed; a manager that is not the coordinator may name who is."""
-        if failure.code not in _LOST or asked != self._known:
+        """Take in how a request to `asked` failed; a manager that is not the coordinator may name who is.
+
+        Whoever does not answer as a manager does, with a redirect for one, is no coordinator (any more).
+        """
+        if asked != self._known or not (failure.code in _LOST or _is_of_no_manager(failure)):
             return
         self._known = _named(failure)
         log.info("coordinator lost", coordinator=asked, why=failure.message, moved_to=self._known)
@@ -95,6 +98,11 @@ class Discovery:
         elif isinstance(found, str):
             log.info("coordinator found", coordinator=found)
         self._is_lost = isinstance(found, Failure)
+
+
+def _is_of_no_manager(failure: Failure) -> bool:
+    """Whether something else answers there: a manager that has met a bug of its own names it."""
+    return failure.code is ErrorCode.UNKNOWN_SERVER_ERROR and "cause_id" not in failure.fields
 
 
 def _named(failure: Failure) -> str | None:

@@ -6,8 +6,9 @@ import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.groups import Coordinator, CoordinatorResponse
+from protocol.messages.membership import HeartbeatResponse
 from tests.fakes.turns import settle
-from worker.client.answers import refused, unreachable
+from worker.client.answers import read_answer, refused, unreachable
 from worker.client.discovery import Discovery
 
 LOST = Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "gone")
@@ -53,6 +54,31 @@ async def test_late_trouble_of_a_former_coordinator_is_no_news() -> None:
     discovery.learn("http://one", LOST)
     assert await discovery.coordinator() == "http://two"
     assert len(managers.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_lost"),
+    [
+        (302, b"", True),
+        (404, b"<html>", True),
+        (200, b"<html>", True),
+        (502, b"<html>", True),
+        (500, b'{"error": "UNKNOWN_SERVER_ERROR", "message": "a bug", "cause_id": "x"}', False),
+        (409, b'{"error": "ILLEGAL_GENERATION", "message": "m"}', False),
+    ],
+)
+async def test_a_coordinator_whose_address_no_manager_answers_at_is_looked_for_again(
+    status: int, body: bytes, *, is_lost: bool
+) -> None:
+    """A proxy that has taken the address over would be asked for ever; a manager with a bug is still one."""
+    managers = Managers()
+    discovery = Discovery(managers, ["http://any"], "g")
+    await discovery.coordinator()
+    managers.coordinator = "http://two"
+    failure = read_answer("http://one", status, body, HeartbeatResponse, "http://login/")
+    assert isinstance(failure, Failure)
+    discovery.learn("http://one", failure)
+    assert await discovery.coordinator() == ("http://two" if is_lost else "http://one")
 
 
 class OneAwake(Managers):
