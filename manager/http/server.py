@@ -12,6 +12,7 @@ from manager.core.connections import Connection as Link
 from manager.http.express import Express
 from manager.http.limits import Limits, Peers
 from manager.http.replying import bug, errors_as_json, refusal
+from manager.http.taken import Watch
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Connection(web.RequestHandler):
         "_peers",
         "_reading_deadline",
         "_runtime",
+        "_watch",
         "link",
     )
 
@@ -56,6 +58,7 @@ class Connection(web.RequestHandler):
         self._body: StreamReader | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._reading_deadline: asyncio.TimerHandle | None = None
+        self._watch: Watch | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open; one too many of its address is closed again."""
@@ -65,10 +68,19 @@ class Connection(web.RequestHandler):
             # With TLS, half a megabyte waits before this is told: it sends its own opening only while it is
             # read from, and a connection that is stopped at the first byte would never get that far.
             opened.set_write_buffer_limits(high=1, low=0)
+        else:
+            self._watch_reader(opened)
         peer = opened.get_extra_info("peername")
         self._address = self.link.host = str(peer[0]) if isinstance(peer, tuple) else ""
         if not self._peers.enter(self._address):
             self.cut()
+
+    def _watch_reader(self, transport: asyncio.Transport) -> None:
+        """`transport` is kept, as in `_wait_for_reader`."""
+        sock = transport.get_extra_info("socket")
+        watch = Watch(sock, self._limits.answer_s, partial(self._give_up, transport))
+        if watch.begin(self._loop):
+            self._watch = watch
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come in, or come in again; none at all are aiohttp's own sign to go on parsing."""
@@ -84,6 +96,8 @@ class Connection(web.RequestHandler):
             self._peers.leave(self._address)
         self._settle()
         self._forget_reader()
+        if self._watch is not None:
+            self._watch.end()
         self._lane.lost()
         self._runtime.closed(self.link, by_peer=not self._is_ended())
         super().connection_lost(exc)
@@ -96,7 +110,7 @@ class Connection(web.RequestHandler):
         """Something of an answer waits to be taken: until it is, nothing more is heard from there."""
         super().pause_writing()
         self._pause_transport_reading()
-        if self.transport is not None:
+        if self.transport is not None and self._watch is None:
             self._wait_for_reader(self.transport)
 
     def resume_writing(self) -> None:
@@ -123,8 +137,11 @@ class Connection(web.RequestHandler):
         if transport.get_write_buffer_size() < unread:
             self._wait_for_reader(transport)
         else:
-            self._force_close = True
-            transport.abort()
+            self._give_up(transport)
+
+    def _give_up(self, transport: asyncio.Transport) -> None:
+        self._force_close = True
+        transport.abort()
 
     def _forget_reader(self) -> None:
         if self._reading_deadline is not None:

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from manager.core.connections import Connection as Link
     from manager.http.server import Connection
     from tests.integration.manager.clients import Served
     from tests.integration.manager.fuzz.front import Wire
 
 pytestmark = BOTH_LOOPS
-NEVER = 3600.0
+SOON, NEVER = 0.05, 3600.0
 KEPT = 512 * 1024
 """Bytes of answers that TLS keeps for a connection before it says so."""
 AN_ANSWER = 60_000
@@ -89,9 +90,9 @@ async def connected(served: Served) -> AsyncIterator[Silent]:
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    """A manager whose answers may wait for ever."""
-    limits = Limits(request_s=NEVER, idle_s=NEVER, answer_s=NEVER)
+async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Served]:
+    """A manager whose answers may wait for `request.param` seconds, by default for ever."""
+    limits = Limits(request_s=NEVER, idle_s=NEVER, answer_s=getattr(request, "param", NEVER))
     async with serving(tmp_path, limits, trustme.CA()) as served:
         yield served
 
@@ -167,3 +168,51 @@ async def test_whoever_reads_nothing_is_not_listened_to_for_ever(
         while slow.got.count(b"HTTP/1.1 404") <= sent:
             slow.read_all()
             await _turn(other)
+
+
+@pytest.fixture
+def closed(served: Served, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each connection that closes, whether the manager holds that its peer has done it."""
+    by_peer: list[bool] = []
+    close = served.runtime.closed
+
+    def noted(connection: Link, **how: bool) -> None:
+        by_peer.append(how["by_peer"])
+        close(connection, **how)
+
+    monkeypatch.setattr(served.runtime, "closed", noted)
+    return by_peer
+
+
+@pytest.mark.parametrize("served", [SOON], indirect=True)
+@pytest.mark.parametrize("size", [30_000, 900_000])
+@pytest.mark.parametrize("headers", ["", "Connection: close\r\n"])
+async def test_whoever_takes_nothing_of_an_answer_is_cut_over_tls(
+    served: Served, closed: list[bool], size: int, headers: str
+) -> None:
+    """However much of it TLS has handed on unseen; and nobody takes its process for dead."""
+    await _create(served, size)
+    closed.clear()
+    async with connected(served) as slow:
+        assert slow.send(request_bytes("GET", "/v1/groups/g/tasks", headers=headers))
+        await eventually(lambda: not served.connections)
+        assert closed == [False]
+        with suppress(OSError):
+            slow.read_all()
+        assert len(slow.got) < size
+
+
+@pytest.mark.parametrize("served", [SOON], indirect=True)
+async def test_whoever_takes_nothing_of_what_heartbeats_are_answered_is_cut_over_tls(
+    served: Served, closed: list[bool]
+) -> None:
+    """They are answered past aiohttp."""
+    other = await served.connect()
+    await _turn(other)
+    async with connected(served) as slow:
+        with suppress(OSError):
+            while not closed:
+                slow.send(HEARTBEAT)
+                await _turn(other)
+        await eventually(lambda: closed)
+        assert closed == [False]
