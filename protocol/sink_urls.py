@@ -30,6 +30,7 @@ _NAME = re.compile(r"[A-Za-z_]{1,40}")
 _WITH_PORT = re.compile(r"[A-Za-z0-9.-]*:[0-9]*")
 _MIXED = "has options host and port of two kinds: write host=a,b&port=1,2, or host=a:1&host=b:2"
 _NO_PORT = "has a port in its options that is not a number from 1 to 65535"
+_CUT = "has an @ after the one that ends the password: write @ in a password as %40"
 _COUNT = re.compile(r"[0-9]{1,6}")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 
@@ -46,10 +47,12 @@ def url_fault(text: str) -> str | None:
         return _NO_URL
     backend = url.get_backend_name()
     if backend not in DATABASES:
-        return f"must be of {' or '.join(DATABASES)}, not {backend}"
-    if backend == "sqlite" and shown == text and (fault := _file_fault(url)):
+        return f"must be of {' or '.join(DATABASES)}"
+    is_whole = shown == text
+    fault = _password_fault(url, shown) if backend == "postgresql" else _file_fault(url) if is_whole else None
+    if fault is not None:
         return fault
-    has_secret_options = shown != text and "${" in text.partition("?")[2]
+    has_secret_options = not is_whole and "${" in text.partition("?")[2]
     return None if has_secret_options else _options_fault(url)
 
 
@@ -63,6 +66,14 @@ def _read(text: str) -> URL | None:
     except (ArgumentError, ValueError):
         return None
     return url
+
+
+def _password_fault(url: URL, text: str) -> str | None:
+    """SQLAlchemy ends a password at its first `@`: the rest would be told as the host that is not found."""
+    if url.password is None:
+        return None
+    rest = f"{url.host or ''}{url.database or text.partition('?')[2]}"
+    return _CUT if "@" in rest else None
 
 
 def _file_fault(url: URL) -> str | None:
@@ -82,8 +93,7 @@ def _options_fault(url: URL) -> str | None:
 def _sqlite_faults(query: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for name, values in query.items():
         if name not in _SQLITE:
-            called = name if _NAME.fullmatch(name) else "another"
-            yield f"has an option that SQLite has not: its options are {', '.join(_SQLITE)}, not {called}"
+            yield f"has an option that SQLite has not: its options are {', '.join(_SQLITE)}"
         elif len(values) > 1:
             yield f"has the option {name} twice"
         elif not _SQLITE[name][0](values[0]):

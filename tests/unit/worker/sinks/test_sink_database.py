@@ -22,14 +22,14 @@ OWNER = Owner("g", "t", 1)
     ("url", "said"),
     [
         ("nonsense", "is not a SQLAlchemy URL"),
-        ("mysql://host/db", "must be of sqlite or postgresql, not mysql"),
+        ("mysql://host/db", "must be of sqlite or postgresql"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "must name a file"),
         (
             "sqlite:///x.db?mode=ro",
-            "its options are cached_statements, check_same_thread, timeout, not mode",
+            "its options are cached_statements, check_same_thread, timeout",
         ),
-        ("sqlite:///file:x.db?uri=true", "not uri"),
+        ("sqlite:///file:x.db?uri=true", "its options are cached_statements"),
         ("postgresql+asyncpg://h/d?ssl=require", 'invalid connection option "ssl"'),
     ],
 )
