@@ -66,8 +66,10 @@ REST_S = 5.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def spark_executor(settings: WorkerSettings, may_write: Callable[[], bool]) -> Executor:
-    """The engine of a real worker: one Spark session.
+def spark_executor(
+    settings: WorkerSettings, may_write: Callable[[], bool], inherited: Sequence[int] = ()
+) -> Executor:
+    """The engine of a real worker: one Spark session; its JVM keeps the descriptors `inherited` open.
 
     Raises:
         StartupError: PySpark is not installed.
@@ -89,6 +91,7 @@ def spark_executor(settings: WorkerSettings, may_write: Callable[[], bool]) -> E
             allow_entrypoint=settings.allow_entrypoint,
             allow_secret_env=settings.allow_secret_env,
             secrets_dir=settings.secrets_dir,
+            inherited=tuple(inherited),
         ),
         may_write,
     )

@@ -1,15 +1,18 @@
-"""`sparkherd run` with real Spark: rows whole, tokens that grow, a second process refused, exit codes."""
+"""`sparkherd run` with real Spark: rows whole, tokens that grow, a second driver refused, exit codes."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cli.demo.herd import SPARK_CONF
+from tests.acceptance.chaos.stage import jvm_of
 from tests.acceptance.processes import Daemon, sparkherd
 from tests.acceptance.waiting import eventually
 
@@ -110,3 +113,41 @@ def test_a_job_and_then_a_service(tmp_path: Path, started: list[Daemon]) -> None
     assert service.terminate() == 0
     assert rows(tmp_path) == whole(1, 2, 3, 4)
     assert tokens(tmp_path) == second_run
+
+
+def test_a_frozen_jvm_keeps_the_next_run_out(tmp_path: Path, started: list[Daemon]) -> None:
+    """Its run was killed, its sink has no fence: thawed beside a second driver, it would write rows again."""
+    (tmp_path / "tasks.yaml").write_text(
+        "group: alone\n"
+        "tasks:\n"
+        "- task: numbers\n"
+        "  definition:\n"
+        "    source: {format: rate}\n"
+        "    sink: {format: json, options: {path: out}}\n"
+    )
+    first = Daemon("first", ["run", "-f", "tasks.yaml", *FLAGS], tmp_path)
+    started.append(first)
+    log = tmp_path / "out" / "_spark_metadata"
+    eventually((log / "0").exists, "a batch is there", alive=started)
+    with frozen(jvm_of(first)):
+        first.kill()
+        started.remove(first)
+        batches = {each.name for each in log.iterdir()}
+        second = sparkherd("run", "-f", "tasks.yaml", *FLAGS, cwd=tmp_path)
+        assert second.returncode == 2, second.stderr
+        assert f"its process {first.process.pid} is gone" in second.stderr
+        assert {each.name for each in log.iterdir()} == batches
+    third = Daemon("third", ["run", "-f", "tasks.yaml", *FLAGS], tmp_path)
+    started.append(third)
+    eventually(lambda: {each.name for each in log.iterdir()} > batches, "it goes on", alive=started)
+    assert third.terminate() == 0
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """The process stands still, and is killed at the end."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>/.*)", re.DOTALL)
+"""What Hadoop takes for a URL with a path from the root; it needs no `//` (`file:/data`)."""
+_AUTHORITY = re.compile(r"\A//[^/]*")
 
 
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,6 +18,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     With a `remote`, which may carry a token and so is never shown, `master` has no meaning. A JVM of the
     worker's own that is silent for `jvm_timeout_s` seconds counts as hung; a
     start of a query that takes longer than `start_timeout_s` is given up, unless Spark was asked to run it.
+    Such a JVM keeps the file descriptors `inherited` open as long as it lives, and with them their locks.
     """
 
     app_name: str
@@ -22,6 +28,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     conf: dict[str, str] = {}
     jvm_timeout_s: float = 60.0
     start_timeout_s: float = 180.0
+    inherited: tuple[int, ...] = ()
     allow_entrypoint: tuple[str, ...] = ()
     allow_secret_env: tuple[str, ...] = ()
     secrets_dir: str | None = None
@@ -43,10 +50,18 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     def root(self) -> str:
         """Where all checkpoints are.
 
-        Without a scheme (`s3a://`) it is a folder, relative to the one the worker was started in.
+        Without a scheme (`s3a:/`) it is a folder, relative to the one the worker was started in.
         """
         root = self.checkpoint_root
-        return root.rstrip("/") if "://" in root else str(Path(root).absolute())
+        return root.rstrip("/") if _URL.fullmatch(root) else str(Path(root).absolute())
+
+
+def local_folder(checkpoint_root: str) -> Path | None:
+    """The folder that a checkpoint root names, by a path or a `file:` URL; None if it is in another store."""
+    url = _URL.fullmatch(checkpoint_root)
+    if url is None:
+        return Path(checkpoint_root)
+    return Path(_AUTHORITY.sub("", url["rest"]) or "/") if url["scheme"].lower() == "file" else None
 
 
 def remote_place(remote: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from worker.executor import StartError
-from worker.spark.settings import SparkSettings
+from worker.spark.settings import SparkSettings, local_folder
 
 if TYPE_CHECKING:
     from worker.sinks.fence import FenceRow
@@ -18,10 +18,10 @@ def require_checkpoint(root: str, group: str, task: str, row: FenceRow) -> None:
     The query would refuse to start all the same, but only after its fence has stopped whoever runs the task
     with the right checkpoint. A root that is no folder of this machine is left to the query to look at.
     """
-    root = root.removeprefix("file://")
-    if row.last is None or "://" in root:
+    folder = local_folder(root)
+    if row.last is None or folder is None:
         return
-    place = Path(SparkSettings(app_name="", checkpoint_root=root).checkpoint(group, task, row.resets))
+    place = Path(SparkSettings(app_name="", checkpoint_root=str(folder)).checkpoint(group, task, row.resets))
     if not (place / "metadata").exists():
         raise StartError(
             f"the sink has rows of task {task} up to batch {row.last.batch_id}, but {place} holds nothing:"

@@ -38,17 +38,20 @@ from worker.status.server import serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.daemon import MakeExecutor
+    from worker.executor import Executor
     from worker.membership.events import Refused
     from worker.settings import WorkerSettings
     from worker.sinks.fence import FenceRow
+
+    MakeExecutor = Callable[[WorkerSettings, Callable[[], bool], Sequence[int]], Executor]
 
 log = structlog.get_logger(__name__)
 
 ALONE: Final = Identity("standalone", 1)
 FOR_GOOD_S: Final = math.inf
 """Nobody gives a task of this run to others, so there is no time after which it could be theirs. Another run
-would be told the same by its own stand-in: what keeps that one away is the lock of `tokens`, not time."""
+would be told the same by its own stand-in: what keeps that one away is the lock of `tokens`, not time. The
+JVM has it, too."""
 TASK_FAILED: Final = 1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -111,7 +114,7 @@ class Standalone:
         self.meter = Meter(settings.group)
         self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         self._over: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
-        self._executor = make_executor(settings, lambda: True)
+        self._executor = make_executor(settings, lambda: True, (tokens.descriptor,))
         self._manager = LocalManager(tasks, tokens=tokens, look=self._fence_of, changed=self._on_change)
         self._keeper = Keeper(
             settings,

@@ -66,7 +66,7 @@ class ClassicEngine(Engine):
         _quieten()
         chosen = _chosen(settings)
         with submission(chosen, log_configuration()) as environ:
-            jvm = Jvm.launch(environ)
+            jvm = Jvm.launch(environ, settings.inherited)
             try:
                 return cls(SparkSession(_context(chosen, jvm)), jvm, settings.jvm_timeout_s)
             except Exception as error:  # noqa: BLE001 - Spark raises what it likes

@@ -75,8 +75,10 @@ class Jvm:
         self._closing = False
 
     @classmethod
-    def launch(cls, environ: Mapping[str, str]) -> Jvm:
+    def launch(cls, environ: Mapping[str, str], inherited: Iterable[int] = ()) -> Jvm:
         """Start a JVM in the environment `environ`, which says what else it is started with.
+
+        It keeps the file descriptors `inherited` open as long as it lives; what it starts does not get them.
 
         Raises:
             StartError: it ended before it was ready; with what it said last.
@@ -85,7 +87,8 @@ class Jvm:
         lines, _ = _pump(reader)
         try:
             with environment(environ):
-                gateway = launch_gateway(None, {"stderr": writer})  # type: ignore[no-untyped-call]  # theirs
+                given = {"stderr": writer, "pass_fds": tuple(inherited)}
+                gateway = launch_gateway(None, given)  # type: ignore[no-untyped-call]  # theirs
             return cls(gateway, lines)
         except PySparkRuntimeError:
             raise StartError("the JVM ended before Spark was ready\n" + "\n".join(lines)) from None

@@ -75,4 +75,5 @@ def test_where_checkpoints_are(
     there = SparkSettings(app_name="a", checkpoint_root="s3a://bucket/cp/")
     here = SparkSettings(app_name="a", checkpoint_root="cp")
     assert there.checkpoint("g", "t") == "s3a://bucket/cp/g/t"
+    assert SparkSettings(app_name="a", checkpoint_root="file:/cp").checkpoint("g", "t") == "file:/cp/g/t"
     assert here.checkpoint("g", "t") == f"{folder}/cp/g/t"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,7 +36,6 @@ from worker.standalone.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from worker.executor import QuerySpec
 
@@ -75,7 +75,7 @@ class Alone:
                 tasks,
                 once=once,
                 show=self._show,
-                make_executor=lambda *_: self.executor,
+                make_executor=self._make_executor,
                 now_ms=lambda: 0,
             )
         )
@@ -95,6 +95,11 @@ class Alone:
         """The exit code."""
         assert self.running is not None
         return await self.running
+
+    def _make_executor(self, *given: Any) -> FakeExecutor:
+        _, _, inherited = given
+        self.inherited = [Path(f"/proc/self/fd/{each}").readlink() for each in inherited]
+        return self.executor
 
     def _are(self, states: dict[str, str]) -> bool:
         now = {} if self.manager is None else self.manager.states
@@ -236,6 +241,16 @@ async def test_an_engine_that_does_not_start(alone: Callable[[], Alone]) -> None
     await again.until(a="RUNNING")
     again.executor.query("a").end()
     assert await again.ended() == 0
+
+
+async def test_the_engine_is_given_the_lock(alone: Callable[[], Alone], tmp_path: Path) -> None:
+    """It keeps the next run out as long as it lives, whatever becomes of this process."""
+    run = alone()
+    run.start(local("a", **BOUNDED))
+    await run.until(a="RUNNING")
+    assert run.inherited == [tmp_path / "g" / "~run.json.lock"]
+    run.executor.query("a").end()
+    assert await run.ended() == 0
 
 
 async def test_two_claims_that_wait_for_one_sink_get_one_token(tmp_path: Path) -> None:

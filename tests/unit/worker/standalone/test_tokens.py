@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import StartupError
-from worker.standalone.tokens import Tokens, place_of
+from worker.standalone.tokens import ORPHAN_S, Tokens, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def long_ago() -> int:
@@ -57,6 +66,58 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         assert tokens.take({"a": 0}) == {"a": 1}
 
 
+RUN = """
+import pathlib, subprocess, sys, time
+from worker.standalone.tokens import Tokens
+
+with Tokens(pathlib.Path(sys.argv[1]), lambda: 0) as tokens:
+    jvm = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, pass_fds=[tokens.descriptor])
+    print(jvm.pid, flush=True)
+    jvm.wait()
+"""
+"""A run without a manager, and something that lives on when it is killed, as a frozen JVM does."""
+
+
+class Orphan:
+    """What a killed run has left behind, named by `jvm`; `pid` was the run's."""
+
+    def __init__(self, path: Path) -> None:
+        with subprocess.Popen([sys.executable, "-c", RUN, str(path)], stdout=subprocess.PIPE) as run:
+            assert run.stdout is not None
+            self.jvm = int(run.stdout.readline())
+            self.pid = run.pid
+            self._ends = os.pidfd_open(self.jvm)
+            run.kill()
+
+    def end(self) -> None:
+        """Kill it, and return when it is gone; again, do nothing."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._ends, signal.SIGKILL)
+        select.select([self._ends], [], [])
+
+
+@pytest.fixture
+def orphan(tmp_path: Path) -> Iterator[Orphan]:
+    """Has the tokens in `t.json`."""
+    found = Orphan(tmp_path / "t.json")
+    yield found
+    found.end()
+
+
+def test_what_a_killed_run_has_left_behind_keeps_the_next_one_out(orphan: Orphan, tmp_path: Path) -> None:
+    """The JVM writes whether its run lives or not; the next run waits a while for it to end, no longer."""
+    waited: list[float] = []
+    with pytest.raises(StartupError, match=rf"its process {orphan.pid} is gone.*t\.json\.lock` names it"):
+        Tokens(tmp_path / "t.json", long_ago, waited.append)
+    assert sum(waited) == pytest.approx(ORPHAN_S)
+
+
+def test_a_jvm_that_ends_soon_after_its_run_is_waited_for(orphan: Orphan, tmp_path: Path) -> None:
+    """It misses its run and ends by itself, some time later than a service that is started again at once."""
+    with Tokens(tmp_path / "t.json", long_ago, lambda _: orphan.end()) as tokens:
+        assert tokens.take({"a": 0}) == {"a": 1}
+
+
 def test_a_damaged_file_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
     """Beginning again at 1 would have this run fenced by the one before."""
     path = tmp_path / "t.json"
@@ -88,7 +149,10 @@ def test_the_place_is_with_the_checkpoints() -> None:
     """Next to the folders of the tasks; a store that is no file system leaves the present folder."""
     assert place_of("checkpoints", "g") == Path("checkpoints/g/~run.json")
     assert place_of("file:///data", "g") == Path("/data/g/~run.json")
+    assert place_of("file:/data", "g") == Path("/data/g/~run.json")
+    assert place_of("file://localhost/data", "g") == Path("/data/g/~run.json")
     assert place_of("s3a://bucket/x", "g") == Path("sparkherd-run-g.json")
+    assert place_of("hdfs:/x", "g") == Path("sparkherd-run-g.json")
 
 
 tasks = st.dictionaries(st.sampled_from("abc"), st.integers(0, 9), max_size=3)
