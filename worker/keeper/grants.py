@@ -19,7 +19,7 @@ class Grant:
 
     `document` is the definition as it came, and its identity: numbers that count its changes begin anew when
     a task is deleted and created again. `definition` is None if this sparkherd cannot read it; `fault` then
-    says why.
+    says why. It is as of `revision`, the group's `tasks_revision`; None if the manager does not tell.
     """
 
     task: str
@@ -31,14 +31,19 @@ class Grant:
     reset: TaskReset | None = None
     reached: Reached | None = None
     fault: str = ""
+    revision: int | None = None
 
     @property
     def is_fenced(self) -> bool:
         """Whether it does no harm to run it beside another owner; what cannot be read is not run."""
         return self.definition is None or self.definition.is_fenced
 
+    def is_older(self, other: Grant) -> bool:
+        """Whether `other` tells of a later revision of the same group: answers may come out of order."""
+        return self.revision is not None and other.revision is not None and self.revision < other.revision
 
-def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
+
+def read_grant(granted: GrantedTask, known: Grant | None = None, revision: int | None = None) -> Grant:
     """The grant in a claim's answer; a definition is read once, unless nothing came of it in `known`."""
     document = bytes(granted.definition)
     definition: Definition | None = None
@@ -63,4 +68,5 @@ def read_grant(granted: GrantedTask, known: Grant | None = None) -> Grant:
         reset=granted.reset,
         reached=granted.reached,
         fault=fault,
+        revision=revision,
     )

@@ -206,7 +206,7 @@ class Keeper:
 
     def _on_claimed(self, answer: ClaimResponse, sent_at: float) -> None:
         for granted in answer.granted:
-            self._on_granted(granted, sent_at)
+            self._on_granted(granted, sent_at, answer.tasks_revision)
         self._late.answered(sent_at)
         for pending in answer.pending:
             self._on_pending(pending.task)
@@ -219,7 +219,7 @@ class Keeper:
         if not self._claims.is_fresh(self._revision):
             self._claim(frozenset())
 
-    def _on_granted(self, granted: GrantedTask, sent_at: float) -> None:
+    def _on_granted(self, granted: GrantedTask, sent_at: float, revision: int | None) -> None:
         """A token that was given back is no longer ours, however late the answer is that grants it.
 
         A higher token than the one a life has been given is another life: the task has been taken away and
@@ -230,20 +230,22 @@ class Keeper:
             return
         life = self._roster.get(granted.task)
         if life is not None and granted.token <= life.token:
-            self._on_granted_again(life, granted, sent_at)
+            self._on_granted_again(life, granted, sent_at, revision)
             return
         if life is not None:
             self._roster.cut(life)
         if granted.task in self._assigned:
-            self._begin(read_grant(granted), sent_at)
+            self._begin(read_grant(granted, revision=revision), sent_at)
         else:
-            self._roster.begin(read_grant(granted), sent_at).leave()
+            self._roster.begin(read_grant(granted, revision=revision), sent_at).leave()
 
-    def _on_granted_again(self, life: TaskLife, granted: GrantedTask, sent_at: float) -> None:
+    def _on_granted_again(
+        self, life: TaskLife, granted: GrantedTask, sent_at: float, revision: int | None
+    ) -> None:
         """What a late answer says of an older token is of no matter."""
         if granted.token == life.token:
             life.confirm(sent_at)
-            life.follow(read_grant(granted, life.wanted))
+            life.follow(read_grant(granted, life.wanted, revision))
 
     def _begin(self, grant: Grant, sent_at: float) -> None:
         """Start a life, unless the answer took so long that the task may be somebody else's by now."""

@@ -123,8 +123,8 @@ class TaskLife:
         self._news.tell()
 
     def follow(self, grant: Grant) -> None:
-        """Do what `grant` asks for, if that is anything new."""
-        if grant.token == self.token:
+        """Do what `grant` asks for, if that is anything new and no answer to an overtaken claim."""
+        if grant.token == self.token and not grant.is_older(self.wanted):
             self.wanted = grant
             self._news.tell()
 
