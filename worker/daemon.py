@@ -13,6 +13,7 @@ import os
 import random
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -44,7 +45,7 @@ from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
 from worker.status.handlers import StatusHandlers
 from worker.status.server import serving
-from worker.watchdog import Watchdog
+from worker.watchdog import Watchdog, end_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -261,12 +262,8 @@ class Worker:
 
     def _end_at_once(self, tasks: tuple[str, ...]) -> None:
         """Called from the watchdog's thread: what may not write any more will not."""
-        told = {"group": self._settings.group, "tasks": tasks}
-        if self._executor.kill():
-            log.critical("queries without a fence were not over in time: the worker ends itself", **told)
-            self._end_process(EXIT_CODES[Reason.ENGINE_DIED])
-        else:
-            log.critical("queries without a fence are not over in time, and may write beside others", **told)
+        end = partial(self._end_process, EXIT_CODES[Reason.ENGINE_DIED])
+        end_at_once(tasks, self._executor.kill, end, group=self._settings.group)
 
     def _surrender(self) -> None:
         self._lease.surrender()

@@ -8,13 +8,25 @@ JVM and itself, for what has been killed writes no more (docs/exactly-once.md, W
 from __future__ import annotations
 
 import threading
+from concurrent.futures import wait
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import structlog
+
+from worker.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+log = structlog.get_logger(__name__)
+
+SAY_S: Final = 0.1
+"""How long a line may take to be logged: whoever reads the log may have stopped to, and its pipe be full."""
+CLOSE_TIMEOUT_S = 1.0
+"""How long the end of the worker waits for the watchdog's thread."""
 LOOK_S = 0.25
 """A machine that was suspended finds out no later than this after it: waits do not count that time."""
 
@@ -70,11 +82,11 @@ class Watchdog:
         self._thread.start()
 
     def close(self) -> None:
-        """Nothing can write any more: end the thread."""
+        """Nothing can write any more: end the thread, or leave it behind if it hangs."""
         with self._changed:
             self._is_over = True
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(CLOSE_TIMEOUT_S)
 
     def overdue(self) -> tuple[str, ...]:
         """The tasks that should be over and are not, each once; they are looked after no longer."""
@@ -96,3 +108,33 @@ class Watchdog:
         if earliest is None:
             return None
         return max(0.0, min(earliest + self._limit_s - self._now(), LOOK_S))
+
+
+def end_at_once(
+    tasks: tuple[str, ...], kill: Callable[[], bool], end_process: Callable[[], object], **told: Any
+) -> None:
+    """Have what may not write any more write no more; called from the watchdog's thread.
+
+    Whatever happens on the way, the process ends: also if nothing can be logged, or the engine not be killed.
+
+    Args:
+        tasks: whose queries are not over.
+        kill: ends the engine; False if it is not the worker's own. Then the process goes on.
+        end_process: ends the process.
+        told: what else the log is to have.
+    """
+    is_own = True
+    try:
+        is_own = kill()
+        if is_own:
+            _say("queries without a fence were not over in time: the worker ends itself", tasks, told)
+        else:
+            _say("queries without a fence are not over in time, and may write beside others", tasks, told)
+    finally:
+        if is_own:
+            end_process()
+
+
+def _say(what: str, tasks: tuple[str, ...], told: dict[str, Any]) -> None:
+    """Log it, or leave it to a thread that hangs in it."""
+    wait([in_thread("watchdog-log", partial(log.critical, what, tasks=tasks, **told))], SAY_S)
