@@ -222,13 +222,16 @@ class TaskLife:
 
     async def _run_in_time(self, grant: Grant, definition: Definition) -> None:
         """Without a fence, only under a good token, and so that the query is over before another owner's."""
+        ended: Ended | None = None
         if definition.is_fenced:
-            await self._run_query(grant, definition)
-            return
-        await self._news.until(lambda: self._is_outdated() or self._tools.is_fresh(self.confirmed_at))
-        if not self._is_outdated():
-            with self._tools.watching(self):
-                await self._run_query(grant, definition)
+            ended = await self._run_query(grant, definition)
+        else:
+            await self._news.until(lambda: self._is_outdated() or self._tools.is_fresh(self.confirmed_at))
+            if not self._is_outdated():
+                with self._tools.watching(self):
+                    ended = await self._run_query(grant, definition)
+        if ended is not None:
+            await self._on_end(ended, definition)
 
     async def _pause(self, grant: Grant) -> None:
         """Do nothing; the sink is told, and told again where that failed and another try may help."""
@@ -261,14 +264,12 @@ class TaskLife:
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
         return QuerySpec(self._tools.group, self.task, self.token, definition, grant.reset, grant.reached)
 
-    async def _run_query(self, grant: Grant, definition: Definition) -> None:
+    async def _run_query(self, grant: Grant, definition: Definition) -> Ended | None:
+        """From its start until nothing of it runs; how it ended, None if something else is wanted."""
         self._tell(TaskState.STARTING)
         query = await self._start(self._spec(grant, definition))
-        if query is None:
-            return
-        if isinstance(query, Ended):
-            await self._on_failure(query, definition)
-            return
+        if query is None or isinstance(query, Ended):
+            return query
         self._query, self._checkpoint = query, query.checkpoint
         self._settling.is_done = True
         self._record.begin()
@@ -278,8 +279,7 @@ class TaskLife:
         self._look()
         self._record.end()
         self._query = self._load = None
-        if ended is not None:
-            await self._on_end(ended, definition)
+        return ended
 
     async def _start(self, spec: QuerySpec) -> Query | Ended | None:
         """None if something else is wanted before it is done."""

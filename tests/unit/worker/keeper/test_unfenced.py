@@ -314,3 +314,25 @@ async def test_an_answer_that_was_overtaken_takes_nothing_back(bench: Bench) -> 
     assert query.stops == []
     await bench.clock.advance(LEASE_S / 2)
     assert query.stops == [0.0]
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+async def test_a_task_of_which_nothing_runs_is_never_overdue(restarts: int, bench: Bench) -> None:
+    """It has failed and rests, or waits to be started again: there is nothing to end a worker for."""
+    bench.grants(grant_all(restart={"max_restarts": restarts}))
+    query = await running(bench)
+    query.end("it failed")
+    await bench.settle()
+    bench.clock.freeze(2 * OVER_S)
+    assert bench.watchdog.overdue() == ()
+
+
+async def test_a_query_that_is_started_again_is_watched_again(bench: Bench) -> None:
+    """From its start to its end, as the first one was."""
+    (query,) = await bench.run("t1")
+    query.end("it failed")
+    await bench.clock.advance(OVER_S)
+    assert len(bench.executor.queries("t1")) == 2
+    (await running(bench)).hold_stops()
+    await bench.clock.advance(OVER_S)
+    assert bench.watchdog.overdue() == ("t1",)
