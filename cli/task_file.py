@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from cli.expansion import Expanded, expand
+from cli.yaml_loader import Loader
 from protocol.errors import StartupError
 from protocol.messages.tasks import Problem
 from protocol.names import Name, is_legal_name
@@ -106,12 +107,13 @@ def _parse(source: Path | IO[str]) -> Any:
     place = _place(source)
     try:
         text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source.read()
-        document = yaml.load(text, Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader
-        return msgspec.to_builtins(document, str_keys=True)
+        document = msgspec.to_builtins(yaml.load(text, Loader=Loader), str_keys=True)  # noqa: S506 - a SafeLoader
+        msgspec.json.encode(document)  # a surrogate, which YAML can escape, is in no JSON
     except yaml.MarkedYAMLError as error:
         raise TaskFileError([_yaml_problem(place, error)]) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, yaml.YAMLError, TypeError, RecursionError) as error:
         raise TaskFileError([Problem(place, _fault(error))]) from None
+    return document
 
 
 def _place(source: Path | IO[str]) -> str:
@@ -122,13 +124,24 @@ def _fault(error: Exception) -> str:
     match error:
         case OSError():
             return error.strerror or str(error)
-        case UnicodeDecodeError():
-            return "not UTF-8 text"
+        case ValueError():
+            return _not_a_value(error)
         case TypeError():
             return "has a key that is neither a text nor a number"
         case RecursionError():
             return "has an anchor that contains itself, or nests too deep"
     return f"not YAML: {error}"
+
+
+def _not_a_value(error: ValueError) -> str:
+    """Of text that stands for none: in the file's bytes, in an escape, in a date or a number."""
+    match error:
+        case UnicodeDecodeError():
+            return "not UTF-8 text"
+        case UnicodeEncodeError():
+            half = ascii(error.object[error.start])
+            return f"has a text with {half}, half of a surrogate pair, which is no character"
+    return f"has a value that is none: {str(error).partition(';')[0]}"
 
 
 def _yaml_problem(place: str, error: yaml.MarkedYAMLError) -> Problem:
@@ -157,16 +170,3 @@ def _clashes(tasks: Sequence[TaskEntry], places: Sequence[str]) -> Iterator[Prob
         if entry.task in first:
             yield Problem(place, f"task {entry.task!r} is there already, from {first[entry.task]}")
         first.setdefault(entry.task, place)
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML's safe subset; a key that is there twice is refused instead of the last one winning."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        """The mapping of `node`."""
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} twice", problem_mark=key.start_mark)
-            seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
-        return super().construct_mapping(node, deep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from protocol.states import Target
 if TYPE_CHECKING:
     from pathlib import Path
 
+TOO_LONG = "Exceeds the limit (4300 digits) for integer string conversion"
 GOOD = """
 group: flights
 tasks:
@@ -57,6 +59,19 @@ def test_good_file(tmp_path: Path) -> None:
             "tasks: [{task: a, definition: {true: 1}}]",
             "tasks.yaml: has a key that is neither a text nor a number",
         ),
+        (
+            'tasks: [{task: a, definition: {sql: "\\uD800"}}]',
+            "tasks.yaml: has a text with '\\ud800', half of a surrogate pair, which is no character",
+        ),
+        (
+            f"tasks: [{'9' * 5000}]",
+            f"tasks.yaml: has a value that is none: {TOO_LONG}: value has 5000 digits",
+        ),
+        (
+            f"tasks: [0x{'f' * 5000}]",
+            f"tasks.yaml: has a value that is none: {TOO_LONG}",
+        ),
+        ("tasks: [2001-99-99]", "tasks.yaml: has a value that is none: month must be in 1..12"),
         ("group: g", "tasks.yaml: Object missing required field tasks"),
         ("tasks: []\nfoo: 1", "tasks.yaml: Object contains unknown field foo"),
         ("tasks: []\ngroup: a b", "tasks.yaml: group: 'a b' is not a name"),
@@ -73,6 +88,38 @@ def test_good_file(tmp_path: Path) -> None:
 def test_bad_files_say_where(tmp_path: Path, text: str, expected: str) -> None:
     """Each fault comes with its place in the file."""
     assert problems(tmp_path, text) == [expected]
+
+
+LEVELS = "abcdefghi"
+AFTER = list(pairwise(LEVELS))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["x-a: &a [1]", *(f"x-{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in AFTER)],
+        [f"x-a: &a {'x' * 100_000}", f"x-b: [{', '.join(['*a'] * 400)}]"],
+        [
+            "x-a: &a {k: 1}",
+            *(f"x-{b}: &{b} {{<<: [{', '.join([f'*{a}'] * 10)}]}}" for a, b in AFTER),
+        ],
+    ],
+    ids=["lists", "texts", "merges"],
+)
+def test_aliases_that_would_be_too_large_are_not_written_out(tmp_path: Path, lines: list[str]) -> None:
+    """A few lines that stand for far too many values or characters are refused at once."""
+    assert problems(tmp_path, "\n".join([*lines, "tasks: []"])) == [
+        "tasks.yaml: not YAML: its aliases, written out, are too large"
+    ]
+
+
+def test_aliases_may_stand_for_much(tmp_path: Path) -> None:
+    """A definition's defaults in each of a thousand tasks are no trouble."""
+    entry = "  - {task: t%d, definition: {<<: *x, entrypoint: 'a:b'}}"
+    lines = ["x-defaults: &x {sql: %s}" % ("s" * 5000), "tasks:", *(entry % n for n in range(1000))]
+    path = tmp_path / "tasks.yaml"
+    path.write_text("\n".join(lines))
+    assert len(read_task_file(path).tasks) == 1000
 
 
 def test_all_entries_are_looked_at(tmp_path: Path) -> None:
