@@ -423,6 +423,20 @@ async def test_a_list_is_put_as_it_was_seen(call: Client) -> None:
     assert (await _ask_with(call, "PUT", {"If-Match": "any"}, {}))[0] == 400
 
 
+async def test_a_list_s_tag_is_of_the_whole_list_and_kept_by_nobody(call: Client) -> None:
+    """Whatever page or filter is asked for; a browser that kept an answer would show an old status."""
+    tasks = [{"task": name, "definition": DEFINITION} for name in "abc"]
+    put = {"tasks": [*tasks[:2], {**tasks[2], "target": "STOPPED"}]}
+    told = []
+    for query in (None, "", "?target=stopped", "?limit=1", "?owner=x"):
+        method, url = "PUT" if query is None else "GET", f"{call.base}/v1/groups/g/tasks{query or ''}"
+        async with call.session.request(method, url, json=put if query is None else None) as response:
+            shown = await response.json()
+            told.append((len(shown["tasks"]), response.headers["ETag"], response.headers["Cache-Control"]))
+    assert [number for number, _, _ in told] == [3, 3, 1, 1, 0]
+    assert {answer[1:] for answer in told} == {(told[0][1], "no-store")}
+
+
 async def test_a_list_with_a_fault_changes_nothing_and_names_every_problem(call: Client) -> None:
     """Of definitions and of names, each with its path in the body."""
     await call("POST", "/v1/groups/g/tasks", {"task": "known", "definition": DEFINITION})

@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from protocol.etags import ALWAYS, Conditions, Tags, etag_of
+from protocol.etags import ALWAYS, Conditions, Tags, etag_of, etag_of_all
 
 MINE = etag_of(b'{"a":1}', "RUNNING")
 OTHER = etag_of(b'{"a":2}', "RUNNING")
@@ -17,6 +17,22 @@ def test_a_tag_is_of_definition_and_target() -> None:
     assert re.fullmatch(r'"[0-9a-f]{24}"', MINE)
     assert etag_of(msgspec.Raw(b'{"a":1}'), "RUNNING") == MINE
     assert len({MINE, OTHER, etag_of(b'{"a":1}', "PAUSED")}) == 3
+
+
+def test_a_list_s_tag_is_of_each_task_s_name_definition_and_target() -> None:
+    """Whichever order they come in, and wherever one ends and the next begins."""
+    one, two = ("a", b"{}", "RUNNING"), ("b", b"[]", "PAUSED")
+    lists = [
+        (one, two),
+        (one,),
+        (one, ("c", b"[]", "PAUSED")),
+        (one, ("b", b"[]", "STOPPED")),
+        (one, ("b", b"{}", "PAUSED")),
+        (("a", b"{}b PAUSED []", "RUNNING"),),
+        (("a", b"{}b PAUSED 2 []", "RUNNING"),),
+    ]
+    assert len(set(map(etag_of_all, lists))) == len(lists)
+    assert etag_of_all((two, one)) == etag_of_all((one, two))
 
 
 @pytest.mark.parametrize(
