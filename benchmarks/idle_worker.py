@@ -71,7 +71,7 @@ class IdleExecutor(Executor):
         say("started", spec.task)
         return IdleQuery(spec)
 
-    async def settle(self, spec: QuerySpec) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
         """Nobody writes anything."""
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:

@@ -155,8 +155,12 @@ class Executor(Protocol):
         """
         ...
 
-    async def settle(self, spec: QuerySpec) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
         """See to it, without starting anything, that nobody who had the task before writes for it any more.
+
+        Args:
+            spec: the task, with the token.
+            at: is called, in the event loop, with each thing that this may have to wait for.
 
         Raises:
             StartError: it cannot be done now.

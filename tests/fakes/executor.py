@@ -155,9 +155,10 @@ class FakeExecutor:
                 await gate.wait()
             raise
 
-    async def settle(self, spec: QuerySpec) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
         """Remember it, unless the test wants otherwise."""
         if (gate := self.unsettled.get(spec.task)) is not None:
+            at(f"the sink of {spec.task}")
             await gate.wait()
         if self.surprise is not None:
             raise self.surprise

@@ -106,7 +106,8 @@ class Keeper:
             executor=executor,
             clock=clock,
             chance=chance,
-            stop_timeout_s=_stop_timeout_s(settings),
+            stop_timeout_s=min(settings.stop_timeout_ms / 1000, _patience_s(settings)),
+            settle_timeout_s=_patience_s(settings),
             changed=self._reports.changed,
             fenced=fenced,
             watching=watching,
@@ -331,6 +332,6 @@ class Keeper:
             self._claim(frozenset())
 
 
-def _stop_timeout_s(settings: WorkerSettings) -> float:
-    """What is asked for, but early enough that the release comes before the patience with the owner ends."""
-    return min(settings.stop_timeout_ms, 0.8 * settings.rebalance_timeout_ms) / 1000
+def _patience_s(settings: WorkerSettings) -> float:
+    """Seconds that letting go may take: the manager hears of it before its patience with the owner ends."""
+    return 0.8 * settings.rebalance_timeout_ms / 1000

@@ -15,6 +15,8 @@ from worker.waiting import first
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from protocol.definition import Definition
+    from worker.clock import Clock
     from worker.executor import Executor, QuerySpec
 
 log = structlog.get_logger(__name__)
@@ -23,34 +25,70 @@ AGAIN: Final = Backoff(first_s=1.0, limit_s=60.0)
 """Between tries for a paused task: its owner keeps it, so nobody else is asked."""
 
 
+GIVEN_UP: Final = Ended("something else was wanted before it was done")
+"""What comes of an attempt that nobody wants any more, and that nobody is told of."""
+
+
 class Settling:
-    """One life's; `is_done` once the fence has been raised to its token, by a query of it as well."""
+    """One life's: whether the fence has been raised to its token, and in which sink."""
 
-    def __init__(self, executor: Executor) -> None:
-        self.is_done = False
+    def __init__(self, executor: Executor, clock: Clock) -> None:
         self._executor = executor
+        self._clock = clock
+        self._settled: Definition | None = None
 
-    async def attempt(self, spec: QuerySpec, unwanted: Awaitable[None]) -> Ended | None:
+    def done(self, definition: Definition) -> None:
+        """The fence was raised in the sink of `definition`, maybe by a query."""
+        self._settled = definition
+
+    def is_done(self, definition: Definition) -> bool:
+        """Whether that has been done for its sink; one that code of its own writes to is not known apart."""
+        settled = self._settled
+        return settled is not None and (settled.sink, settled.entrypoint) == (
+            definition.sink,
+            definition.entrypoint,
+        )
+
+    async def attempt(
+        self, spec: QuerySpec, unwanted: Awaitable[None], within_s: float | None = None
+    ) -> Ended | None:
         """Raise the fence in the sink.
 
         Args:
             spec: the task, with the token.
             unwanted: comes about when something else is wanted, and the attempt is given up.
+            within_s: how many seconds it may take; None leaves that to the engine.
 
         Returns:
-            Why that could not be done; None if it is done or given up.
+            Why that could not be done, `GIVEN_UP` if nobody wants it any more; None if it is done.
         """
-        settling = asyncio.ensure_future(self._executor.settle(spec))
+        steps = ["its turn"]
+        settling = asyncio.ensure_future(self._executor.settle(spec, steps.append))
         try:
-            if not await first(asyncio.wait({settling}), unwanted):
-                return None
+            if not await first(self._ended(settling, within_s), unwanted):
+                return GIVEN_UP
+            if not settling.done():
+                return Ended(_too_long(within_s, steps[-1]))
             settling.result()
         except Exception as error:  # noqa: BLE001 - a driver's surprise harms this task only
             return failed(error, spec, "at its settling")
         finally:
             settling.cancel()
-        self.is_done = True
+        self.done(spec.definition)
         return None
+
+    async def _ended(self, settling: asyncio.Future[None], within_s: float | None) -> None:
+        if within_s is None:
+            await asyncio.wait({settling})
+        else:
+            await first(asyncio.wait({settling}), self._clock.sleep(within_s))
+
+
+def _too_long(within_s: float | None, step: str) -> str:
+    return (
+        f"keeping a former owner from writing was given up after {within_s:g} s, before the manager fences"
+        f" the task (--rebalance-timeout-ms): it was waiting for {step}"
+    )
 
 
 def failed(error: Exception, spec: QuerySpec, when: str) -> Ended:

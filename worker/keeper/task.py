@@ -18,7 +18,7 @@ from worker.keeper.load import Load
 from worker.keeper.plan import is_outdated
 from worker.keeper.record import Record, TaskView
 from worker.keeper.restarts import Failures
-from worker.keeper.settling import AGAIN, Settling, failed
+from worker.keeper.settling import AGAIN, GIVEN_UP, Settling, failed
 from worker.waiting import News, first
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Tools:
     clock: Clock
     chance: Callable[[], float]
     stop_timeout_s: float
+    settle_timeout_s: float
     changed: Callable[[], None]
     fenced: Callable[[], None]
     watching: Callable[[Work], AbstractContextManager[None]]
@@ -88,7 +89,8 @@ class TaskLife:
         self._failures = Failures()
         self._ending: Outcome | None = None
         self.is_over = False
-        self._settling = Settling(tools.executor)
+        self._settling = Settling(tools.executor, tools.clock)
+        self._wanted_at = tools.clock.now()
         self._news = News()
         self._query: Query | None = None
         self._progress = Progress(None)
@@ -125,6 +127,8 @@ class TaskLife:
     def follow(self, grant: Grant) -> None:
         """Do what `grant` asks for, if that is anything new and no answer to an overtaken claim."""
         if grant.token == self.token and not grant.is_older(self.wanted):
+            if grant.target is not self.wanted.target:
+                self._wanted_at = self._tools.clock.now()
             self.wanted = grant
             self._news.tell()
 
@@ -208,11 +212,7 @@ class TaskLife:
             self._failures = Failures()
         self._acted_on = grant
         if grant.target is Target.STOPPED:
-            trouble = await self._settle(grant)
-            if not self._is_outdated():
-                await self._finish(
-                    TaskState.STOPPED, Outcome.STOPPED, trouble.cause if trouble is not None else None
-                )
+            await self._stop_settled(grant)
         elif grant.target is Target.PAUSED:
             await self._pause(grant)
         elif grant.definition is None:
@@ -233,11 +233,24 @@ class TaskLife:
         if ended is not None:
             await self._on_end(ended, definition)
 
+    async def _stop_settled(self, grant: Grant) -> None:
+        """Say STOPPED, and why the sink could not be told of it, before its token is fenced.
+
+        The manager's patience has begun when the stop was asked for, whatever has taken time here since then.
+        """
+        left_s = self._wanted_at + self._tools.settle_timeout_s - self._tools.clock.now()
+        trouble = await self._settle(grant, max(left_s, 0.0))
+        if trouble is not GIVEN_UP and not self._is_outdated():
+            cause = trouble.cause if trouble is not None else None
+            await self._finish(TaskState.STOPPED, Outcome.STOPPED, cause)
+
     async def _pause(self, grant: Grant) -> None:
         """Do nothing; the sink is told, and told again where that failed and another try may help."""
         self._tell(TaskState.PAUSED)
         tries = 0
         while (trouble := await self._settle(grant)) is not None:
+            if trouble is GIVEN_UP:
+                return
             self._tell(TaskState.PAUSED, trouble.cause)
             if trouble.permanent or trouble.fenced:
                 break
@@ -248,18 +261,20 @@ class TaskLife:
             self._tell(TaskState.PAUSED)
         await self._news.until(self._is_outdated)
 
-    async def _settle(self, grant: Grant) -> Ended | None:
+    async def _settle(self, grant: Grant, within_s: float | None = None) -> Ended | None:
         """Keep whoever had the task before from writing, unless a query of this life has done so already.
 
         Returns:
-            Why that could not be done.
+            Why that could not be done, `GIVEN_UP` if something else is wanted.
         """
-        if self._settling.is_done or self._is_outdated():
-            return None
+        if self._is_outdated():
+            return GIVEN_UP
         if grant.definition is None:
             return Ended(grant.fault, permanent=True)
+        if self._settling.is_done(grant.definition):
+            return None
         spec = self._spec(grant, grant.definition)
-        return await self._settling.attempt(spec, self._news.until(self._is_outdated))
+        return await self._settling.attempt(spec, self._news.until(self._is_outdated), within_s)
 
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
         return QuerySpec(self._tools.group, self.task, self.token, definition, grant.reset, grant.reached)
@@ -271,7 +286,7 @@ class TaskLife:
         if query is None or isinstance(query, Ended):
             return query
         self._query, self._checkpoint = query, query.checkpoint
-        self._settling.is_done = True
+        self._settling.done(definition)
         self._record.begin()
         self._load = Load(self._tools.capacity, self._tools.clock.now())
         self._tell(TaskState.RUNNING)

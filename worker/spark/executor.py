@@ -16,7 +16,7 @@ from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
 from worker.spark.opening import open_engine
 from worker.spark.query import SparkQuery
-from worker.spark.starts import Starts, Way
+from worker.spark.starts import AT_ONCE, Starts, Way
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class SparkExecutor:
         self._settings = settings
         self._may_write = may_write
         self._starts = Starts(settings.start_timeout_s)
+        self._settlings = asyncio.Semaphore(AT_ONCE)
         self._looks = DaemonPool(LOOKS, "spark-look")
         self._monitor = Monitor()
         self._engine: Engine | None = None
@@ -66,10 +67,12 @@ class SparkExecutor:
         way = Way(lambda step: self._loop.call_soon_threadsafe(at, step))
         return await self._starts.run(spec.task, partial(self._launch, spec, way), way, _undo)
 
-    async def settle(self, spec: QuerySpec) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
         """Raise the fence of a task that is not to run, and end what may be left of it."""
-        way = Way(unheard, "keeping a former owner from writing")
-        await self._starts.run(spec.task, partial(self._settle, spec, way), way, _keep)
+        way = Way(
+            lambda step: self._loop.call_soon_threadsafe(at, step), "keeping a former owner from writing"
+        )
+        await self._starts.run(spec.task, partial(self._settle, spec, way), way, _keep, self._settlings)
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """In a thread of its own, which whoever loses patience leaves behind."""

@@ -86,17 +86,23 @@ class Starts:
         self._given_up: dict[str, tuple[Way, asyncio.Task[None]]] = {}
 
     async def run(
-        self, task: str, start: Callable[[], Result], way: Way, undo: Callable[[Result], Awaitable[None]]
+        self,
+        task: str,
+        start: Callable[[], Result],
+        way: Way,
+        undo: Callable[[Result], Awaitable[None]],
+        turns: asyncio.Semaphore | None = None,
     ) -> Result:
         """Call `start`, which goes its `way`. Who cancels this gives it up, and then knows that nothing runs.
 
-        `undo` takes back what it has made after it was given up.
+        `undo` takes back what it has made after it was given up. `turns` are other ones than those of starts:
+        who is to be done in time does not wait behind a thousand queries.
 
         Raises:
             StartError: it has taken too long, and no query was begun; whatever `start` raises.
         """
-        await self._after_the_one_before(task)
-        async with self._turns:
+        await self._after_the_one_before(task, way)
+        async with turns or self._turns:
             running = asyncio.wrap_future(in_thread(f"spark-start {task}", start))
             turn_s = min(TURN_S, self._limit_s)
             await self._wait(task, running, way, undo, turn_s)
@@ -143,13 +149,15 @@ class Starts:
             await undo(running.result())
         del self._given_up[task]
 
-    async def _after_the_one_before(self, task: str) -> None:
+    async def _after_the_one_before(self, task: str, way: Way) -> None:
+        """It waits for what that one waits for."""
         if task not in self._given_up:
             return
-        way, undoing = self._given_up[task]
+        before, undoing = self._given_up[task]
+        way.at(before.step)
         await asyncio.wait({undoing}, timeout=self._limit_s)
         if not undoing.done():
-            raise self._too_long(way)
+            raise self._too_long(before)
 
     def _too_long(self, way: Way) -> StartError:
         limit = f"{self._limit_s:g} s (--start-timeout-ms)"

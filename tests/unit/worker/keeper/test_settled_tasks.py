@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from protocol.messages.tasks import TaskReset
-from tests.fakes.turns import until
-from tests.unit.worker.keeper.bench import change, grant
+from tests.fakes.manager import granted
+from tests.fakes.turns import settle, until
+from tests.unit.worker.keeper.bench import SETTINGS, change, grant
+from worker.keeper.grants import read_grant
 from worker.keeper.settling import AGAIN
 
 if TYPE_CHECKING:
@@ -78,6 +80,89 @@ async def test_settling_that_takes_long_is_in_nobody_s_way(target: str, bench: B
     grant(bench)
     bench.assign("t1", generation=2)
     await until(lambda: bench.executor.running == {"t1"})
+
+
+async def test_a_stopped_task_whose_sink_hangs_says_so_before_its_token_is_fenced(bench: Bench) -> None:
+    """The manager's patience is a rebalance timeout; a start may take three times that."""
+    bench.executor.unsettled["t1"] = asyncio.Event()
+    grant(bench, target="STOPPED")
+    bench.assign("t1")
+    await bench.settle()
+    await bench.clock.advance(0.79 * SETTINGS.rebalance_timeout_ms / 1000)
+    await bench.settle()
+    assert "STOPPED" not in bench.manager.states("t1")
+    await bench.clock.advance(0.02 * SETTINGS.rebalance_timeout_ms / 1000)
+    await until(lambda: "STOPPED" in bench.manager.states("t1"))
+    cause = str(causes(bench)[-1])
+    assert "given up after 48 s" in cause
+    assert "waiting for the sink of t1" in cause
+
+
+async def test_what_took_time_before_a_task_is_settled_counts_as_well(bench: Bench) -> None:
+    """The manager's patience has begun with the stop."""
+    bench.executor.unsettled["t1"] = asyncio.Event()
+    bench.executor.begun.add("t1")
+    gate = bench.executor.hold("t1")
+    bench.assign("t1")
+    await until(lambda: bool(bench.executor.attempts))
+    await change(bench, target="STOPPED")
+    await bench.clock.advance(40.0)
+    gate.set()
+    await bench.settle()
+    await bench.clock.advance(8.5)
+    await until(lambda: "STOPPED" in bench.manager.states("t1"))
+    assert "given up after" in str(causes(bench)[-1])
+
+
+async def test_a_paused_task_has_all_the_time_that_a_start_has(bench: Bench) -> None:
+    """Nobody loses patience with it: its owner keeps it."""
+    bench.executor.unsettled["t1"] = asyncio.Event()
+    grant(bench, target="PAUSED")
+    bench.assign("t1")
+    await bench.settle()
+    await bench.clock.advance(2 * SETTINGS.rebalance_timeout_ms / 1000)
+    bench.executor.unsettled["t1"].set()
+    await until(lambda: bool(bench.executor.settled))
+    assert causes(bench)[-1] is None
+
+
+@pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_settling_that_was_given_up_is_not_one_that_is_done(
+    turns: int, target: str, bench: Bench
+) -> None:
+    """Whoever resumes a task and stops it again while it is being given up finds it settled all the same."""
+    bench.executor.unsettled["t1"] = asyncio.Event()
+    grant(bench, target=target, token=5)
+    bench.assign("t1")
+    await bench.settle()
+    life = bench.keeper._roster.get("t1")
+    assert life is not None
+    life.follow(read_grant(granted("t1", token=5, target="RUNNING"), life.wanted))
+    await settle(turns)
+    life.follow(read_grant(granted("t1", token=5, target=target), life.wanted))
+    await bench.settle()
+    assert bench.executor.started or "STOPPED" not in bench.manager.states("t1")
+    bench.executor.unsettled["t1"].set()
+    await until(lambda: bool(bench.executor.settled or bench.executor.started))
+    await until(lambda: target in bench.manager.states("t1"))
+
+
+@pytest.mark.parametrize("before", ["PAUSED", "RUNNING"])
+async def test_a_task_that_names_another_sink_is_settled_there(before: str, bench: Bench) -> None:
+    """A fence is one sink's."""
+    one, other = (
+        {"format": "sql", "options": {"url": f"sqlite:///{n}.db", "table": "t"}} for n in ("x", "y")
+    )
+    grant(bench, target=before, token=5, sink=one)
+    bench.assign("t1")
+    await until(lambda: bool(bench.executor.settled or bench.executor.started))
+    await change(bench, target="PAUSED", token=5, sink=one)
+    await change(bench, target="PAUSED", token=5, version=2, sink=other)
+    await change(bench, target="STOPPED", token=5, version=2, sink=other)
+    await until(lambda: "STOPPED" in bench.manager.states("t1"))
+    sinks = [spec.definition.sink for spec in bench.executor.settled]
+    assert [sink.options["url"] for sink in sinks if sink is not None][-1] == "sqlite:///y.db"
 
 
 async def test_a_paused_task_is_settled_as_soon_as_its_sink_answers(bench: Bench) -> None:

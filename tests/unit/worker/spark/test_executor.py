@@ -317,6 +317,32 @@ async def test_settling_that_hangs_holds_one_thread_of_its_task(
     await executor.close()
 
 
+async def test_settling_that_is_tried_again_waits_for_what_the_try_before_waits_for(
+    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever gives that up as well can say what it was."""
+    settling = Settling(engine, monkeypatch)
+    told: asyncio.Queue[str] = asyncio.Queue()
+    for _ in range(2):
+        given_up = asyncio.create_task(executor.settle(spec(), told.put_nowait))
+        assert await told.get() == "Spark, to end what a former owner has left running"
+        given_up.cancel()
+        await asyncio.wait({given_up})
+    assert await asyncio.to_thread(settling.entered.get, timeout=120)
+    settling.go_on.set()
+
+
+async def test_settling_waits_for_no_turn_of_a_start(executor: SparkExecutor, hang: Any) -> None:
+    """It is to be done in time, however many queries are being started."""
+    names = [f"t{n}" for n in range(2 * AT_ONCE)]
+    hanging = hang(*names)
+    starts = [asyncio.create_task(executor.start(spec(name))) for name in names]
+    await executor.settle(spec("stopped"))
+    assert not any(each.done() for each in starts)
+    hanging.go_on.set()
+    await asyncio.gather(*starts)
+
+
 async def test_no_query_starts_beside_settling_that_was_given_up(
     executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
