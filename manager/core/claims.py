@@ -198,7 +198,8 @@ def _judge(
     """Of queries that somebody has found, whether their tokens are stale for good.
 
     The token of a deleted task goes on counting, and so tells what nobody may run any more. One that is
-    higher than all that were given out here is of another manager's group, or forgotten: it is left alone.
+    higher than all that were given out here is of another manager's group, or forgotten: it is left alone. A
+    lower one is taken for one of ours: those are not kept.
     """
     if found is msgspec.UNSET:
         return msgspec.UNSET

@@ -4,8 +4,8 @@ A killed worker's query is ended by the task's next owner. Where there is none, 
 nobody can have it, any worker of the group ends it. What may be ended is decided by tokens alone: one that
 the manager calls stale never becomes the present one again, whatever is created, moved or restored
 meanwhile. So it does not matter how old the two answers are that are held against each other here, and a
-query whose token this manager has never given out is left alone: it is of another manager's group of the
-same name, or of one that was forgotten (docs/spark-clusters.md).
+query whose token is higher than all that this manager has given out for the task is left alone: it is of
+another manager's group of the same name, or was forgotten (docs/spark-clusters.md).
 """
 
 from __future__ import annotations
