@@ -98,7 +98,8 @@ class FakeExecutor:
 
     `broken` maps tasks to the cause of their failing starts, for good of those in `hopeless`; the sinks of
     those in `fenced` refuse the token; starts of tasks in `held` wait for their gate, and of those in `begun`
-    cannot be called back there; queries of those in `slow` stop when their batch is done.
+    cannot be called back there; what is asked about those in `unanswered`, or about "the register", waits for
+    its gate; queries of those in `slow` stop when their batch is done.
     """
 
     def __init__(self) -> None:
@@ -110,6 +111,7 @@ class FakeExecutor:
         self.swept: list[NotedQuery] = []
         self.sweeps = 0
         self.unreadable: str | None = None
+        self.unanswered: dict[str, asyncio.Event] = {}
         self.broken: dict[str, str] = {}
         self.hopeless: set[str] = set()
         self.fenced: set[str] = set()
@@ -170,15 +172,21 @@ class FakeExecutor:
         """What the test has left behind, unless it wants otherwise."""
         del group
         self.sweeps += 1
+        await self._answer("the register")
         if self.unreadable is not None:
             raise StartError(self.unreadable)
         return tuple(self.left)
 
     async def end_noted(self, query: NotedQuery) -> None:
         """Remember it, unless the test wants otherwise."""
+        await self._answer(query.task)
         if (cause := self.broken.get(query.task)) is not None:
             raise StartError(cause)
         self.swept.append(query)
+
+    async def _answer(self, what: str) -> None:
+        if (gate := self.unanswered.get(what)) is not None:
+            await gate.wait()
 
     async def died(self) -> EngineDeath:
         """Wait for `die`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import structlog
@@ -12,14 +12,17 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest
 from worker.executor import StartError
 from worker.keeper.leftovers import Leftovers
+from worker.waiting import first
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from worker.executor import Executor, NotedQuery
     from worker.keeper.manager import Line
 
 log = structlog.get_logger(__name__)
+
+Answer = TypeVar("Answer")
 
 MOST_AT_ONCE = 1000
 """Queries in one question to the manager."""
@@ -34,7 +37,8 @@ class Sweep:
         line: to the manager.
         executor: what queries are found and ended by.
         group: whose tasks.
-        patience_s: how long a live owner has to end its query, and the time between two looks, in seconds.
+        patience_s: how long a live owner has to end its query, the time between two looks, and how long an
+            answer of the engine is waited for, in seconds.
     """
 
     def __init__(self, line: Line, executor: Executor, group: str, patience_s: float) -> None:
@@ -44,6 +48,7 @@ class Sweep:
         self._patience_s = patience_s
         self._leftovers = Leftovers(patience_s)
         self._wanted = asyncio.Event()
+        self._asked: dict[NotedQuery | None, asyncio.Future[Any]] = {}
 
     def wake(self) -> None:
         """Something may have been left."""
@@ -61,7 +66,7 @@ class Sweep:
     async def _look(self) -> bool:
         """Whether all of it could be done."""
         try:
-            noted = await self._executor.noted(self._group)
+            noted = await self._answer(None, lambda: self._executor.noted(self._group))
         except StartError as error:
             _tell_of_waiting(error)
             return False
@@ -73,12 +78,33 @@ class Sweep:
 
     async def _end(self, query: NotedQuery) -> bool:
         try:
-            await self._executor.end_noted(query)
+            await self._answer(query, lambda: self._executor.end_noted(query))
         except StartError as error:
             _tell_of_waiting(error)
             return False
         self._leftovers.ended(query)
         return True
+
+    async def _answer(
+        self, about: NotedQuery | None, ask: Callable[[], Coroutine[Any, Any, Answer]]
+    ) -> Answer:
+        """The engine's, to a question about one query or, with None, about all.
+
+        One that is not answered in time is left to the thread that hangs in it, is not put again, and counts
+        when its answer comes.
+
+        Raises:
+            StartError: it cannot be answered, or has not been yet.
+        """
+        asked = self._asked.get(about)
+        if asked is None:
+            asked = self._asked[about] = asyncio.ensure_future(ask())
+            await first(asyncio.wait({asked}), self._line.clock.sleep(self._patience_s))
+        if not asked.done():
+            raise StartError("Spark has not answered yet")
+        del self._asked[about]
+        answer: Answer = asked.result()
+        return answer
 
     async def _stale(self, queries: Sequence[NotedQuery]) -> tuple[NotedQuery, ...] | None:
         """Those whose tokens are stale, by the manager's word; None if it has not given it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -120,4 +121,37 @@ async def test_very_many_are_asked_about_in_pieces(left: Bench, monkeypatch: pyt
     left.assign()
     await left.clock.advance(2 * PATIENCE_S)
     assert asked(left)[:2] == [{"gone": 4}, {"others": 5}]
+    assert left.executor.swept == [GONE]
+
+
+async def test_an_end_that_hangs_holds_up_no_other_for_long_and_is_asked_for_once(left: Bench) -> None:
+    """The server may never answer; what it has done by the next look counts."""
+    hung = NotedQuery("hung", 1, "c")
+    left.executor.left = [hung, GONE]
+    gate = left.executor.unanswered["hung"] = asyncio.Event()
+    left.manager.rule(
+        ReportRequest,
+        lambda request: TaskErrorsResponse(tasks={}, found=dict.fromkeys(request.found or {}, "STALE_TOKEN")),
+    )
+    left.assign()
+    for _ in range(6):
+        await left.clock.advance(PATIENCE_S)
+    assert left.executor.swept == [GONE]
+    gate.set()
+    for _ in range(3):
+        await left.clock.advance(PATIENCE_S)
+    assert left.executor.swept == [GONE, hung]
+
+
+async def test_a_register_that_is_never_read_is_asked_for_once(left: Bench) -> None:
+    """Each look in vain would leave a thread behind; when it has been read, looking goes on."""
+    gate = left.executor.unanswered["the register"] = asyncio.Event()
+    left.assign()
+    for _ in range(4):
+        await left.clock.advance(PATIENCE_S)
+    assert (left.executor.sweeps, left.executor.swept) == (1, [])
+    del left.executor.unanswered["the register"]
+    gate.set()
+    for _ in range(4):
+        await left.clock.advance(PATIENCE_S)
     assert left.executor.swept == [GONE]
