@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
@@ -204,14 +205,17 @@ def path_of(*parts: str) -> str:
 
 
 def _checked(url: str) -> str:
-    parts = urlsplit(url)
+    """`url` without what is not sent and may be secret: a user's password, what stands after ? or #."""
     try:
+        parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         good = False
     if not good:
-        raise SettingsError(f"--manager: expected a URL as http://HOST:PORT, got {url!r}")
-    return url.rstrip("/")
+        shown = re.sub("//.*@", "//", url)
+        raise SettingsError(f"--manager: expected a URL as http://HOST:PORT, got {shown!r}")
+    place = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{place}{parts.path}".rstrip("/")
 
 
 def refusal(status: int, document: bytes) -> RefusedError:

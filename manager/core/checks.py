@@ -36,13 +36,13 @@ def known(group: Group) -> None:
 def meets(conditions: Conditions, row: TaskRow | None) -> None:
     """The task is as whoever wants to change it has seen it; `row` is None if there is none."""
     present = etag_of(row.definition, row.target.value) if row is not None else None
-    _met(conditions, present, "such a task", "the task has been changed since")
+    _met(conditions, present, "task", "the task has been changed since")
 
 
 def list_meets(conditions: Conditions, group: Group) -> None:
     """The group's tasks are as whoever wants to change some of them has seen them."""
     if conditions != ALWAYS:
-        _met(conditions, list_tag(group), "such a group", "the group's tasks have been changed since")
+        _met(conditions, list_tag(group), "group", "the group's tasks have been changed since")
 
 
 def list_tag(group: Group) -> str | None:
@@ -55,10 +55,10 @@ def list_tag(group: Group) -> str | None:
 
 def _met(conditions: Conditions, present: str | None, what: str, changed: str) -> None:
     if conditions.is_other(present):
-        why = f"there is no {what}" if present is None else changed
+        why = f"there is no such {what}" if present is None else changed
         raise RefusedError(ErrorCode.PRECONDITION_FAILED, f"If-Match: {why}", etag=present)
     if conditions.is_same(present):
-        message = f"If-None-Match: there is {what} already"
+        message = f"If-None-Match: there is such a {what} already"
         raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=present)
 
 

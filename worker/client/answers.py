@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from protocol.errors import ErrorCode, Failure
 
 Body = TypeVar("Body", bound=msgspec.Struct)
+MOST_OF_A_PLACE: Final = 200
+"""Characters: whoever answers has chosen them, and they go to a terminal and a log."""
 _REFUSED = "connection_refused"
 
 
@@ -47,13 +49,15 @@ def redirected(origin: str, status: int, location: str | None) -> str:
 
 
 def _origin_of(url: str) -> str:
-    """`http://HOST:PORT` without the user; nothing of what is no URL of a host."""
+    """`http://HOST:PORT`, its printable beginning, without the user; or nothing."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return ""
     place = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{place}" if parts.scheme and place else ""
+    if not parts.scheme or not place:
+        return ""
+    return "".join(filter(str.isprintable, f"{parts.scheme}://{place}"))[:MOST_OF_A_PLACE]
 
 
 def unreachable(message: str) -> Failure:

@@ -291,6 +291,29 @@ def test_a_redirect_is_told_when_nobody_else_has_more_to_say(
             Client(urls).call("PUT", "/v1/groups", into=GroupListResponse)
 
 
+@pytest.mark.parametrize("path", ["", "/behind/", "?token=SECRET", "/#SECRET"])
+def test_nothing_secret_of_a_manager_s_url_is_told(manager: ScriptedManager, path: str) -> None:
+    """Neither is sent, nor of use to whoever reads the error."""
+    secret = manager.url.replace("//", "//user:SECRET@") + path
+    manager.on("GET", f"{path.rstrip('/') if path.startswith('/b') else ''}/v1/groups", "", 302)
+    with pytest.raises(RefusedError, match=f"{manager.url}.* redirects") as caught:
+        Client([secret]).get("/v1/groups", GroupListResponse)
+    assert "SECRET" not in str(caught.value)
+    with pytest.raises(UnreachableError) as gone:
+        Client([nobody().replace("//", "//user:SECRET@") + path]).get("/v1/groups", GroupListResponse)
+    assert "SECRET" not in str(gone.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://user:SECRET@host", "http://user:SECRET@:1", "http://u:SECRET@h:99999"]
+)
+def test_nothing_secret_of_a_malformed_url_is_told(url: str) -> None:
+    """What is before the host is not."""
+    with pytest.raises(SettingsError, match="--manager: expected a URL") as caught:
+        Client([url])
+    assert "SECRET" not in str(caught.value)
+
+
 @pytest.mark.parametrize("url", ["foo", "ftp://host", "http://", "http://host:99999"])
 def test_malformed_urls(url: str) -> None:
     """What is no URL is refused before anything is sent."""

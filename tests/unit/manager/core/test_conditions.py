@@ -44,6 +44,15 @@ def test_a_task_that_must_not_be_there_is_created_once() -> None:
     assert put(bench, b"{}", absent).error == "PRECONDITION_FAILED"
 
 
+def test_what_a_condition_missed_is_told_in_words() -> None:
+    """There is no such task, or there is one."""
+    bench = Bench()
+    there, absent = Conditions(if_match="*"), Conditions(if_none_match="*")
+    assert put(bench, b"{}", there).answer.message == "If-Match: there is no such task"
+    put(bench, b"{}")
+    assert put(bench, b"{}", absent).answer.message == "If-None-Match: there is such a task already"
+
+
 def test_a_change_of_the_target_is_a_change() -> None:
     """How the task is doing is none."""
     bench = Bench()

@@ -180,11 +180,19 @@ def test_the_tag_of_a_list_is_of_what_can_be_changed() -> None:
 def test_a_group_that_must_not_be_there() -> None:
     """`If-None-Match: *` makes a group, once; `If-Match` makes none."""
     bench = Bench()
-    assert ask(bench, put("t"), conditions=Conditions(if_match="*")).code.name == "PRECONDITION_FAILED"
+    refused = ask(bench, put("t"), conditions=Conditions(if_match="*"))
+    assert (refused.code.name, refused.message) == (
+        "PRECONDITION_FAILED",
+        "If-Match: there is no such group",
+    )
     assert bench.coordinator.group("g") is None
     absent = Conditions(if_none_match="*")
     assert [each.result for each in ask(bench, put("t"), conditions=absent).tasks] == ["created"]
-    assert ask(bench, put("u"), conditions=absent).code.name == "PRECONDITION_FAILED"
+    refused = ask(bench, put("u"), conditions=absent)
+    assert (refused.code.name, refused.message) == (
+        "PRECONDITION_FAILED",
+        "If-None-Match: there is such a group already",
+    )
     assert [each.result for each in ask(bench, put("u"), conditions=Conditions(if_match="*")).tasks] == [
         "created"
     ]

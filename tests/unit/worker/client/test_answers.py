@@ -60,3 +60,16 @@ def test_of_a_redirect_only_the_host_is_told(location: str | None, told: str) ->
     message = redirected("http://m", 301, location)
     assert message.startswith(f"http://m {told}, ")
     assert "secret" not in message
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("http://" + "a" * 60_000, "http://" + "a" * 193),
+        ("a" * 60_000 + "://b", "a" * 200),
+        ("http://else\x9b31m\x1b\x85\u202ewhere:8/", "http://else31mwhere:8"),
+    ],
+)
+def test_of_where_a_redirect_leads_little_and_nothing_invisible_is_told(location: str, told: str) -> None:
+    """It goes to a terminal as it is, and whoever answers there has chosen it."""
+    assert redirected("http://m", 301, location).startswith(f"http://m redirects to {told} (HTTP 301), ")
