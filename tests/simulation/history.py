@@ -237,7 +237,8 @@ class History:
         hold("every member knows its generation", settled, live.tell_story)
         running = {task: w.membership_id for w in alive if isinstance(w, SimWorker) for task in w.owned}
         everybody_drained = all(member.row.draining for member in live.members.values())
-        wanted = set() if everybody_drained else {row.task for row in settling.offered(live)}
+        offered = {row.task for row in settling.offered(live)} - _given_up(live)
+        wanted = set() if everybody_drained else offered
         quarantined = self._quarantined(group)
         hold("only what kills is in quarantine", quarantined <= {POISON}, live.tell_story)
         hold("what kills is in quarantine", POISON not in wanted, live.tell_story)
@@ -252,7 +253,12 @@ class History:
         return {row.task for row in rows if is_quarantined(row)}
 
     def _await_aftermath(self) -> None:
-        """Whoever heard nothing from a frozen manager finds out a session later, when all else is well."""
+        """Whoever heard nothing from a frozen manager finds out a session later, when all else is well.
+
+        From here on nobody closes a connection that it keeps: whoever does, and then says nothing for a
+        second, is taken for dead, and what comes of that is no rebalance for nothing.
+        """
+        self.network.drops = 0
         self.world.run(self.world.now + QUIET_MS)
         self._wait_for_order()
 
@@ -286,3 +292,10 @@ class History:
             poisoned=self.poisoned,
             quarantined=sum(POISON in self._quarantined(group) for group in self.plan.groups),
         )
+
+
+def _given_up(live: Group) -> set[str]:
+    """Stopped tasks whose sink did not answer: they are offered again with the next rebalance."""
+    herd = live.herd
+    rows = (herd.ownership_of(live.name, task) for task in herd.definitions if herd.is_to_stop(task))
+    return {row.task for row in rows if row.owner is None and row.cause is not None}

@@ -33,6 +33,7 @@ class Network:
         self.world = world
         self.cluster = cluster
         self.weather = weather
+        self.drops = DROPPED
 
     def delay(self) -> int:
         """How long a message takes; so one may overtake another."""
@@ -101,7 +102,7 @@ class Route:
 
     def done_with(self, wire: Wire, *, is_broken: bool) -> None:
         """A request on it is over."""
-        if self._keeps and not is_broken and not self.network.world.happens(DROPPED):
+        if self._keeps and not is_broken and not self.network.world.happens(self.network.drops):
             self._idle.append(wire)
         else:
             self._close(wire)

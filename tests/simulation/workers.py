@@ -415,6 +415,7 @@ class SimWorker(Participant):
                 del self.resting[task]
             elif error == ErrorCode.STALE_TOKEN:
                 self._drop(task, tokens[task])
+                self._claim(frozenset({task}) & self.assigned)  # by right it may still be this worker's
             elif error == ErrorCode.NONE:
                 self._confirm(task, sent)
 
