@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -92,8 +93,9 @@ class Transport:
 
 
 def _origin(url: str) -> str:
-    """`http://HOST:PORT` of a URL, which is all that a reader of an error needs."""
-    return "/".join(url.split("/")[:3])
+    """`http://HOST:PORT` of a URL, which is all that a reader of an error needs; no password of a user."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _errno(error: Exception) -> int | None:

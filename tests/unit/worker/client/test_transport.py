@@ -50,6 +50,13 @@ async def test_nobody_listens(transport: Transport) -> None:
     assert answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
+async def test_no_password_of_a_url_is_told(transport: Transport) -> None:
+    """It may be meant for a proxy, and failures are logged."""
+    with nobody() as url:
+        answer = await beat(transport, url.replace("://", "://anna:hidden@"))
+    assert answer == refused(f"{url}: connection refused")
+
+
 @pytest.mark.parametrize("handler", [hangs_up, breaks_off])
 async def test_a_broken_connection(transport: Transport, cluster: Cluster, handler: Handler) -> None:
     """Before the answer or in the middle of it."""
