@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 ENDLESS = """
-import time
+import threading
 
 def run(context):
     def write(batch, batch_id):
         while True:
             with open("rows", "a") as rows:
                 rows.write("one more\\n")
-            time.sleep(0.01)
+            threading.Event().wait(0.01)
 
     return context.spark.readStream.format("rate").load().writeStream.foreachBatch(write)
 """
