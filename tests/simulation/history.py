@@ -265,8 +265,11 @@ class History:
     def _rebalance_quietly(self) -> None:
         """Invariant 6: a rebalance that nothing has changed for stops no query.
 
-        A group may be larger than its maximum (absent static members stay); then somebody is sent away.
+        A group may be larger than its maximum (absent static members stay); then somebody is sent away. And a
+        rebalance settles what was given up, after which there is less to deal.
         """
+        if any(_given_up(live) for group in self.plan.groups if (live := self.live(group)) is not None):
+            return
         largest = max(len(self.members(group)) for group in self.plan.groups)
         if self.plan.group_max_size is not None and largest > self.plan.group_max_size:
             return
