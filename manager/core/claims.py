@@ -75,7 +75,7 @@ def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
     pending: list[PendingTask] = []
     refused: list[RefusedTask] = []
     stopping = settling.under_way(turn.group, member)
-    for task in dict.fromkeys(request.tasks):
+    for task in suspects.behind_others(turn.group, dict.fromkeys(request.tasks)):
         outcome = _serve_one(turn, member, task, is_busy=len(stopping) >= settling.AT_ONCE)
         if isinstance(outcome, GrantedTask):
             granted.append(outcome)

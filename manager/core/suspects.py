@@ -19,7 +19,7 @@ from protocol.messages.membership import EngineEnd
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
@@ -84,6 +84,16 @@ def is_suspect(group: Group, task: str) -> bool:
     herd = group.herd
     is_wanted = herd.definitions[task].target is Target.RUNNING
     return is_wanted and blame.is_suspect(herd.ownership_of(group.name, task))
+
+
+def behind_others(group: Group, tasks: Iterable[str]) -> list[str]:
+    """The tasks of one claim in the order in which they are granted.
+
+    What is no suspect is not kept waiting for one, so it comes first: begun beside a suspect, it would share
+    the blame, and where one worker is left, no death would ever be a task's own.
+    """
+    known = group.herd.definitions
+    return sorted(tasks, key=lambda task: task in known and is_suspect(group, task))
 
 
 def must_wait(group: Group, member: Member, task: str) -> bool:

@@ -175,6 +175,18 @@ def test_suspects_start_one_after_another() -> None:
     assert [g.task for g in waiting.answer.granted] == ["c"]
 
 
+def test_of_one_claim_suspects_come_last() -> None:
+    """Else the others begin beside one, and no death is ever its own where one worker is left."""
+    bench, b = suspected("a")
+    bench.create("new", "z")
+    bench.redeal([b], dict.fromkeys(bench.group.herd.definitions, b))
+    answer = bench.claim(b, "a", "new", "z", "gone").answer
+    assert [g.task for g in answer.granted] == ["new", "z"]
+    assert [p.task for p in answer.pending] == ["a"]
+    get_through(bench, b)
+    assert [g.task for g in bench.claim(b, "a").answer.granted] == ["a"]
+
+
 def test_a_suspect_without_data_is_believed_after_a_while() -> None:
     """Its source may have nothing for it; the next one starts then, and nothing is held against it now."""
     bench, b = suspected("a", "b")
