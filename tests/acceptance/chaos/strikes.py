@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.acceptance.chaos.hold import Hold
@@ -97,6 +98,7 @@ class Blow:
     def _freeze(self) -> Callable[[], None]:
         frozen = processes_of(self._worker, with_jvm=self._planned.whole)
         _signal(frozen, signal.SIGSTOP)
+        self._stage.wait(lambda: all(map(_stands_still, frozen)), f"{self.victim} stands still")
 
         def thaw() -> None:
             self._await_takeover()
@@ -161,3 +163,14 @@ def _signal(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def _stands_still(pid: int) -> bool:
+    """Whether no thread of it runs any more, or it is gone.
+
+    One of them takes the signal and stops the others; until it has had its turn at a processor, they go on.
+    """
+    with suppress(FileNotFoundError, ProcessLookupError):
+        threads = Path(f"/proc/{pid}/task").glob("*/stat")
+        return all(path.read_text().rpartition(") ")[2][0] in "TtZX" for path in threads)
+    return True
