@@ -16,10 +16,14 @@ TASKS = ("t1", "t2", "t3", "t4")
 
 
 async def two_workers(herd: Herd, **settings: object) -> None:
-    """Anna and berta share four tasks; `settings` are berta's."""
+    """Anna and berta share four tasks; `settings` are berta's.
+
+    The tasks are there before anybody is: one that is created while the group comes together is dealt with
+    the others, and has it come together again a moment later.
+    """
+    await herd.create(*TASKS)
     herd.hire("anna")
     herd.hire("berta", **settings)
-    await herd.create(*TASKS)
     await herd.until_all_run(TASKS, 2)
 
 
