@@ -28,10 +28,7 @@ class Ledger:
 
     def counted(self, workers: Iterable[Daemon]) -> dict[str, int]:
         """Starts that were, by the workers' own logs."""
-        starts = [
-            line for worker in workers for line in worker.log().splitlines() if "state=STARTING" in line
-        ]
-        return {task: sum(f"task={task} " in f"{line} " for line in starts) for task in self._reasons}
+        return starts(workers, self._reasons)
 
     def table(self, workers: Iterable[Daemon]) -> str:
         """Both, for people."""
@@ -42,3 +39,10 @@ class Ledger:
             for task, reasons in self._reasons.items()
         ]
         return "\n".join(lines)
+
+
+def starts(workers: Iterable[Daemon], tasks: Iterable[str]) -> dict[str, int]:
+    """How often each task was started, by the workers' logs; a long start is told again, with its cause."""
+    lines = [line for worker in workers for line in worker.log().splitlines()]
+    begun = [line for line in lines if "state=STARTING" in line and "cause=" not in line]
+    return {task: sum(f"task={task} " in f"{line} " for line in begun) for task in tasks}

@@ -10,13 +10,14 @@ import pytest
 
 from protocol.errors import RefusedError
 from tests.acceptance.group_view import GroupView, ticking
+from tests.acceptance.ledger import starts
 from tests.acceptance.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from protocol.messages.tasks import TaskView
-    from tests.acceptance.processes import Daemon, Herd
+    from tests.acceptance.processes import Herd
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
@@ -44,12 +45,6 @@ def _has(view: GroupView, members: int) -> Callable[[], bool]:
         return False
 
     return look
-
-
-def _starts(workers: Iterable[Daemon]) -> dict[str, int]:
-    """How often each task was started, as the workers tell it."""
-    lines = [line for worker in workers for line in worker.log().splitlines() if "state=STARTING" in line]
-    return {task: sum(f"task={task} " in f"{line} " for line in lines) for task in TASKS}
 
 
 def _moved_on(view: GroupView, before: dict[str, TaskView]) -> Callable[[], bool]:
@@ -83,7 +78,7 @@ def test_a_killed_manager_goes_on_where_it_was(herd: Herd, group: GroupView) -> 
     assert {n: (t.token, t.owner) for n, t in group.tasks().items()} == {
         n: (t.token, t.owner) for n, t in before.items()
     }
-    assert _starts(herd.workers.values()) == dict.fromkeys(TASKS, 1)
+    assert starts(herd.workers.values(), TASKS) == dict.fromkeys(TASKS, 1)
 
 
 def test_a_terminated_worker_leaves_in_order(herd: Herd, group: GroupView) -> None:
@@ -98,7 +93,7 @@ def test_a_terminated_worker_leaves_in_order(herd: Herd, group: GroupView) -> No
     after = group.tasks()
     assert {task.owner for task in after.values()} == {ids["berta"]}
     assert {name for name, task in after.items() if task.token > before[name].token} == orphans
-    assert _starts([left, stayed]) == {task: 1 + (task in orphans) for task in TASKS}
+    assert starts([left, stayed], TASKS) == {task: 1 + (task in orphans) for task in TASKS}
     assert "Traceback" not in left.log()
 
 

@@ -140,7 +140,7 @@ class Play:
         os.mkfifo(hold.pipe)
         options = {"url": f"sqlite:///{self.database}", "path": str(self.incoming)}
         options |= {"hold": str(hold.pipe), "told": str(hold.told)}
-        self.view.create("copied", {"entrypoint": "held:copy", "options": options})
+        self.view.create("copied", {"entrypoint": "held:copy", "options": options, "fenced": True})
         return hold
 
     def do(self, verb: str, task: str, *args: str) -> tuple[int, str]:
