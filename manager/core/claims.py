@@ -141,6 +141,7 @@ def owner_too_slow(turn: Turn, task: str) -> None:
     if owner is None:
         return
     tasks.announce(turn, task)
+    suspects.taken_away(turn, task)
     ownership.take_away(turn, task, turn.now)
     if herd.is_to_stop(task) and herd.assigned.get(task) == owner:
         del herd.assigned[task]

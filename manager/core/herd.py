@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manager.core import blame
 from manager.core.chronicle import Chronicle
@@ -41,6 +41,14 @@ class WaitingClaim:
     request: ClaimRequest
 
 
+class TakenFrom(NamedTuple):
+    """Who lost a task that was on probation, since when it had it, and when that member was last heard."""
+
+    member_id: str
+    began: int
+    heard_at: int
+
+
 @dataclass(slots=True)
 class Herd:
     """Tasks by name. `ownership` outlives `definitions`, so that no token is ever issued twice.
@@ -48,7 +56,7 @@ class Herd:
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
     gave which tasks to nobody. `probation` are the tasks that have yet to show that they do their worker no
-    harm, and when they were granted.
+    harm, and when they were granted. `in_doubt` are those taken from an owner before they had.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -59,6 +67,7 @@ class Herd:
     offered: frozenset[str] = frozenset()
     left_out: dict[str, str] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
+    in_doubt: dict[str, TakenFrom] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     chronicle: Chronicle = field(default_factory=Chronicle)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
@@ -135,5 +144,6 @@ class Herd:
         self.assigned.pop(task, None)
         self.taken_since.pop(task, None)
         self.probation.pop(task, None)
+        self.in_doubt.pop(task, None)
         self.progress.pop(task, None)
         self.chronicle.forget(task)

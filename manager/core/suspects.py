@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core import blame, ownership
-from manager.core.herd import LIVE_STATES
+from manager.core.herd import LIVE_STATES, TakenFrom
 from manager.core.rows import WorkerDeath
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from manager.core.group import Group, TimerKey
+    from manager.core.herd import Herd
     from manager.core.member import Member
     from manager.core.rows import OwnershipRow
     from manager.core.turn import Turn
@@ -53,6 +54,19 @@ def restore(turn: Turn) -> None:
             begin(turn, row)
 
 
+def taken_away(turn: Turn, task: str) -> None:
+    """The task is about to be taken from an owner that does not let go, dead of it perhaps.
+
+    Without this, poison whose workers have a session longer than their rebalance timeout would be taken from
+    each before anybody knows that it is dead, and never be found.
+    """
+    herd = turn.group.herd
+    row = herd.ownership[task]
+    if task in herd.probation and row.state in LIVE_STATES:
+        owner = turn.group.members[str(row.owner)]
+        herd.in_doubt[task] = TakenFrom(owner.id, herd.probation[task], owner.heard_at)
+
+
 def is_harmless(entry: TaskReport) -> bool:
     """Whether a report clears its task: it has got through a batch, or has come to rest."""
     return entry.batch_id is not None or entry.state not in LIVE_STATES
@@ -63,6 +77,7 @@ def clear(turn: Turn, task: str) -> bool:
     group = turn.group
     if group.herd.probation.pop(task, None) is None:
         return False
+    group.herd.in_doubt.pop(task, None)
     group.timers.cancel(key(task))
     row = group.herd.ownership[task]
     if row.blame is None:
@@ -112,12 +127,16 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
 
     Returns whether one of them is a suspect now, or in quarantine: then the group is to be dealt anew.
 
-    Those are the ones on probation. An engine that ended by itself was ended by one of its tasks: if none was
-    on probation, by any of them. (A static worker that stopped in order falls silent, too: it ran nothing.)
+    Those are the ones on probation, there or when they were taken from it since it was last heard. An engine
+    that ended by itself was ended by one of its tasks: if none was on probation, by any of them. (A static
+    worker that stopped in order falls silent, too: it ran nothing.)
     """
     herd = turn.group.herd
+    lost = _lost_in_silence(herd, member)
     live = [row for task in herd.owned_by(member.id) if (row := herd.ownership[task]).state in LIVE_STATES]
-    blamed = [row for row in live if row.task in herd.probation]
+    live += [herd.ownership[task] for task in lost]
+    began = herd.probation | lost
+    blamed = [row for row in live if row.task in began]
     if not blamed and engine is EngineEnd.EXITED:
         blamed = live
     if live and len(blamed) != 1 and engine is not EngineEnd.EXITED:
@@ -126,14 +145,23 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
         death = WorkerDeath(
             at_ms=turn.instant.wall,
             member_id=member.id,
-            lived_ms=turn.now - herd.probation.get(row.task, turn.now),
+            lived_ms=turn.now - began.get(row.task, turn.now),
             how=how[: blame.HOW_LENGTH],
             engine=engine,
             alone=len(blamed) == 1,
         )
-        _hold_against(turn, row, death)
+        _hold_against(turn, row, death, is_anothers=row.owner not in {None, member.id})
     rows = [herd.ownership[row.task] for row in blamed]
     return any(blame.is_suspect(row) or blame.is_quarantined(row) for row in rows)
+
+
+def _lost_in_silence(herd: Herd, member: Member) -> dict[str, int]:
+    """What was taken from `member` on probation and may have killed it by then, and when it was granted."""
+    return {
+        task: taken.began
+        for task, taken in herd.in_doubt.items()
+        if taken[::2] == (member.id, member.heard_at) and herd.definitions[task].target is Target.RUNNING
+    }
 
 
 def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
@@ -142,8 +170,11 @@ def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
             turn.put(msgspec.structs.replace(row, blame=blame.relieved(row.blame)))
 
 
-def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath) -> None:
+def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anothers: bool) -> None:
+    """What another worker runs by now is not taken from that one: it will die of it as well, or clear it."""
     held = blame.after(row.blame, death)
+    if is_anothers:
+        held = msgspec.structs.replace(held, quarantined=False)
     row = msgspec.structs.replace(row, blame=held)
     if not held.quarantined:
         turn.put(row)
@@ -164,6 +195,7 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath) -> None:
 def pardon(turn: Turn, task: str) -> bool:
     """Somebody takes the task's side: nothing is held against it any more. Whether it was in quarantine."""
     group = turn.group
+    group.herd.in_doubt.pop(task, None)
     row = group.herd.ownership_of(group.name, task)
     if row.blame is None:
         return False

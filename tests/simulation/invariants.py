@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from manager.core import lost
 from manager.core.group import Group
-from manager.core.rows import Dropped, GroupRow, MemberRow, OffsetRow, OwnershipRow
+from manager.core.rows import GroupRow, MemberRow, OffsetRow, OwnershipRow
 from protocol.messages.base import decode_opaque
 from protocol.messages.events import EventType
 from protocol.messages.membership import JoinResponse, SyncResponse
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
     from manager.core.rows import Change, Row
     from manager.settings import GroupSettings
-    from protocol.messages.base import Request
     from protocol.messages.events import Event
     from protocol.messages.tasks import TaskReset
+    from tests.simulation.manager import Asked
     from tests.simulation.store import Rows
+
+Generation = tuple[str, int, int]
+"""A group, how many of its name were deleted before it, and the number: each group counts from 1."""
 
 
 class InvariantError(AssertionError):
@@ -45,40 +48,33 @@ class Watch:
 
     def __init__(self) -> None:
         self.rebalances = self.resets = 0
-        self._completed: set[tuple[str, int]] = set()
-        self._rosters: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._completed: set[Generation] = set()
+        self._rosters: dict[Generation, tuple[str, ...]] = {}
         self._grants: dict[tuple[str, str, int], str] = {}
         self._resets: dict[tuple[str, str, int], TaskReset | None] = {}
         self._offsets: set[tuple[str, str, bytes]] = set()
-        self._generations: set[tuple[str, int]] = set()
+        self._generations: set[Generation] = set()
         self._fences: dict[tuple[str, str], int] = {}
 
     # What is stored.
 
     def check_stored(self, rows: Rows, change: Change) -> None:
         """Invariant 1: generations grow by one, tokens and revisions only grow, and none is used twice."""
-        if isinstance(change, Dropped) and change.kind is GroupRow:
-            self._forget(change.key[0])
         if not isinstance(change, GroupRow | OwnershipRow | OffsetRow):
             return
         before = rows.get((type(change), change.key))
         if isinstance(change, OwnershipRow):
             self._check_token(before, change)
         elif isinstance(change, GroupRow):
-            self._check_generation(before, change)
+            self._check_generation(before, change, rows)
         else:
             self._check_offset(before, change)
 
-    def _forget(self, group: str) -> None:
-        """The group was deleted: the next one of that name counts its generations anew, not its tokens."""
-        self._rosters = {key: roster for key, roster in self._rosters.items() if key[0] != group}
-        self._completed = {key for key in self._completed if key[0] != group}
-
-    def _check_generation(self, before: Any, row: GroupRow) -> None:
+    def _check_generation(self, before: Any, row: GroupRow, rows: Rows) -> None:
         generation, revision = (before.generation, before.tasks_revision) if before else (0, 0)
         hold("generations grow by one", row.generation - generation in {0, 1}, (before, row))
         hold("revisions only grow", row.tasks_revision >= revision, (before, row))
-        self._generations.add((row.group, row.generation))
+        self._generations.add((row.group, rows.deleted, row.generation))
         self.rebalances += row.generation > generation
 
     def _check_token(self, before: Any, row: OwnershipRow) -> None:
@@ -101,42 +97,40 @@ class Watch:
         hold("an old generation commits no offset", fenced, (before, row))
         self._offsets.add((*row.key, bytes(row.offset)))
 
-    def check_told(self, event: Event) -> None:
+    def check_told(self, event: Event, rows: Rows) -> None:
         """Every completed rebalance is told once."""
         if event.type == EventType.REBALANCE_COMPLETED:
-            key = (str(event.group), int(event.generation_id or 0))
+            key = (str(event.group), rows.deleted, int(event.generation_id or 0))
             hold("a rebalance is told once", key not in self._completed, event)
             self._completed.add(key)
 
     # What leaves.
 
-    def check_answer(self, group: str, request: Request, outcome: Any, rows: Rows) -> None:
+    def check_answer(self, asked: Asked, outcome: Any, rows: Rows) -> None:
         """Invariants 1 and 2 from outside: nothing is told that is not durable, nothing to two."""
+        group, request = asked.group, asked.request
         match outcome:
             case JoinResponse():
-                self._check_joined(group, outcome, rows)
-            case SyncResponse():
+                self._check_joined((group, asked.deleted, outcome.generation_id), outcome)
+            case SyncResponse() if asked.deleted == rows.deleted:
                 self._check_synced(group, request, outcome, rows)
             case ClaimResponse():
                 self._check_granted(group, outcome, rows)
             case OffsetErrorsResponse() if isinstance(request, CommitOffsetsRequest):
                 self._check_committed(group, request, outcome)
 
-    def _check_joined(self, group: str, joined: JoinResponse, rows: Rows) -> None:
-        header, told = _header(group, rows), joined.generation_id
-        was = (group, told) in self._generations  # the group was deleted in the transaction that stored it
-        durable = header.generation >= told if header is not None else was
-        hold("a generation is durable before it is told", durable, joined)
-        if header is not None and joined.members and not joined.skip_assignment:
+    def _check_joined(self, told: Generation, joined: JoinResponse) -> None:
+        hold("a generation is durable before it is told", told in self._generations, joined)
+        if joined.members and not joined.skip_assignment:
             roster = tuple(member.instance_id or member.member_id for member in joined.members)
-            first = self._rosters.setdefault((group, joined.generation_id), roster)
-            hold("a generation is told once", first == roster, (joined.generation_id, first, roster))
+            first = self._rosters.setdefault(told, roster)
+            hold("a generation is told once", first == roster, (told, first, roster))
 
     def _check_synced(self, group: str, request: Any, synced: SyncResponse, rows: Rows) -> None:
         header = _header(group, rows)
         if header is None or header.generation != request.generation_id:
             return
-        told = (group, header.generation) in self._completed
+        told = (group, rows.deleted, header.generation) in self._completed
         hold("a completed rebalance is told before its assignment is", told, request)
         row = rows.get((MemberRow, (group, request.member_id)))
         if header.state is GroupState.STABLE and isinstance(row, MemberRow):

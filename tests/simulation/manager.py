@@ -41,9 +41,12 @@ RELOAD_CHECK_EVERY = 16
 
 
 class Asked(Parked):
-    """A request at a manager; `deliver` carries the one answer back, if there is still a way."""
+    """A request at a manager; `deliver` carries the one answer back, if there is still a way.
 
-    __slots__ = ("arrived", "deliver", "group", "request")
+    An answer may leave when its group is gone and another has its name: `deleted` says of which one it tells.
+    """
+
+    __slots__ = ("arrived", "deleted", "deliver", "group", "request")
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class Asked(Parked):
         self.request = request
         self.arrived = arrived
         self.deliver = deliver
+        self.deleted = 0
 
 
 class SimManager:
@@ -254,7 +258,7 @@ class SimManager:
     def read(self, slots: Collection[int]) -> dict[str, Rows]:
         """What is stored of the groups of these slots, at this moment."""
         wanted = [group for group in self.cluster.groups if self.leases.slot_of(group) in slots]
-        return {group: dict(self.cluster.store.rows(group)) for group in wanted}
+        return {group: self.cluster.store.rows(group).copy() for group in wanted}
 
     def take_up(self, stored: Mapping[str, Rows]) -> None:
         """Groups were read: those that are still ours are served from now on."""
@@ -283,7 +287,7 @@ class SimManager:
             return
         slots = sorted({self.leases.slot_of(group) for group in self._to_restore()})
         self.step_down(self.leases.retook(slots, store.leases.keep(self.steward.me, slots)))
-        stored = {group: dict(store.rows(group)) for group in self._to_restore()}
+        stored = {group: store.rows(group).copy() for group in self._to_restore()}
         epochs, _ = self.leases.epochs(stored)
         self._is_busy = True
         self.later(self.some_time(slowness=0.2), partial(self._restored, stored, epochs))
@@ -324,6 +328,9 @@ class SimManager:
     def _check_turn(self, turn: Turn) -> None:
         name = turn.group.name
         rows = self._rows[name]
+        for asked, _ in turn.answers:
+            assert isinstance(asked, Asked)
+            asked.deleted = rows.deleted
         for change in turn.changes:
             if not isinstance(change, Event):
                 apply(rows, change)
@@ -387,5 +394,5 @@ class SimManager:
         del self.asked[asked]
         if not isinstance(outcome, Failure):
             rows = self.cluster.store.rows(asked.group)
-            self.cluster.watch.check_answer(asked.group, asked.request, outcome, rows)
+            self.cluster.watch.check_answer(asked, outcome, rows)
         asked.deliver(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.rows import Dropped, Row
+from manager.core.rows import Dropped, GroupRow, Row
 from protocol.messages.events import Event
 from tests.simulation.lease_table import LeaseTable
 
@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from tests.simulation.invariants import Watch
 
 RowKey = tuple[type[Row], tuple[Any, ...]]
-Rows = dict[RowKey, Row]
+
+
+class Rows(dict[RowKey, Row]):
+    """The rows of one group; `deleted` tells it from former ones of its name: how many there have been."""
+
+    deleted = 0
+
+    def copy(self) -> Rows:
+        """What is there now."""
+        copied = Rows(self)
+        copied.deleted = self.deleted
+        return copied
 
 
 class Store:
@@ -29,7 +40,7 @@ class Store:
 
     def rows(self, group: str) -> Rows:
         """What is stored of a group."""
-        return self._rows.setdefault(group, {})
+        return self._rows.setdefault(group, Rows())
 
     def commit(self, changes: Mapping[str, Iterable[Record]], fence: Mapping[int, int]) -> bool:
         """All changes or none; false when none."""
@@ -44,7 +55,7 @@ class Store:
 
     def _store(self, group: str, change: Record) -> None:
         if isinstance(change, Event):
-            self._watch.check_told(change)
+            self._watch.check_told(change, self.rows(group))
         else:
             self._watch.check_stored(self.rows(group), change)
             apply(self.rows(group), change)
@@ -54,6 +65,7 @@ def apply(rows: Rows, change: Change) -> None:
     """Keep or drop one row."""
     if isinstance(change, Dropped):
         rows.pop((change.kind, change.key), None)
+        rows.deleted += change.kind is GroupRow
     else:
         rows[type(change), change.key] = change
 

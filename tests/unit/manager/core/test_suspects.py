@@ -15,6 +15,7 @@ from manager.core.commands import (
     RestartTask,
     SetTarget,
 )
+from manager.core.rows import Blame, WorkerDeath
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
 from protocol.states import Target, TaskState
@@ -407,3 +408,84 @@ def test_who_leaves_in_order_or_is_removed_has_not_died() -> None:
     assert [event.cause for event in bench.told if event.type == EventType.WORKER_LOST] == [
         "the engine died: KILLED"
     ]
+
+
+def silent(*tasks: str) -> tuple[Bench, str, str]:
+    """A worker silent with `tasks` on probation, which are another's before its session ends: both ids."""
+    bench = Bench()
+    bench.create(*tasks)
+    terms: dict[str, Any] = {"kind": "sparkherd", "rebalance_ms": SESSION_MS // 5}
+    first = bench.join(instance_id="s", **terms)
+    bench.pass_time()
+    dead = str(first.answer.member_id)
+    second = bench.join(**terms)
+    bench.join(dead, "s", **terms)
+    other_id = str(second.answer.member_id)
+    bench.settle([dead, other_id], {dead: {"tasks": [*tasks]}})
+    assert len(bench.claim(dead, *tasks).answer.granted) == len(tasks)
+    again = bench.join(other_id, metadata={"lags": True}, **terms)
+    bench.pass_time(SESSION_MS // 5)
+    assert again.error == "NONE"
+    bench.sync(other_id, given={other_id: {"tasks": [*tasks]}})
+    bench.pass_time(SESSION_MS // 5)
+    assert {bench.owner(task)[0] for task in tasks} == {None}
+    return bench, dead, other_id
+
+
+def test_what_was_taken_from_a_silent_worker_is_to_blame_for_its_death() -> None:
+    """Its session outlasts the patience with owners that do not let go; that it is dead was so all along."""
+    bench, dead, _ = silent("a")
+    bench.die(dead)
+    held = bench.group.herd.ownership["a"].blame
+    assert held is not None
+    assert [(death.member_id, death.alone) for death in held.deaths] == [(dead, True)]
+    assert held.deaths[0].lived_ms > SESSION_MS * 9 // 10
+
+
+def test_what_was_taken_from_a_worker_that_lived_on_is_not_to_blame() -> None:
+    """It has been heard since."""
+    bench, dead, _ = silent("a")
+    bench.heartbeat(dead, instance_id="s")
+    bench.die(dead)
+    assert bench.group.herd.ownership["a"].blame is None
+
+
+def test_what_has_proved_itself_at_another_worker_since_is_not_to_blame() -> None:
+    """It was taken from a silent worker, and got through a batch elsewhere before that one was dead."""
+    bench, dead, other = silent("a", "b")
+    bench.claim(other, "a", "b")
+    bench.report(other, "a", bench.owner("a")[1], batch_id=0)
+    bench.die(dead)
+    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.herd.ownership["b"].blame is not None
+
+
+def test_a_task_that_an_admin_took_sides_with_is_not_to_blame() -> None:
+    """Whoever restarts it between its removal and the worker's death has looked at it."""
+    bench, dead, _ = silent("a")
+    bench.ask(RestartTask(task="a"))
+    bench.die(dead)
+    assert bench.group.herd.ownership["a"].blame is None
+
+
+def test_a_stopped_or_deleted_task_is_not_to_blame() -> None:
+    """It does not run any more, so nothing is to be found out about it."""
+    bench, dead, _ = silent("a", "b")
+    bench.ask(DeleteTask(task="a"))
+    bench.ask(SetTarget(task="b", target=Target.STOPPED))
+    bench.die(dead)
+    assert bench.group.herd.ownership["b"].blame is None
+
+
+def test_what_another_worker_runs_by_now_is_not_taken_from_it() -> None:
+    """The sixth death is that of a former owner: the present one dies of the task as well, or clears it."""
+    bench, dead, other = silent("a")
+    bench.claim(other, "a")
+    row = bench.group.herd.ownership["a"]
+    death = WorkerDeath(at_ms=0, member_id="m", lived_ms=1, how="gone", alone=True)
+    bench.group.apply(structs.replace(row, blame=Blame((death,) * (blame.GUILTY_LOSSES - 1))))
+    bench.store[type(row), row.key] = bench.group.herd.ownership["a"]
+    bench.die(dead)
+    after = bench.group.herd.ownership["a"]
+    assert after.blame is not None
+    assert (after.owner, len(after.blame.deaths), after.blame.quarantined) == (other, 6, False)
