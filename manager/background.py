@@ -20,6 +20,9 @@ from telemetry.causes import new_cause_id
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
+    Work = Callable[[], Coroutine[Any, Any, object]]
+    """Called as it begins: a coroutine made before, of a task that is cancelled by then, is never awaited."""
+
 log = structlog.get_logger(__name__)
 
 LONGEST_PAUSE_S: Final = 30.0
@@ -94,26 +97,26 @@ class Loop:
         return max(self._period_s, min(doubled, LONGEST_PAUSE_S))
 
 
-def once(name: str, work: Coroutine[Any, Any, object]) -> asyncio.Task[None]:
+def once(name: str, work: Work) -> asyncio.Task[None]:
     """Begin something that comes to an end; the task raises nothing."""
     return asyncio.create_task(_told(name, work), name=name)
 
 
-async def _told(name: str, work: Coroutine[Any, Any, object]) -> None:
+async def _told(name: str, work: Work) -> None:
     try:
-        await work
+        await work()
     except Exception as error:  # noqa: BLE001 - nobody is there to hear of it
         tell_bug(name, error)
 
 
-def vital(name: str, work: Coroutine[Any, Any, object], on_failure: Callable[[], None]) -> asyncio.Task[None]:
+def vital(name: str, work: Work, on_failure: Callable[[], None]) -> asyncio.Task[None]:
     """Begin something that the manager cannot be without; `on_failure` is called when it has failed."""
     return asyncio.create_task(_vital(name, work, on_failure), name=name)
 
 
-async def _vital(name: str, work: Coroutine[Any, Any, object], on_failure: Callable[[], None]) -> None:
+async def _vital(name: str, work: Work, on_failure: Callable[[], None]) -> None:
     try:
-        await work
+        await work()
     except Exception as error:  # noqa: BLE001 - whoever waits for it has to be answered, and the rest to stop
         tell_bug(name, error, ends="the manager")
         on_failure()

@@ -106,7 +106,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
-        broken = once("waiting for bugs", place.runtime.broken.wait())
+        broken = once("waiting for bugs", place.runtime.broken.wait)
         stack.callback(broken.cancel)
         ends: set[asyncio.Future[Any]] = {stop, broken, place.steward.deposed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

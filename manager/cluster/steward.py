@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -135,7 +136,7 @@ class Steward:
             log.warning("another manager has taken over", slots=len(moves.lost))
             self._runtime.step_down(moves.lost)
         if self._moving is None or self._moving.done():
-            self._moving = once("moving slots", self._move(moves))
+            self._moving = once("moving slots", partial(self._move, moves))
 
     def _set_alarm(self) -> None:
         """Those who wait are answered in time even if nobody comes to ask."""

@@ -179,6 +179,7 @@ class Group:
             del self.statics[member.row.instance_id]
         self.votes.subtract(member.names)
         self.unsynced.discard(member.id)
+        self.herd.forget_member(member.id)
         if self.leader_id == member.id:
             self.leader_id = next(iter(self.members), None)
 

@@ -41,10 +41,9 @@ class WaitingClaim:
     request: ClaimRequest
 
 
-class TakenFrom(NamedTuple):
-    """Who lost a task that was on probation, since when it had it, and when that member was last heard."""
+class Taken(NamedTuple):
+    """A member lost a task on probation: since when it had had it, and when that member was last heard."""
 
-    member_id: str
     began: int
     heard_at: int
 
@@ -56,7 +55,7 @@ class Herd:
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
     gave which tasks to nobody. `probation` are the tasks that have yet to show that they do their worker no
-    harm, and when they were granted. `in_doubt` are those taken from an owner before they had.
+    harm, and when they were granted. `in_doubt` are those taken from members before they had, and from whom.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class Herd:
     offered: frozenset[str] = frozenset()
     left_out: dict[str, str] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
-    in_doubt: dict[str, TakenFrom] = field(default_factory=dict)
+    in_doubt: dict[str, dict[str, Taken]] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     chronicle: Chronicle = field(default_factory=Chronicle)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
@@ -137,6 +136,12 @@ class Herd:
         if row.owner is not None:
             self.owned.setdefault(row.owner, {})[row.task] = None
         self.ownership[row.task] = row
+
+    def forget_member(self, member_id: str) -> None:
+        """The member is gone: whatever was to be said of its death has been said."""
+        for task, losers in tuple(self.in_doubt.items()):
+            if losers.pop(member_id, None) is not None and not losers:
+                del self.in_doubt[task]
 
     def forget_task(self, task: str) -> None:
         """Drop everything about `task` but its token."""

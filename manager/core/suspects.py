@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core import blame, ownership
-from manager.core.herd import LIVE_STATES, TakenFrom
+from manager.core.herd import LIVE_STATES, Taken
 from manager.core.rows import WorkerDeath
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
@@ -43,12 +43,21 @@ def key(task: str) -> TimerKey:
 
 def begin(turn: Turn, row: OwnershipRow) -> None:
     """The task was granted: it is on probation."""
-    turn.group.herd.probation[row.task] = turn.now
-    turn.group.timers.set(key(row.task), turn.now + blame.proof_ms(row))
+    group = turn.group
+    group.herd.probation[row.task] = turn.now
+    group.timers.set(key(row.task), turn.now + _proof_ms(group, row))
+
+
+def _proof_ms(group: Group, row: OwnershipRow) -> int:
+    """A worker that the task kills within one session of its grant is found out within two."""
+    return max(blame.proof_ms(row), 2 * group.members[str(row.owner)].row.session_timeout_ms)
 
 
 def restore(turn: Turn) -> None:
-    """After a reload, whatever deaths are held against has the full time again; all others are believed."""
+    """After a reload, whatever deaths are held against has the full time again; all others are believed.
+
+    What was taken from a silent worker just before is forgotten.
+    """
     for row in turn.group.herd.ownership.values():
         if row.blame is not None and row.owner is not None:
             begin(turn, row)
@@ -64,7 +73,7 @@ def taken_away(turn: Turn, task: str) -> None:
     row = herd.ownership[task]
     if task in herd.probation and row.state in LIVE_STATES:
         owner = turn.group.members[str(row.owner)]
-        herd.in_doubt[task] = TakenFrom(owner.id, herd.probation[task], owner.heard_at)
+        herd.in_doubt.setdefault(task, {})[owner.id] = Taken(herd.probation[task], owner.heard_at)
 
 
 def is_harmless(entry: TaskReport) -> bool:
@@ -159,8 +168,10 @@ def _lost_in_silence(herd: Herd, member: Member) -> dict[str, int]:
     """What was taken from `member` on probation and may have killed it by then, and when it was granted."""
     return {
         task: taken.began
-        for task, taken in herd.in_doubt.items()
-        if taken[::2] == (member.id, member.heard_at) and herd.definitions[task].target is Target.RUNNING
+        for task, losers in herd.in_doubt.items()
+        if (taken := losers.get(member.id)) is not None
+        and taken.heard_at == member.heard_at
+        and herd.definitions[task].target is Target.RUNNING
     }
 
 
@@ -171,16 +182,23 @@ def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
 
 
 def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anothers: bool) -> None:
-    """What another worker runs by now is not taken from that one: it will die of it as well, or clear it."""
+    """What another worker runs by now is not taken from that one: it will die of it as well, or clear it.
+
+    Who has been silent for long may die after the task was found guilty by the deaths of others.
+    """
+    if blame.is_quarantined(row):
+        return
     held = blame.after(row.blame, death)
     if is_anothers:
         held = msgspec.structs.replace(held, quarantined=False)
     row = msgspec.structs.replace(row, blame=held)
+    if is_anothers and (began := turn.group.herd.probation.get(row.task)) is not None:
+        turn.group.timers.set(key(row.task), began + _proof_ms(turn.group, row))
     if not held.quarantined:
         turn.put(row)
         return
     cause = blame.why_quarantined(held)
-    ownership.settle(turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause))
+    ownership.settle(turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause, lost_by=None))
     turn.note(f"task {row.task} is quarantined: {len(held.deaths)} workers died of it")
     generation = turn.group.generation
     turn.tell(

@@ -86,7 +86,7 @@ class Refused:
 
     def _begin(self) -> None:
         self._alarm = None
-        self._reading = once("reading refused groups again", self._read_all())
+        self._reading = once("reading refused groups again", self._read_all)
 
     async def _read_all(self) -> None:
         try:

@@ -111,7 +111,7 @@ class Runtime:
         for name in self._coordinator.names():
             self._evict(name)
         await self._writer.stop()
-        await asyncio.wait([once("closing the storage", self._storage.close())], timeout=STALL_S)
+        await asyncio.wait([once("closing the storage", self._storage.close)], timeout=STALL_S)
 
     # Slots come and go.
 

@@ -84,7 +84,7 @@ class Writer:
 
     def start(self) -> None:
         """Begin to write."""
-        self._task = vital("writing to the storage", self._run(), self._break)
+        self._task = vital("writing to the storage", self._run, self._break)
 
     async def stop(self) -> None:
         """Commit what is gathered; those who wait are answered in any case, after `STALL_S` at most."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -112,20 +113,35 @@ async def test_a_loop_that_is_finished_ends_its_step_and_begins_no_other() -> No
 async def test_what_comes_to_an_end_is_told_of_if_it_fails() -> None:
     """And raises nothing that somebody would have to ask for."""
     with capture_logs() as logs:
-        await once("moving house", Work(ValueError("no"))())
+        await once("moving house", Work(ValueError("no")))
     assert [(line["event"], line["doing"]) for line in logs] == [("bug beside the requests", "moving house")]
+
+
+async def test_what_is_cancelled_before_it_begins_never_was() -> None:
+    """No coroutine is left behind that nobody awaits: Python would say so on the log."""
+    begun: list[str] = []
+
+    async def work() -> None:
+        begun.append("work")
+
+    tasks = [once("moving house", work), vital("breathing", work, lambda: begun.append("failed"))]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    gc.collect()
+    assert begun == []
 
 
 async def test_what_is_vital_says_when_it_has_failed_and_only_then() -> None:
     """Not when it comes to its end, nor when it is cancelled."""
     failed: list[str] = []
     with capture_logs() as logs:
-        await vital("breathing", Work()(), lambda: failed.append("well"))
-        cancelled = vital("breathing", asyncio.Event().wait(), lambda: failed.append("cancelled"))
+        await vital("breathing", Work(), lambda: failed.append("well"))
+        cancelled = vital("breathing", asyncio.Event().wait, lambda: failed.append("cancelled"))
         await settle()
         cancelled.cancel()
         await asyncio.wait([cancelled])
-        await vital("breathing", Work(ValueError())(), lambda: failed.append("ill"))
+        await vital("breathing", Work(ValueError()), lambda: failed.append("ill"))
     assert failed == ["ill"]
     assert [(line["doing"], line["ends"]) for line in logs] == [("breathing", "the manager")]
 

@@ -410,11 +410,14 @@ def test_who_leaves_in_order_or_is_removed_has_not_died() -> None:
     ]
 
 
-def silent(*tasks: str) -> tuple[Bench, str, str]:
+TERMS: dict[str, Any] = {"kind": "sparkherd", "rebalance_ms": SESSION_MS // 5}
+
+
+def silent(*tasks: str, session_ms: int = SESSION_MS, **settings: Any) -> tuple[Bench, str, str]:
     """A worker silent with `tasks` on probation, which are another's before its session ends: both ids."""
-    bench = Bench()
+    bench = Bench(**settings)
     bench.create(*tasks)
-    terms: dict[str, Any] = {"kind": "sparkherd", "rebalance_ms": SESSION_MS // 5}
+    terms = TERMS | {"session_ms": session_ms}
     first = bench.join(instance_id="s", **terms)
     bench.pass_time()
     dead = str(first.answer.member_id)
@@ -489,3 +492,97 @@ def test_what_another_worker_runs_by_now_is_not_taken_from_it() -> None:
     after = bench.group.herd.ownership["a"]
     assert after.blame is not None
     assert (after.owner, len(after.blame.deaths), after.blame.quarantined) == (other, 6, False)
+
+
+def third(bench: Bench, *tasks: str) -> str:
+    """Another worker comes; it is granted `tasks`, and nobody else any."""
+    joined = bench.join(metadata={"order": bench.group.generation}, client_id="c3", **TERMS)
+    bench.pass_time(SESSION_MS // 5)
+    member_id = str(joined.answer.member_id)
+    bench.sync(member_id, given={member_id: {"tasks": [*tasks]}})
+    bench.claim(member_id, *tasks)
+    return member_id
+
+
+def outlast(bench: Bench, dead: str, alive: str) -> None:
+    """The session of `dead` ends while `alive` goes on."""
+    while dead in bench.group.members:
+        bench.heartbeat(alive)
+        bench.pass_time(100)
+
+
+def test_the_late_death_of_a_former_owner_does_not_lift_a_quarantine() -> None:
+    """Two others have died of the task meanwhile, which has settled it; told once."""
+    bench, dead, other = silent("a")
+    bench.claim(other, "a")
+    bench.die(other, EXITED)
+    bench.die(third(bench, "a"), EXITED)
+    assert blame.is_quarantined(bench.group.herd.ownership["a"])
+    alive = third(bench)
+    outlast(bench, dead, alive)
+    row = bench.group.herd.ownership["a"]
+    assert (row.state, blame.is_quarantined(row)) == (TaskState.FAILED, True)
+    assert not bench.group.herd.is_runnable("a")
+    assert [event.type for event in bench.told].count(EventType.TASK_QUARANTINED) == 1
+
+
+def test_each_of_several_silent_workers_counts() -> None:
+    """Taken from one after the other, all of them dead: none of the deaths is lost, whichever comes first."""
+    bench, first, second = silent("a", session_ms=3 * SESSION_MS)
+    bench.claim(second, "a")
+    waiting = third(bench)
+    bench.pass_time(SESSION_MS // 5)
+    assert bench.owner("a")[0] is None
+    outlast(bench, second, waiting)
+    outlast(bench, first, waiting)
+    held = bench.group.herd.ownership["a"].blame
+    assert held is not None
+    assert sorted(death.member_id for death in held.deaths) == sorted([first, second])
+    assert not bench.group.herd.in_doubt
+
+
+def test_what_a_late_death_puts_into_quarantine_is_kept_for_no_worker() -> None:
+    """It had been kept for its last owner; whoever restarts it gets it to run at once."""
+    bench, dead, _ = silent("a", lost_task_delay_ms=900_000)
+    row = bench.group.herd.ownership["a"]
+    death = WorkerDeath(at_ms=0, member_id="m", lived_ms=1, how="gone", alone=True)
+    row = structs.replace(row, lost_by="c", blame=Blame((death,) * (blame.GUILTY_LOSSES - 1)))
+    bench.group.apply(row)
+    bench.store[type(row), row.key] = row
+    bench.die(dead)
+    after = bench.group.herd.ownership["a"]
+    assert (blame.is_quarantined(after), after.lost_by) == (True, None)
+
+
+def test_a_long_session_hides_no_death() -> None:
+    """Nobody is believed before a worker that died of it at once would have been found out."""
+    bench = Bench()
+    bench.create("a")
+    joined = bench.join(kind="sparkherd", session_ms=blame.PROOF_MS * 2)
+    bench.pass_time()
+    dead = str(joined.answer.member_id)
+    bench.sync(dead, given={dead: {"tasks": ["a"]}})
+    bench.claim(dead, "a")
+    bench.pass_time(blame.PROOF_MS * 2)
+    assert dead not in bench.group.members
+    assert bench.group.herd.ownership["a"].blame is not None
+
+
+def test_who_runs_it_by_now_has_to_outlast_the_former_owners_death() -> None:
+    """A task that took 27 s to kill is not believed after 30."""
+    long_ms = 25_000
+    bench, dead, other = silent("a", session_ms=long_ms)
+    bench.claim(other, "a")
+    granted = bench.now
+    outlast(bench, dead, other)
+    lived_ms = bench.group.herd.ownership["a"].blame.deaths[0].lived_ms  # type: ignore[union-attr]
+    assert 2 * lived_ms > 2 * long_ms
+    token = bench.owner("a")[1]
+    bench.join(other, metadata={"owned": {"a": token}}, **TERMS | {"session_ms": long_ms})
+    bench.deal([other], {"a": other})
+    while bench.now < granted + 2 * lived_ms - 1:
+        bench.heartbeat(other)
+        bench.pass_time(min(1000, granted + 2 * lived_ms - 1 - bench.now))
+    assert bench.group.herd.ownership["a"].blame is not None
+    bench.pass_time(1)
+    assert bench.group.herd.ownership["a"].blame is None
