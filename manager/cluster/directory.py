@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from manager.cluster.leases import Leases
     from manager.cluster.tenancy import SlotTenancy
     from manager.cluster.view import View
-    from manager.core.tallies import Tally
+    from manager.core.views.tallies import Tally
     from manager.runtime.runtime import Runtime
     from manager.storage.sql import SqlStorage
     from protocol.messages.assignors import GroupAssignors

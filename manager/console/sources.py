@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manager.cluster.directory import Directory
-    from manager.core.tallies import Tally
+    from manager.core.views.tallies import Tally
     from manager.runtime.runtime import Runtime
     from protocol.messages.base import Request
     from protocol.messages.cluster import ManagerListResponse

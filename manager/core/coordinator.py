@@ -4,38 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import (
-    admin,
-    claims,
-    commands,
-    connections,
+from manager.core import commands, connections, loading, sessions, waiting
+from manager.core.group import Group
+from manager.core.handed_out import Newcomers
+from manager.core.history import Memory
+from manager.core.membership import (
     drains,
-    expected,
     expiry,
     heartbeat,
     join,
     leave,
-    lost,
+    member_ids,
     offsets,
-    owner_leases,
-    ownership,
     rebalance,
-    recollection,
-    resets,
-    restore,
-    sessions,
-    suspects,
     sync,
-    task_lists,
-    task_views,
-    tasks,
-    waiting,
 )
-from manager.core.group import Group
-from manager.core.newcomers import Newcomers
-from manager.core.stories import Memory
+from manager.core.tasks import (
+    claims,
+    definition_lists,
+    definitions,
+    former_owners,
+    lost_workers,
+    ownership,
+    probation,
+    resets,
+)
 from manager.core.timers import Timers
 from manager.core.turn import Instant, Turn
+from manager.core.views import groups, history, tasks
 from protocol.errors import RefusedError
 from protocol.messages import membership
 from protocol.messages import offsets as offset_messages
@@ -64,29 +60,29 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     ownership_messages.ClaimRequest: claims.claim,
     ownership_messages.ReleaseRequest: claims.release,
     ownership_messages.ReportRequest: claims.report,
-    commands.DescribeGroup: admin.describe,
-    commands.DeleteGroup: admin.delete,
-    commands.StartRebalance: admin.start_rebalance,
-    commands.ListRebalances: admin.list_rebalances,
+    commands.DescribeGroup: groups.describe,
+    commands.DeleteGroup: groups.delete,
+    commands.StartRebalance: groups.start_rebalance,
+    commands.ListRebalances: groups.list_rebalances,
     commands.RemoveMember: leave.remove_by_admin,
     commands.DrainMember: drains.drain,
-    commands.ListTasks: task_views.list_all,
-    commands.GetTask: task_views.get,
-    commands.GetTaskHistory: recollection.of_task,
-    commands.ListMoves: recollection.of_moves,
-    commands.GetTaskStatus: task_views.get_status,
-    commands.CreateTask: tasks.create,
-    commands.PutTask: tasks.put,
-    commands.PutTasks: task_lists.put_all,
-    commands.DeleteTask: tasks.delete,
-    commands.SetTarget: tasks.set_target,
-    commands.RestartTask: tasks.restart,
+    commands.ListTasks: tasks.list_all,
+    commands.GetTask: tasks.get,
+    commands.GetTaskHistory: history.of_task,
+    commands.ListMoves: history.of_moves,
+    commands.GetTaskStatus: tasks.get_status,
+    commands.CreateTask: definitions.create,
+    commands.PutTask: definitions.put,
+    commands.PutTasks: definition_lists.put_all,
+    commands.DeleteTask: definitions.delete,
+    commands.SetTarget: definitions.set_target,
+    commands.RestartTask: definitions.restart,
     commands.ResetTask: resets.reset,
 }
 
 DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     sessions.SESSION: expiry.session_over,
-    expected.OUTSTANDING: expected.never_came,
+    member_ids.OUTSTANDING: member_ids.never_came,
     rebalance.INITIAL_DELAY[0]: rebalance.initial_delay_over,
     rebalance.JOIN_PHASE[0]: rebalance.join_phase_over,
     rebalance.SYNC_PHASE[0]: sync.phase_over,
@@ -94,10 +90,10 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     waiting.HELD: heartbeat.wait_over,
     waiting.CLAIM: claims.wait_over,
     ownership.FENCE: claims.owner_too_slow,
-    owner_leases.LEASE: claims.former_owner_stopped,
-    suspects.PROBATION: claims.probation_over,
-    tasks.GATHERING[0]: tasks.gathered,
-    lost.KEPT: expiry.worker_did_not_return,
+    former_owners.LEASE: claims.former_owner_stopped,
+    probation.PROBATION: claims.probation_over,
+    definitions.GATHERING[0]: definitions.gathered,
+    lost_workers.KEPT: expiry.worker_did_not_return,
 }
 
 
@@ -175,7 +171,7 @@ class Coordinator:
     def restore(self, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
         """Take a group up from its rows, in place of whatever is in memory."""
         turn = self._turn(self._new(name), instant)
-        restore.restore(turn, rows)
+        loading.restore(turn, rows)
         self._let_go(name)
         self._keep(turn.group)
         return turn
@@ -199,7 +195,7 @@ class Coordinator:
         dead = self._groups.get(name)
         if dead is not None and dead.state is GroupState.DEAD:
             fresh = self._new(name)
-            owner_leases.inherit(fresh, dead)
+            former_owners.inherit(fresh, dead)
             dead.forget_stories()
             self._groups[name] = fresh
             self._keep(fresh)
@@ -218,7 +214,7 @@ class Coordinator:
 
     def summaries(self) -> list[GroupSummary]:
         """A line for each known group, by name."""
-        return [admin.summary(group) for group in sorted(self.living(), key=lambda group: group.name)]
+        return [groups.summary(group) for group in sorted(self.living(), key=lambda group: group.name)]
 
     def _new(self, name: str) -> Group:
         return Group(name, self._settings, self._memory)
@@ -229,7 +225,7 @@ class Coordinator:
     def _keep(self, group: Group) -> None:
         """What is to be done at the end of every step on `group`."""
         self._newcomers.look_at(group)
-        for crowded in expected.make_room(self._newcomers):
+        for crowded in member_ids.make_room(self._newcomers):
             self._keep_one(crowded)
         self._keep_one(group)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from manager.core.chronicle import Chronicle
-from manager.core.herd import Herd
+from manager.core.history import Memory, Story
 from manager.core.member import Member
 from manager.core.rows import (
     Change,
@@ -22,7 +21,8 @@ from manager.core.rows import (
     Row,
     TaskRow,
 )
-from manager.core.stories import Memory, Story
+from manager.core.tasks.registry import Herd
+from manager.core.tasks.task_history import Chronicle
 from manager.core.timers import Timers
 from protocol.states import GroupState
 

@@ -1,61 +1,83 @@
-"""The group's rebalances, as people are shown them."""
+"""What is remembered for people, in memory only: so many lines of each story, and so many bytes of all.
+
+A herd that fails again and again adds a line with a trace each time. What that takes is counted over all
+that one manager remembers, and the oldest lines are forgotten first.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from manager.core.group import HISTORY_LENGTH, Round
-from manager.core.rows import RebalanceRow
-from protocol.messages.events import EventType
+from collections import OrderedDict, deque
+from itertools import count
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from manager.core.turn import Turn
+    from collections.abc import Iterator
 
-MAX_REASON_LENGTH = 255
+MOST_BYTES: Final = 64 * 2**20
+LINE_BYTES: Final = 500
+"""What a line takes beside its text: about as much as its numbers, its names and its places take."""
 
-
-def open_round(turn: Turn, reason: str) -> None:
-    """A rebalance begins, for `reason` (cut at 255 characters, KIP-800)."""
-    group = turn.group
-    reason = reason[:MAX_REASON_LENGTH]
-    turn.note(f"rebalance: {reason}")
-    group.round = Round(reason, turn.now, turn.instant.wall, dict(group.herd.assigned))
+Line = TypeVar("Line")
 
 
-def complete_round(turn: Turn) -> None:
-    """The rebalance under way led to an assignment, or to an empty group; the outside is told."""
-    line = close_round(turn)
-    if line is not None:
-        turn.tell(
-            EventType.REBALANCE_COMPLETED,
-            cause=line.reason,
-            generation_id=line.generation_id,
-            duration_ms=line.duration_ms,
-            members=line.members,
-            moved=line.moved,
-        )
+class Memory:
+    """All that is remembered of anything: `most` bytes at most."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self.bytes = 0
+        self._most = most
+        self._numbers = count()
+        self._lines: OrderedDict[int, tuple[Story[Any], int]] = OrderedDict()
+
+    def keep(self, story: Story[Any], size: int) -> int:
+        """Count a new line of `story`, forget older ones that there is no room for, and return its number."""
+        number = next(self._numbers)
+        self._lines[number] = (story, size)
+        self.bytes += size
+        while self.bytes > self._most and len(self._lines) > 1:
+            _, (oldest, size) = self._lines.popitem(last=False)
+            self.bytes -= size
+            oldest.lose_first()
+        return number
+
+    def forget(self, number: int) -> None:
+        """The line of that number is gone."""
+        _, size = self._lines.pop(number)
+        self.bytes -= size
 
 
-def close_round(turn: Turn) -> RebalanceRow | None:
-    """The rebalance under way came to its end, if only because the next one begins; returns its line."""
-    group = turn.group
-    closing, group.round = group.round, None
-    if closing is None:
-        return None
-    if len(group.history) == HISTORY_LENGTH:
-        turn.drop(group.history[0])
-    line = RebalanceRow(
-        group=group.name,
-        generation_id=group.generation,
-        reason=closing.reason,
-        started_at_ms=closing.started_at_ms,
-        duration_ms=turn.now - closing.started_at,
-        members=len(group.members),
-        moved=_count_moved(closing.before, group.herd.assigned),
-    )
-    turn.put(line)
-    return line
+class Story(Generic[Line]):
+    """The latest lines about one thing, oldest first: `most` of them, or fewer where `memory` has no room."""
 
+    __slots__ = ("_lines", "_memory", "_most")
 
-def _count_moved(before: dict[str, str], after: dict[str, str]) -> int:
-    return sum(1 for task, member in after.items() if before.get(task, member) != member)
+    def __init__(self, memory: Memory, most: int) -> None:
+        self._memory = memory
+        self._most = most
+        self._lines: deque[tuple[int, Line]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[Line]:
+        return (line for _, line in self._lines)
+
+    def __reversed__(self) -> Iterator[Line]:
+        return (line for _, line in reversed(self._lines))
+
+    def add(self, line: Line, text: str | None = None) -> None:
+        """Remember `line`, whose own text is `text`."""
+        if len(self._lines) == self._most:
+            self._memory.forget(self._lines.popleft()[0])
+        size = LINE_BYTES + (getsizeof(text) if text else 0)
+        self._lines.append((self._memory.keep(self, size), line))
+
+    def lose_first(self) -> None:
+        """The first line was forgotten."""
+        self._lines.popleft()
+
+    def clear(self) -> None:
+        """There is nothing to tell any more."""
+        while self._lines:
+            self._memory.forget(self._lines.popleft()[0])

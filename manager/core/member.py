@@ -55,7 +55,7 @@ class Member:
 
     @property
     def settles(self) -> bool:
-        """Whether it says that it can settle tasks (`manager.core.settling`); read once for each join."""
+        """Whether it says that it can settle tasks (`core.tasks.settling`); read once for each join."""
         if self._settles[0] is not self.row.protocols:
             told = self.told()
             self._settles = (self.row.protocols, told is not None and told.settles)

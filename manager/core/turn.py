@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manager.core.newcomers import Newcomers
+from manager.core.handed_out import Newcomers
 from manager.core.rows import Dropped, OwnershipRow, Record, Row
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType

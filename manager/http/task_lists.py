@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
-from manager.core.task_lists import refused_list
+from manager.core.tasks.definition_lists import refused_list
 from manager.http.definitions import read_definitions
 from manager.http.endpoints import OK, Endpoint
 from manager.http.paging import page_of

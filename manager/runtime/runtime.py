@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from manager.background import once
-from manager.core import admin
-from manager.core.assignors import assignors_of
 from manager.core.coordinator import Coordinator, DeadlineError
-from manager.core.tallies import tally, unreadable
+from manager.core.views import groups
+from manager.core.views.assignors import assignors_of
+from manager.core.views.tallies import tally, unreadable
 from manager.metrics.groups import GroupReader
 from manager.metrics.watch import Watch
 from manager.outbox.feed import Feed
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from manager.core.connections import Connection
     from manager.core.group import Group
     from manager.core.rows import Row
-    from manager.core.tallies import Tally
     from manager.core.turn import Outcome, Turn
+    from manager.core.views.tallies import Tally
     from manager.metrics.meter import LeaseChange
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
@@ -236,7 +236,7 @@ class Runtime:
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
-        lines = [*self._coordinator.summaries(), *map(admin.unreadable, self._writer.refused.faults())]
+        lines = [*self._coordinator.summaries(), *map(groups.unreadable, self._writer.refused.faults())]
         return sorted(lines, key=lambda line: line.group)
 
     def assignors(self) -> list[GroupAssignors]:

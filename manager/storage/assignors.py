@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from manager.core.assignors import announced
 from manager.core.rows import GroupRow, MemberRow
+from manager.core.views.assignors import announced
 from manager.storage.reading import read_table
 from manager.storage.schema import TABLES
 

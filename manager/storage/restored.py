@@ -26,7 +26,7 @@ def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
     Whatever is granted after this is higher than what sinks have seen, whoever granted that. What is owned in
     the copy was granted before: without this its owner would go on under that old token. Members of the copy
     find their generation unknown and join again. Nobody knows who has run a task since, and may write for it
-    yet, so every one is to be settled (`manager.core.settling`), also one that is STOPPED in the copy.
+    yet, so every one is to be settled (`manager.core.tasks.settling`), also one that is STOPPED in the copy.
 
     Args:
         connection: of the caller's transaction.

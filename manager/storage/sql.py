@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from manager.core.rows import Record, Row, Unreadable
-    from manager.core.tallies import Tally
+    from manager.core.views.tallies import Tally
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import GroupSummary
 

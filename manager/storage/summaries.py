@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy import Table, func, select
 
-from manager.core.admin import unreadable
 from manager.core.rows import GroupRow, MemberRow, OffsetRow, Row, TaskRow
+from manager.core.views.groups import unreadable
 from manager.storage.reading import read_table
 from manager.storage.schema import TABLES
 from protocol.messages.groups import GroupSummary

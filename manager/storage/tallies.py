@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Text, case, cast, func, select
 
 from manager.core.rows import MemberRow, OwnershipRow, TaskRow
-from manager.core.tallies import TROUBLED, TROUBLES_TOLD, Tally, Trouble, first_line
+from manager.core.views.tallies import TROUBLED, TROUBLES_TOLD, Tally, Trouble, first_line
 from manager.storage.schema import TABLES
 from manager.storage.summaries import summaries
 from protocol.states import TaskState

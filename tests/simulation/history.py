@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import settling
-from manager.core.blame import is_quarantined
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
-from manager.core.suspects import has_any
+from manager.core.tasks import settling
+from manager.core.tasks.probation import has_any
+from manager.core.tasks.quarantine import is_quarantined
 from manager.settings import GroupSettings
 from protocol.states import GroupState, Target
 from tests.simulation.cluster import Cluster
@@ -38,7 +38,7 @@ CALM_MS = 30_000
 POISONED_MS = 150_000
 """As long as it takes until all workers have died that have to, each of which is noticed by its silence."""
 MOST_POISONED = 40
-"""Workers that a poison task may cost after the storm (`manager.core.blame`), some of them with others.
+"""Workers that a poison task may cost after the storm (`core.tasks.quarantine`), some with others.
 
 Six in a row as a rule. A worker may also die of it after its manager has taken the task away again, because
 the answer that granted it was late: nobody can know of what, and that speaks for all suspects. 24 have been

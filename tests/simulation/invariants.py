@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import lost
 from manager.core.group import Group
 from manager.core.rows import GroupRow, MemberRow, OffsetRow, OwnershipRow
+from manager.core.tasks import lost_workers
 from protocol.messages.base import decode_opaque
 from protocol.messages.events import EventType
 from protocol.messages.membership import JoinResponse, SyncResponse
@@ -193,7 +193,7 @@ class Watch:
         hold("a reloaded group is the live one", _by_key(again) == _by_key(live), live.tell_story)
         hold("a reloaded herd is the live one", again.herd.owned == live.herd.owned, live.tell_story)
         kept = {row.lost_by for row in live.herd.ownership.values() if row.lost_by is not None}
-        endless = [worker for worker in kept if (lost.KEPT, worker) not in live.timers]
+        endless = [worker for worker in kept if (lost_workers.KEPT, worker) not in live.timers]
         hold("what is kept for a lost worker has a deadline", not endless, (endless, live.tell_story()))
 
 

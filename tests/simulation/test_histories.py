@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.core import claims, coordinator, waiting
+from manager.core import coordinator, waiting
+from manager.core.tasks import claims
 from protocol.errors import ErrorCode
 from tests.simulation.campaign import Fault, Outcome, explain, run_plan, run_seeds
 from tests.simulation.history import History

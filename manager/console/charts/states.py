@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from manager.console.charts.svg import box, chart, element, text
-from manager.core.table import MOVES
+from manager.core.group_states import MOVES
 from protocol.states import GroupState
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from manager.console.paging import Part, part_of
 from manager.console.texts import duration
 from manager.console.words import StateCount, in_order, rank
 from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
-from manager.core.tallies import first_line
+from manager.core.views.tallies import first_line
 from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse
 from protocol.messages.history import MovesResponse
 from protocol.messages.tasks import TaskListResponse

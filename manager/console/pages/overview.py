@@ -12,7 +12,7 @@ from manager.console.pages.links import group_path, task_path
 from manager.console.paging import Part, part_of
 from manager.console.texts import counted, duration
 from manager.console.words import StateCount, in_order
-from manager.core.tallies import is_rebalancing
+from manager.core.views.tallies import is_rebalancing
 from protocol.states import UNREADABLE, TaskState
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from manager.console.sources import Sources
-    from manager.core.tallies import Tally, Trouble
+    from manager.core.views.tallies import Tally, Trouble
     from protocol.messages.cluster import ManagerListResponse, ManagerSummary
     from protocol.messages.events import Event
 

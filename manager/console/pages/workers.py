@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from manager.console.sources import Sources
-    from manager.core.tallies import Tally
+    from manager.core.views.tallies import Tally
 
 WORKERS_SHOWN: Final = 100
 

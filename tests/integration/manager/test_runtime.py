@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from manager.core import heartbeat as heartbeat_rules
 from manager.core.coordinator import RULES
+from manager.core.membership import heartbeat as heartbeat_rules
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.base import NO_FENCE, StorageError

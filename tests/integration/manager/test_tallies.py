@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow
-from manager.core.tallies import TROUBLES_TOLD, Tally, Trouble
+from manager.core.views.tallies import TROUBLES_TOLD, Tally, Trouble
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage

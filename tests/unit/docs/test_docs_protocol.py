@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.core import table
+from manager.core import group_states
 from protocol.states import GroupState
 from worker.membership import states
 
@@ -29,7 +29,7 @@ def diagram(initial: Enum, moves: Iterable[tuple[Any, Iterable[Enum], Enum]]) ->
 
 
 @pytest.mark.parametrize(
-    ("initial", "moves"), [(GroupState.EMPTY, table.MOVES), (states.MemberState.DOWN, states.MOVES)]
+    ("initial", "moves"), [(GroupState.EMPTY, group_states.MOVES), (states.MemberState.DOWN, states.MOVES)]
 )
 def test_the_diagrams_are_drawn_from_the_tables(initial: Enum, moves: Any) -> None:
     """What the failure shows is what belongs into the page."""

@@ -12,7 +12,7 @@ from manager.console.charts.series import HOUR_MS, Column, Subject, series
 from manager.console.charts.states import state_machine
 from manager.console.charts.svg import element
 from manager.console.charts.timeline import MOST_LANES, Story, timeline
-from manager.core.table import MOVES
+from manager.core.group_states import MOVES
 from protocol.messages.groups import Rebalance
 from protocol.messages.history import Move
 from protocol.states import GroupState

@@ -4,7 +4,7 @@ from typing import Any
 
 from manager.console.page import Asked
 from manager.console.pages.overview import Overview, overview_of, problems
-from manager.core.tallies import Tally, Trouble
+from manager.core.views.tallies import Tally, Trouble
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary, SlotSummary
 from tests.unit.manager.console.answers import NOW
 

@@ -12,7 +12,7 @@ from manager.console.pages.events import wanted_of
 from manager.console.pages.members import member_lines
 from manager.console.pages.task import Known, TaskPage, batch_time, facts_of, task_page
 from manager.console.pages.workers import WorkerLine, workers_page
-from manager.core.tallies import Tally
+from manager.core.views.tallies import Tally
 from protocol.definition import Definition
 from protocol.definition_check import check_definition
 from protocol.messages.base import encode_opaque

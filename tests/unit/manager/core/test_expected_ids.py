@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from manager.core import expected, newcomers
+from manager.core import handed_out
 from manager.core.commands import CreateTask, DeleteGroup, DeleteTask
+from manager.core.membership import member_ids
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import JoinRequest, Protocol
@@ -14,8 +15,8 @@ from tests.unit.manager.core.bench import SESSION_MS, Ask, Bench, definition
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that are soon reached."""
-    monkeypatch.setattr(expected, "MOST_IN_A_GROUP", 3)
-    monkeypatch.setattr(newcomers, "MOST_IN_NEW_GROUPS", 5)
+    monkeypatch.setattr(member_ids, "MOST_IN_A_GROUP", 3)
+    monkeypatch.setattr(handed_out, "MOST_IN_NEW_GROUPS", 5)
 
 
 def join(bench: Bench, group: str, member_id: str = "") -> Failure | None:
@@ -46,7 +47,7 @@ def test_a_group_expects_so_many_newcomers_and_forgets_the_first_of_more() -> No
     assert list(bench.group.outstanding) == ids[1:]
     assert bench.join(ids[0]).error == "UNKNOWN_MEMBER_ID"
     assert bench.join(ids[1]).waits
-    assert [key for key in ids if expected.key(key) in bench.group.timers] == ids[2:]
+    assert [key for key in ids if member_ids.key(key) in bench.group.timers] == ids[2:]
 
 
 def test_what_is_expected_of_joins_that_were_withdrawn_counts_as_well() -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.core import owner_leases
 from manager.core.commands import (
     CreateTask,
     DeleteGroup,
@@ -17,6 +16,7 @@ from manager.core.commands import (
     ResetTask,
     SetTarget,
 )
+from manager.core.tasks import former_owners
 from protocol.messages.membership import EngineEnd, Leaver, LeaveRequest
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, Bench, definition
@@ -158,7 +158,7 @@ def test_the_leave_of_a_static_worker_in_its_absence_is_no_proof() -> None:
     bench.sync(owner, given={owner: {"tasks": ["t"]}}, instance_id="a")
     bench.claim(owner, "t")
     bench.leave(("", "a"))
-    assert owner_leases.holder(bench.group.herd.ownership["t"]) == owner
+    assert former_owners.holder(bench.group.herd.ownership["t"]) == owner
 
 
 def test_a_release_is_proof() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manager.core import table
+from manager.core import group_states
 from manager.core.group import Group
 from manager.core.parked import AnsweredTwiceError, Parked
 from manager.core.timers import FEW, Timers
@@ -26,24 +26,24 @@ LEGAL = {
 
 def test_the_table_has_the_contracts_moves_and_no_other() -> None:
     """PROTOCOL.md §4, States."""
-    assert {(source, target) for _, sources, target in table.MOVES for source in sources} == LEGAL
+    assert {(source, target) for _, sources, target in group_states.MOVES for source in sources} == LEGAL
 
 
 @pytest.mark.parametrize("state", GroupState)
-@pytest.mark.parametrize("trigger", [move[0] for move in table.MOVES])
+@pytest.mark.parametrize("trigger", [move[0] for move in group_states.MOVES])
 def test_an_illegal_move_raises_tells_the_story_and_changes_nothing(state: GroupState, trigger: str) -> None:
     """Every state against every trigger."""
     group = Group("g", GroupSettings())
     group.state = state
     turn = Turn(group, Instant(5, 1005), str)
     turn.note("something happened")
-    [(sources, target)] = [(s, t) for name, s, t in table.MOVES if name == trigger]
+    [(sources, target)] = [(s, t) for name, s, t in group_states.MOVES if name == trigger]
     if state in sources:
-        table.move(turn, trigger)
+        group_states.move(turn, trigger)
         assert group.state is target
     else:
-        with pytest.raises(table.IllegalMoveError, match=r"1005 \[0\] something happened"):
-            table.move(turn, trigger)
+        with pytest.raises(group_states.IllegalMoveError, match=r"1005 \[0\] something happened"):
+            group_states.move(turn, trigger)
         assert group.state is state
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from manager.core.chronicle import CAUSE_LENGTH, LINES_KEPT
 from manager.core.commands import DeleteTask, GetTaskHistory, ListMoves
+from manager.core.tasks.task_history import CAUSE_LENGTH, LINES_KEPT
 from protocol.states import TaskState
 from tests.unit.manager.core.bench import WALL, Bench
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manager.core.commands import DrainMember, GetTaskStatus, RemoveMember, ResetTask, SetTarget
-from manager.core.settling import AT_ONCE
+from manager.core.tasks.settling import AT_ONCE
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
 

@@ -4,10 +4,10 @@ from sys import getsizeof
 
 import pytest
 
-from manager.core.chronicle import Chronicle
 from manager.core.commands import DeleteGroup, DeleteTask
+from manager.core.history import LINE_BYTES, Memory, Story
 from manager.core.rows import OwnershipRow
-from manager.core.stories import LINE_BYTES, Memory, Story
+from manager.core.tasks.task_history import Chronicle
 from protocol.leases import FREE, part_of
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
 from protocol.states import TaskState

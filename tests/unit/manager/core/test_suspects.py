@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from msgspec import UNSET, structs
 
-from manager.core import blame
 from manager.core.commands import (
     DeleteTask,
     GetTaskStatus,
@@ -16,6 +15,7 @@ from manager.core.commands import (
     SetTarget,
 )
 from manager.core.rows import Blame, WorkerDeath
+from manager.core.tasks import quarantine
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
 from protocol.states import Target, TaskState
@@ -98,7 +98,7 @@ def test_a_task_whose_workers_just_vanish_costs_six(engine: EngineEnd | None) ->
     """Somebody else may have killed them, so it takes more before that is certain."""
     bench = Bench()
     bench.herd(3, *"abcdefgh")
-    assert rounds(bench, "a", engine, 9) == blame.GUILTY_LOSSES
+    assert rounds(bench, "a", engine, 9) == quarantine.GUILTY_LOSSES
     assert status(bench, "a").state == "FAILED"
     assert [status(bench, t).state for t in "bcdefgh"] == ["RUNNING"] * 7
 
@@ -192,7 +192,7 @@ def test_a_suspect_without_data_is_believed_after_a_while() -> None:
     """Its source may have nothing for it; the next one starts then, and nothing is held against it now."""
     bench, b = suspected("a", "b")
     bench.claim(b, "a", "b")
-    for _ in range(blame.PROOF_MS // 3000 - 1):
+    for _ in range(quarantine.PROOF_MS // 3000 - 1):
         bench.pass_time(3000)
         assert [p.task for p in bench.claim(b, "b").answer.pending] == ["b"]
     waiting = bench.claim(b, "b", wait_ms=SESSION_MS)
@@ -225,7 +225,7 @@ def test_who_killed_after_a_minute_is_not_believed_in_half_of_one() -> None:
     slow = structs.replace(
         row, blame=structs.replace(row.blame, deaths=(structs.replace(death, lived_ms=60_000),))
     )
-    assert (blame.proof_ms(row), blame.proof_ms(slow)) == (blame.PROOF_MS, 120_000)
+    assert (quarantine.proof_ms(row), quarantine.proof_ms(slow)) == (quarantine.PROOF_MS, 120_000)
 
 
 def test_nothing_is_settled_by_a_death_that_may_have_been_anothers() -> None:
@@ -379,7 +379,7 @@ def test_a_static_worker_that_comes_back_too_soon_has_died_too() -> None:
     bench.create("a", "b")
     first = bench.join(instance_id="s", kind="sparkherd")
     bench.pass_time()
-    for deaths in range(1, blame.GUILTY_LOSSES + 1):
+    for deaths in range(1, quarantine.GUILTY_LOSSES + 1):
         owner = str(first.answer.member_id)
         if bench.state == "PreparingRebalance":
             bench.join(owner, instance_id="s", kind="sparkherd", metadata={"deaths": deaths})
@@ -388,7 +388,7 @@ def test_a_static_worker_that_comes_back_too_soon_has_died_too() -> None:
         assert bench.claim(owner, "a").answer.granted
         first = bench.join(instance_id="s", kind="sparkherd")
         bench.pass_time(100)
-        is_news = deaths >= blame.SUSPECT_LOSSES
+        is_news = deaths >= quarantine.SUSPECT_LOSSES
         assert bench.state == ("PreparingRebalance" if is_news else "Stable")
         row = bench.group.herd.ownership["a"]
         assert row.blame is not None
@@ -486,7 +486,7 @@ def test_what_another_worker_runs_by_now_is_not_taken_from_it() -> None:
     bench.claim(other, "a")
     row = bench.group.herd.ownership["a"]
     death = WorkerDeath(at_ms=0, member_id="m", lived_ms=1, how="gone", alone=True)
-    bench.group.apply(structs.replace(row, blame=Blame((death,) * (blame.GUILTY_LOSSES - 1))))
+    bench.group.apply(structs.replace(row, blame=Blame((death,) * (quarantine.GUILTY_LOSSES - 1))))
     bench.store[type(row), row.key] = bench.group.herd.ownership["a"]
     bench.die(dead)
     after = bench.group.herd.ownership["a"]
@@ -517,11 +517,11 @@ def test_the_late_death_of_a_former_owner_does_not_lift_a_quarantine() -> None:
     bench.claim(other, "a")
     bench.die(other, EXITED)
     bench.die(third(bench, "a"), EXITED)
-    assert blame.is_quarantined(bench.group.herd.ownership["a"])
+    assert quarantine.is_quarantined(bench.group.herd.ownership["a"])
     alive = third(bench)
     outlast(bench, dead, alive)
     row = bench.group.herd.ownership["a"]
-    assert (row.state, blame.is_quarantined(row)) == (TaskState.FAILED, True)
+    assert (row.state, quarantine.is_quarantined(row)) == (TaskState.FAILED, True)
     assert not bench.group.herd.is_runnable("a")
     assert [event.type for event in bench.told].count(EventType.TASK_QUARANTINED) == 1
 
@@ -546,24 +546,24 @@ def test_what_a_late_death_puts_into_quarantine_is_kept_for_no_worker() -> None:
     bench, dead, _ = silent("a", lost_task_delay_ms=900_000)
     row = bench.group.herd.ownership["a"]
     death = WorkerDeath(at_ms=0, member_id="m", lived_ms=1, how="gone", alone=True)
-    row = structs.replace(row, lost_by="c", blame=Blame((death,) * (blame.GUILTY_LOSSES - 1)))
+    row = structs.replace(row, lost_by="c", blame=Blame((death,) * (quarantine.GUILTY_LOSSES - 1)))
     bench.group.apply(row)
     bench.store[type(row), row.key] = row
     bench.die(dead)
     after = bench.group.herd.ownership["a"]
-    assert (blame.is_quarantined(after), after.lost_by) == (True, None)
+    assert (quarantine.is_quarantined(after), after.lost_by) == (True, None)
 
 
 def test_a_long_session_hides_no_death() -> None:
     """Nobody is believed before a worker that died of it at once would have been found out."""
     bench = Bench()
     bench.create("a")
-    joined = bench.join(kind="sparkherd", session_ms=blame.PROOF_MS * 2)
+    joined = bench.join(kind="sparkherd", session_ms=quarantine.PROOF_MS * 2)
     bench.pass_time()
     dead = str(joined.answer.member_id)
     bench.sync(dead, given={dead: {"tasks": ["a"]}})
     bench.claim(dead, "a")
-    bench.pass_time(blame.PROOF_MS * 2)
+    bench.pass_time(quarantine.PROOF_MS * 2)
     assert dead not in bench.group.members
     assert bench.group.herd.ownership["a"].blame is not None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from manager.core import table
+from manager.core import group_states
 from manager.core.turn import Turn
 from tests.unit.manager.core.bench import Bench, dealt
 
@@ -103,7 +103,7 @@ def preparing() -> Scene:
 def dead() -> Scene:
     """Deleted, and the deletion is not durable yet."""
     scene = empty()
-    table.move(Turn(scene.bench.group, scene.bench.instant, str), table.BURY)
+    group_states.move(Turn(scene.bench.group, scene.bench.instant, str), group_states.BURY)
     return scene
 
 

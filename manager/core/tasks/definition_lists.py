@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, tasks
+from manager.core import checks
+from manager.core.tasks import definitions
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import etag_of
 from protocol.messages.tasks import Problem, PutTasksResponse, TaskPut
@@ -56,10 +57,10 @@ def _unmet(group: Group, request: PutTasks) -> Iterator[Problem]:
 
 
 def _put(turn: Turn, request: PutTask, *, validate_only: bool) -> TaskPut:
-    before, row = tasks.plan(turn.group, request)
+    before, row = definitions.plan(turn.group, request)
     result: PutResult = "created" if before is None else "unchanged" if row == before else "changed"
     if not validate_only:
-        row = tasks.upsert(turn, before, row)
+        row = definitions.upsert(turn, before, row)
     etag = etag_of(row.definition, row.target.value)
     return TaskPut(task=row.task, result=result, etag=etag, definition_version=row.definition_version)
 
@@ -68,6 +69,6 @@ def _delete(turn: Turn, task: str, *, validate_only: bool) -> TaskPut:
     """One that is not there is no error: the request may have been carried out before, its answer lost."""
     row = turn.group.herd.definitions.get(task)
     if row is not None and not validate_only:
-        tasks.remove(turn, row)
+        definitions.remove(turn, row)
     result: PutResult = "unchanged" if row is None else "deleted"
     return TaskPut(task=task, result=result, etag=None, definition_version=None)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, owner_leases, ownership, sessions, settling, suspects, tasks, waiting
-from manager.core.herd import Progress, WaitingClaim
+from manager.core import checks, sessions, waiting
+from manager.core.tasks import definitions, former_owners, ownership, probation, settling
+from manager.core.tasks.registry import Progress, WaitingClaim
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import (
     ClaimRequest,
@@ -75,7 +76,7 @@ def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
     pending: list[PendingTask] = []
     refused: list[RefusedTask] = []
     stopping = settling.under_way(turn.group, member)
-    for task in suspects.behind_others(turn.group, dict.fromkeys(request.tasks)):
+    for task in probation.behind_others(turn.group, dict.fromkeys(request.tasks)):
         outcome = _serve_one(turn, member, task, is_busy=len(stopping) >= settling.AT_ONCE)
         if isinstance(outcome, GrantedTask):
             granted.append(outcome)
@@ -106,13 +107,13 @@ def _serve_one(
         return _granted(turn, herd.ownership[task])
     if assigned != member.id or not settling.may_have(turn.group, member, task):
         return RefusedTask(task, ErrorCode.NOT_ASSIGNED)
-    former = owner_leases.holder(herd.ownership_of(turn.group.name, task))
+    former = former_owners.holder(herd.ownership_of(turn.group.name, task))
     if owner is not None or former not in {None, member.id}:
         return PendingTask(task, owner or former or "")
-    if (is_busy and herd.is_to_stop(task)) or suspects.must_wait(turn.group, member, task):
+    if (is_busy and herd.is_to_stop(task)) or probation.must_wait(turn.group, member, task):
         return PendingTask(task, "")
     row = ownership.grant(turn, task, member)
-    suspects.begin(turn, row)
+    probation.begin(turn, row)
     return _granted(turn, row)
 
 
@@ -140,19 +141,19 @@ def owner_too_slow(turn: Turn, task: str) -> None:
     owner = herd.owner_of(task)
     if owner is None:
         return
-    tasks.announce(turn, task)
-    suspects.taken_away(turn, task)
+    definitions.announce(turn, task)
+    probation.taken_away(turn, task)
     ownership.take_away(turn, task, turn.now)
     if herd.is_to_stop(task) and herd.assigned.get(task) == owner:
         del herd.assigned[task]
     if task not in herd.assigned and herd.is_runnable(task):
-        tasks.gather(turn)
+        definitions.gather(turn)
     serve_waiting(turn)
 
 
 def former_owner_stopped(turn: Turn, task: str) -> None:
     """A former owner has not been heard for so long that it runs nothing any more, by its own lease."""
-    owner_leases.end(turn, task)
+    former_owners.end(turn, task)
     serve_waiting(turn)
 
 
@@ -170,7 +171,7 @@ def _release_one(turn: Turn, member: Member, task: str, token: int) -> ErrorCode
     if error is ErrorCode.NONE:
         ownership.free(turn, task)
     else:
-        owner_leases.released(turn, member, task, token)
+        former_owners.released(turn, member, task, token)
     return error
 
 
@@ -189,7 +190,7 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     sessions.heard(turn, member, parked)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors, found=_judge(turn.group, request.found)))
-    if any(entry.state in OWNERLESS or suspects.is_harmless(entry) for entry in request.tasks):
+    if any(entry.state in OWNERLESS or probation.is_harmless(entry) for entry in request.tasks):
         serve_waiting(turn)
 
 
@@ -222,8 +223,8 @@ def probation_over(turn: Turn, task: str) -> None:
 
 def _clear(turn: Turn, task: str) -> None:
     """A task does no harm. Once none is suspected any more, none needs a worker of its own."""
-    if suspects.clear(turn, task) and not suspects.has_any(turn.group):
-        tasks.gather(turn)
+    if probation.clear(turn, task) and not probation.has_any(turn.group):
+        definitions.gather(turn)
 
 
 def _check_reports(entries: Iterable[TaskReport]) -> None:
@@ -239,7 +240,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     error = _check_token(turn, member, entry.task, entry.token)
     if error is not ErrorCode.NONE:
         return error
-    if suspects.is_harmless(entry):
+    if probation.is_harmless(entry):
         _clear(turn, entry.task)
     herd = turn.group.herd
     progress = herd.progress.setdefault(entry.task, Progress(herd.ownership[entry.task].batch_id))
@@ -284,4 +285,4 @@ def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskRepo
         ),
     )
     if state is TaskState.STOPPED and was_runnable and not herd.is_runnable(row.task):
-        tasks.gather(turn)
+        definitions.gather(turn)

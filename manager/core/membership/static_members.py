@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import claims, ownership, rebalance, sessions, settling, suspects, tasks, voting, waiting
+from manager.core import sessions, waiting
 from manager.core.member import Member, adopt
+from manager.core.membership import rebalance, voting
+from manager.core.membership.responses import join_response
 from manager.core.parking import park_join
-from manager.core.replies import join_response
+from manager.core.tasks import claims, definitions, ownership, probation, settling
 from protocol.errors import ErrorCode
 from protocol.states import GroupState
 
@@ -30,12 +32,12 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     group = turn.group
     waiting.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
     new = _successor(turn, old, request, parked)
-    are_suspected = suspects.worker_died(turn, old, "it was started again before its session ended")
+    are_suspected = probation.worker_died(turn, old, "it was started again before its session ended")
     _take_place(turn, old, new)
     if group.state is GroupState.STABLE and _is_as_good_as(turn, old):
         _slip_in(turn, new, parked)
         if are_suspected or settling.is_due(group):
-            tasks.gather(turn)
+            definitions.gather(turn)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:
         rebalance.prepare(turn, f"static member {request.instance_id} came back")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, expected, rebalance, removal, sessions, statics
+from manager.core import checks, sessions
 from manager.core.member import Member, adopt, detached
+from manager.core.membership import departure, member_ids, rebalance, static_members
+from manager.core.membership.responses import join_response
 from manager.core.parking import park_join
-from manager.core.replies import join_response
 from manager.core.rows import MemberRow
 from protocol.errors import ErrorCode, RefusedError
 from protocol.states import GroupState
@@ -57,12 +58,12 @@ def _first_contact(turn: Turn, request: JoinRequest, parked: Parked) -> None:
     old = group.members[holder] if holder is not None else None
     checks.protocols(group, request.protocol_type, _names(request), old)
     if old is not None:
-        statics.replace(turn, old, request, parked)
+        static_members.replace(turn, old, request, parked)
         return
     _check_size(group, None)
     member_id = f"{request.instance_id or request.client_id or 'member'}-{turn.new_id()}"
     if request.instance_id is None and request.require_member_id:
-        expected.expect(turn, member_id, request.session_timeout_ms)
+        member_ids.expect(turn, member_id, request.session_timeout_ms)
         raise RefusedError(
             ErrorCode.MEMBER_ID_REQUIRED, "join again with the member_id given here", member_id=member_id
         )
@@ -84,7 +85,7 @@ def _join_again(turn: Turn, request: JoinRequest, parked: Parked) -> None:
         _drop_asking(turn, request.member_id, member)
         raise
     if member is None:
-        expected.forget(turn, request.member_id)
+        member_ids.forget(turn, request.member_id)
         _add(turn, request.member_id, request, parked)
     else:
         _rejoin(turn, member, request, parked)
@@ -108,9 +109,9 @@ def _check_size(group: Group, member: Member | None) -> None:
 
 def _drop_asking(turn: Turn, member_id: str, member: Member | None) -> None:
     if member is not None:
-        removal.remove(turn, member, "the group is full")
+        departure.remove(turn, member, "the group is full")
         rebalance.outlast_a_crash(turn)
-    expected.forget(turn, member_id)
+    member_ids.forget(turn, member_id)
     rebalance.maybe_complete(turn)
 
 

@@ -2,7 +2,7 @@
 
 A task is on probation from its grant until it has got through a batch, has come to rest, or has been believed
 (`blame.proof_ms`). It is for those on probation that a death counts. What may have killed workers is granted
-only where nothing else is on probation, so that the next death is its own (`manager.core.blame`).
+only where nothing else is on probation, so that the next death is its own (`manager.core.tasks.quarantine`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from manager.core import blame, ownership
-from manager.core.herd import LIVE_STATES, Taken
 from manager.core.rows import WorkerDeath
+from manager.core.tasks import ownership, quarantine
+from manager.core.tasks.registry import LIVE_STATES, Taken
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
 from protocol.states import Target, TaskState
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from manager.core.group import Group, TimerKey
-    from manager.core.herd import Herd
     from manager.core.member import Member
     from manager.core.rows import OwnershipRow
+    from manager.core.tasks.registry import Herd
     from manager.core.turn import Turn
     from protocol.messages.ownership import TaskReport
 
@@ -50,7 +50,7 @@ def begin(turn: Turn, row: OwnershipRow) -> None:
 
 def _proof_ms(group: Group, row: OwnershipRow) -> int:
     """A worker that the task kills within one session of its grant is found out within two."""
-    return max(blame.proof_ms(row), 2 * group.members[str(row.owner)].row.session_timeout_ms)
+    return max(quarantine.proof_ms(row), 2 * group.members[str(row.owner)].row.session_timeout_ms)
 
 
 def restore(turn: Turn) -> None:
@@ -91,7 +91,7 @@ def clear(turn: Turn, task: str) -> bool:
     row = group.herd.ownership[task]
     if row.blame is None:
         return False
-    if row.owner is not None and blame.is_suspect(row):
+    if row.owner is not None and quarantine.is_suspect(row):
         group.members[row.owner].cleared += 1
         turn.note(f"task {task} was started alone, and did no harm")
     turn.put(msgspec.structs.replace(row, blame=None))
@@ -107,7 +107,7 @@ def is_suspect(group: Group, task: str) -> bool:
     """Whether the task is to run, and alone at first."""
     herd = group.herd
     is_wanted = herd.definitions[task].target is Target.RUNNING
-    return is_wanted and blame.is_suspect(herd.ownership_of(group.name, task))
+    return is_wanted and quarantine.is_suspect(herd.ownership_of(group.name, task))
 
 
 def behind_others(group: Group, tasks: Iterable[str]) -> list[str]:
@@ -155,13 +155,13 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
             at_ms=turn.instant.wall,
             member_id=member.id,
             lived_ms=turn.now - began.get(row.task, turn.now),
-            how=how[: blame.HOW_LENGTH],
+            how=how[: quarantine.HOW_LENGTH],
             engine=engine,
             alone=len(blamed) == 1,
         )
         _hold_against(turn, row, death, is_anothers=row.owner not in {None, member.id})
     rows = [herd.ownership[row.task] for row in blamed]
-    return any(blame.is_suspect(row) or blame.is_quarantined(row) for row in rows)
+    return any(quarantine.is_suspect(row) or quarantine.is_quarantined(row) for row in rows)
 
 
 def _lost_in_silence(herd: Herd, member: Member) -> dict[str, int]:
@@ -178,7 +178,7 @@ def _lost_in_silence(herd: Herd, member: Member) -> dict[str, int]:
 def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
     for row in tuple(turn.group.herd.ownership.values()):
         if row.blame is not None and row.task not in blamed and not row.blame.quarantined:
-            turn.put(msgspec.structs.replace(row, blame=blame.relieved(row.blame)))
+            turn.put(msgspec.structs.replace(row, blame=quarantine.relieved(row.blame)))
 
 
 def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anothers: bool) -> None:
@@ -186,9 +186,9 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
 
     Who has been silent for long may die after the task was found guilty by the deaths of others.
     """
-    if blame.is_quarantined(row):
+    if quarantine.is_quarantined(row):
         return
-    held = blame.after(row.blame, death)
+    held = quarantine.after(row.blame, death)
     if is_anothers:
         held = msgspec.structs.replace(held, quarantined=False)
     row = msgspec.structs.replace(row, blame=held)
@@ -197,7 +197,7 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
     if not held.quarantined:
         turn.put(row)
         return
-    cause = blame.why_quarantined(held)
+    cause = quarantine.why_quarantined(held)
     ownership.settle(turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause, lost_by=None))
     turn.note(f"task {row.task} is quarantined: {len(held.deaths)} workers died of it")
     generation = turn.group.generation
@@ -218,7 +218,7 @@ def pardon(turn: Turn, task: str) -> bool:
     if row.blame is None:
         return False
     pardoned = msgspec.structs.replace(row, blame=None)
-    if not blame.is_quarantined(row):
+    if not quarantine.is_quarantined(row):
         turn.put(pardoned)
         return False
     stopped = group.herd.definitions[task].target is Target.STOPPED

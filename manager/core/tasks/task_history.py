@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from manager.core.stories import Memory, Story
+from manager.core.history import Memory, Story
 from protocol.messages.history import LifeLine, Move
 
 if TYPE_CHECKING:

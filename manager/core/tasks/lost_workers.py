@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import removal, settling, suspects
+from manager.core.membership import departure
+from manager.core.tasks import probation, settling
 from protocol.messages.base import NULL
 from protocol.messages.events import EventType
 
@@ -51,8 +52,8 @@ def died(
     `engine` and `stopped` are its own words, if it had the time for any (`Leaver`).
     """
     tasks = len(turn.group.herd.owned_by(member.id))
-    suspects.worker_died(turn, member, how, engine)
-    removal.remove(turn, member, how, stopped=stopped)
+    probation.worker_died(turn, member, how, engine)
+    departure.remove(turn, member, how, stopped=stopped)
     generation = turn.group.generation
     turn.tell(EventType.WORKER_LOST, member=member.id, generation_id=generation, cause=how, tasks=tasks)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import assignments, history, lost, owner_leases, ownership, rebalance, sessions, suspects
+from manager.core import sessions
+from manager.core.membership import rebalance, rebalance_history
 from manager.core.rows import GroupRow, OwnershipRow, Unreadable, UnreadableError
+from manager.core.tasks import assignments, former_owners, lost_workers, ownership, probation
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -43,13 +45,13 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
         member.concern_revision = group.header.tasks_revision
         sessions.renew(turn, member)
     assignments.restore(group)
-    lost.restore(turn)
-    owner_leases.restore(turn)
-    suspects.restore(turn)
+    lost_workers.restore(turn)
+    former_owners.restore(turn)
+    probation.restore(turn)
     if group.state is GroupState.STABLE:
         ownership.follow_assignment(turn)
     elif group.state is GroupState.PREPARING_REBALANCE:
-        history.open_round(turn, "taken up in the middle of a rebalance")
+        rebalance_history.open_round(turn, "taken up in the middle of a rebalance")
         group.timers.set(rebalance.JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
         rebalance.maybe_complete(turn)
     elif group.generation:

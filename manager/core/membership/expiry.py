@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import connections, expected, lost, rebalance, removal, sessions, tasks, waiting
+from manager.core import connections, sessions, waiting
+from manager.core.membership import departure, member_ids, rebalance
+from manager.core.tasks import definitions, lost_workers
 from protocol.messages.events import EventType
 from protocol.states import GroupState
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def session_over(turn: Turn, member_id: str) -> None:
     """Nothing was heard of a member for its session timeout."""
     member = turn.group.members[member_id]
-    lost.remove(turn, member, "its session ended")
+    lost_workers.remove(turn, member, "its session ended")
     rebalance.start(turn, f"the session of {member_id} ended")
 
 
@@ -55,8 +57,8 @@ def _ends_what_was_in_use(turn: Turn, member: Member, connection: Connection, pa
 
 def _withdraw(turn: Turn, member: Member) -> None:
     turn.group.joining.pop(member.id).settle()
-    removal.remove(turn, member, "its connection closed before it was confirmed")
-    expected.expect(turn, member.id, member.row.session_timeout_ms)
+    departure.remove(turn, member, "its connection closed before it was confirmed")
+    member_ids.expect(turn, member.id, member.row.session_timeout_ms)
     rebalance.maybe_complete(turn)
 
 
@@ -76,9 +78,9 @@ def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
 
 def worker_did_not_return(turn: Turn, worker: str) -> None:
     """The tasks of a lost worker have waited for it long enough."""
-    if lost.release(turn, worker):
+    if lost_workers.release(turn, worker):
         turn.note(f"{worker} did not return, its tasks are anybody's")
-        tasks.gather(turn)
+        definitions.gather(turn)
 
 
 def retention_over(turn: Turn, _: str = "") -> None:

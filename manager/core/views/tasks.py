@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import blame, checks, owner_leases, settling
+from manager.core import checks
+from manager.core.tasks import former_owners, quarantine, settling
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatusResponse, TaskView
 from protocol.states import TaskState
@@ -104,7 +105,7 @@ def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | No
     ownership = group.herd.ownership_of(group.name, row.task)
     if ownership.state is not TaskState.UNASSIGNED:
         return None
-    former = owner_leases.holder(ownership)
+    former = former_owners.holder(ownership)
     if former is not None:
         return f"it has no fence, and {former} may still run it: it was heard not long enough ago"
     if ownership.lost_by is not None:
@@ -112,7 +113,7 @@ def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | No
     if not group.members:
         return "the group has no workers"
     if assigned is not None:
-        return blame.why_waiting(ownership)
+        return quarantine.why_waiting(ownership)
     silent = (
         "the leader gave it to no worker, and did not say why" if row.task in group.herd.offered else None
     )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import owner_leases
-from manager.core.herd import LIVE_STATES
+from manager.core.tasks import former_owners
+from manager.core.tasks.registry import LIVE_STATES
 from protocol.fencing import next_number
 from protocol.messages.events import EventType
 from protocol.states import Target, TaskState
@@ -56,7 +56,7 @@ def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
         lost_by=None,
         lease=None,
     )
-    group.timers.cancel(owner_leases.key(task))
+    group.timers.cancel(former_owners.key(task))
     turn.put(row)
     if herd.is_to_stop(task):
         _begin_patience(turn, task, member)
@@ -84,7 +84,7 @@ def take_away(turn: Turn, task: str, since: int) -> None:
     """
     group = turn.group
     row = group.herd.ownership[task]
-    lease = owner_leases.begin(turn, row, group.members[str(row.owner)], since)
+    lease = former_owners.begin(turn, row, group.members[str(row.owner)], since)
     _disown(turn, msgspec.structs.replace(row, unsettled=True), lease)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import checks
-from manager.core.figures import INTERVAL_MS
-from manager.core.task_views import find
+from manager.core.tasks.figures import INTERVAL_MS
+from manager.core.views.tasks import find
 from protocol.messages.history import MovesResponse, TaskHistoryResponse
 
 if TYPE_CHECKING:

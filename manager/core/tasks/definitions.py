@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, owner_leases, ownership, rebalance, suspects, waiting
+from manager.core import checks, waiting
 from manager.core.commands import PutTaskResponse
+from manager.core.membership import rebalance
 from manager.core.rows import TaskRow
-from manager.core.task_views import find, status_response, task_response
+from manager.core.tasks import former_owners, ownership, probation
+from manager.core.views.tasks import find, status_response, task_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.events import EventType
@@ -172,7 +174,7 @@ def _redefine(turn: Turn, row: TaskRow, wanted: TaskRow) -> TaskRow:
     if row.definition_version == wanted.definition_version:
         return row
     moved = (wanted.weight, wanted.worker, wanted.labels) != (row.weight, row.worker, row.labels)
-    owner_leases.remember(turn, row, wanted)
+    former_owners.remember(turn, row, wanted)
     changed = change(turn, wanted)
     if _revive(turn, changed) or (moved and turn.group.herd.is_runnable(row.task)):
         gather(turn)
@@ -185,7 +187,7 @@ def _revive(turn: Turn, row: TaskRow) -> bool:
     completed = herd.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
     if completed:
         start_over(turn, row, herd.reached_by(row.task))
-    return suspects.pardon(turn, row.task) or completed
+    return probation.pardon(turn, row.task) or completed
 
 
 def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
@@ -216,7 +218,7 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
 
 def _pardon(turn: Turn, row: TaskRow) -> None:
     """Whoever wants a task to run takes its side against what is held against it."""
-    if suspects.pardon(turn, row.task):
+    if probation.pardon(turn, row.task):
         gather(turn)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, rebalance, table, tasks
+from manager.core import checks, group_states
+from manager.core.membership import rebalance
+from manager.core.tasks import definitions
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL, Response
 from protocol.messages.events import EventType
@@ -113,11 +115,11 @@ def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
     checks.known(group)
     if group.state is not GroupState.EMPTY:
         raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
-    table.move(turn, table.BURY)
+    group_states.move(turn, group_states.BURY)
     for row in tuple(group.offsets.values()):
         turn.drop(row)
     for task in tuple(group.herd.definitions.values()):
-        tasks.forget(turn, task)
+        definitions.forget(turn, task)
     for line in tuple(group.history):
         turn.drop(line)
     turn.drop(group.header)

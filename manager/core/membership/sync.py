@@ -6,28 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import (
-    assignments,
-    checks,
-    history,
-    lost,
-    ownership,
-    rebalance,
-    sessions,
-    table,
-    tasks,
-    waiting,
-)
-from manager.core.replies import sync_response
+from manager.core import checks, group_states, sessions, waiting
+from manager.core.membership import rebalance, rebalance_history
+from manager.core.membership.responses import sync_response
+from manager.core.tasks import assignments, definitions, lost_workers, ownership
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.assignments import Placement
     from manager.core.group import Group
     from manager.core.member import Member
     from manager.core.parked import Parked
+    from manager.core.tasks.assignments import Placement
     from manager.core.turn import Turn
     from protocol.messages.membership import MemberAssignment, SyncRequest
 
@@ -85,13 +76,13 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
         assignment = given.get(member.id, NULL)
         if member.row.assignment != assignment:
             turn.put(msgspec.structs.replace(member.row, assignment=assignment))
-    table.move(turn, table.STABILISE)
-    resumed = GroupState.PREPARING_REBALANCE if tasks.is_gathering(group) else GroupState.STABLE
+    group_states.move(turn, group_states.STABILISE)
+    resumed = GroupState.PREPARING_REBALANCE if definitions.is_gathering(group) else GroupState.STABLE
     turn.put(msgspec.structs.replace(group.header, state=resumed))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
-    lost.given_back(turn)
-    history.complete_round(turn)
+    lost_workers.given_back(turn)
+    rebalance_history.complete_round(turn)
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:
@@ -104,7 +95,7 @@ def phase_over(turn: Turn, _: str = "") -> None:
     group = turn.group
     missing = [group.members[member_id] for member_id in group.members if member_id in group.unsynced]
     for member in missing:
-        lost.remove(turn, member, "it did not sync in time")
+        lost_workers.remove(turn, member, "it did not sync in time")
     if missing:
         names = ", ".join(member.id for member in missing)
         rebalance.start(turn, f"{names} did not sync")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import owner_leases, tasks
-from manager.core.task_views import find
+from manager.core.tasks import definitions, former_owners
+from manager.core.views.tasks import find
 from protocol.definition import is_fenced
 from protocol.errors import ErrorCode, RefusedError
 from protocol.fencing import next_number
@@ -56,7 +56,7 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
             ErrorCode.REBALANCE_IN_PROGRESS,
             f"task {row.task} is still being stopped by {owner}; reset it when it has no owner any more",
         )
-    former = owner_leases.holder(group.herd.ownership_of(group.name, row.task))
+    former = former_owners.holder(group.herd.ownership_of(group.name, row.task))
     if former is not None:
         raise RefusedError(
             ErrorCode.REBALANCE_IN_PROGRESS,
@@ -68,13 +68,13 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
 def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskReset]:
     """Store the reset; returns the token that fences all before it, and the reset."""
     herd = turn.group.herd
-    tasks.start_over(turn, tasks.change(turn, row, EventType.TASK_RESET))
+    definitions.start_over(turn, definitions.change(turn, row, EventType.TASK_RESET))
     ownership = herd.ownership[row.task]
     token = next_number(ownership.token, turn.instant.wall)
     stored = TaskReset(token, offsets)
     unsettled = ownership.unsettled or is_fenced(row.definition)
     turn.put(msgspec.structs.replace(ownership, token=token, reset=stored, unsettled=unsettled))
-    tasks.gather(turn)
+    definitions.gather(turn)
     herd.progress.pop(row.task, None)
     turn.note(f"task {row.task} was reset under token {token}")
     return token, stored

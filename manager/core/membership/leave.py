@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, expected, lost, rebalance, removal
+from manager.core import checks
+from manager.core.membership import departure, member_ids, rebalance
+from manager.core.tasks import lost_workers
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.membership import LeaveResponse, LeftMember
@@ -47,7 +49,7 @@ def _told_reasons(request: LeaveRequest, outcomes: tuple[LeftMember, ...]) -> st
 def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
     group = turn.group
     if leaver.member_id in group.outstanding and leaver.instance_id is None:
-        expected.forget(turn, leaver.member_id)
+        member_ids.forget(turn, leaver.member_id)
         return ErrorCode.NONE
     try:
         member = _find(group, leaver)
@@ -55,9 +57,9 @@ def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
         return refusal.failure.code
     stopped = leaver.stopped and leaver.member_id == member.id
     if leaver.engine is not None:
-        lost.died(turn, member, leaver.reason or "its engine died", leaver.engine, stopped=stopped)
+        lost_workers.died(turn, member, leaver.reason or "its engine died", leaver.engine, stopped=stopped)
     else:
-        removal.remove(turn, member, leaver.reason or "it left", stopped=stopped)
+        departure.remove(turn, member, leaver.reason or "it left", stopped=stopped)
     return ErrorCode.NONE
 
 
@@ -76,6 +78,6 @@ def remove_by_admin(turn: Turn, request: RemoveMember, parked: Parked) -> None:
     """Fence a member from outside."""
     checks.known(turn.group)
     member = checks.member(turn.group, request.member_id, None)
-    removal.remove(turn, member, "removed by an admin")
+    departure.remove(turn, member, "removed by an admin")
     turn.answer(parked, Response())
     _rebalance_without(turn, f"{member.id} was removed by an admin")

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import history, lost, ownership, sessions, table, voting, waiting
+from manager.core import group_states, sessions, waiting
 from manager.core.group import InitialDelay
-from manager.core.replies import join_response
+from manager.core.membership import rebalance_history, voting
+from manager.core.membership.responses import join_response
+from manager.core.tasks import lost_workers, ownership
 from protocol.errors import ErrorCode
 from protocol.states import GroupState
 
@@ -48,10 +50,10 @@ def outlast_a_crash(turn: Turn) -> None:
 def prepare(turn: Turn, reason: str) -> None:
     """Enter PreparingRebalance. Whoever has a join to park parks it and then calls `maybe_complete`."""
     group = turn.group
-    history.close_round(turn)
+    rebalance_history.close_round(turn)
     opening = group.state is GroupState.EMPTY
-    table.move(turn, table.PREPARE)
-    history.open_round(turn, reason)
+    group_states.move(turn, group_states.PREPARE)
+    rebalance_history.open_round(turn, reason)
     group.timers.cancel(SYNC_PHASE)
     group.unsynced.clear()
     _wake_everybody(turn)
@@ -120,7 +122,7 @@ def complete(turn: Turn) -> None:
     group.delay = None
     for member in tuple(group.members.values()):
         if member.id not in group.joining and not member.is_static:
-            lost.remove(turn, member, "it did not rejoin in time")
+            lost_workers.remove(turn, member, "it did not rejoin in time")
     if group.members and not group.joining:
         group.timers.set(JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
         return
@@ -133,7 +135,7 @@ def complete(turn: Turn) -> None:
 
 def _become_empty(turn: Turn) -> None:
     group = turn.group
-    table.move(turn, table.EMPTY_OUT)
+    group_states.move(turn, group_states.EMPTY_OUT)
     turn.put(
         msgspec.structs.replace(
             group.header,
@@ -145,7 +147,7 @@ def _become_empty(turn: Turn) -> None:
         )
     )
     group.herd.assigned = {}
-    history.complete_round(turn)
+    rebalance_history.complete_round(turn)
     begin_retention(turn)
 
 
@@ -172,7 +174,7 @@ def _begin_generation(turn: Turn) -> None:
     group = turn.group
     if group.leader_id not in group.joining:
         group.leader_id = next(member_id for member_id in group.members if member_id in group.joining)
-    table.move(turn, table.COMPLETE)
+    group_states.move(turn, group_states.COMPLETE)
     turn.put(
         msgspec.structs.replace(
             group.header,
@@ -189,7 +191,7 @@ def _begin_generation(turn: Turn) -> None:
     group.timers.set(SYNC_PHASE, turn.now + group.largest_rebalance_timeout())
     for member_id in joining:
         ownership.disown_unclaimed(turn, group.members[member_id])
-    group.herd.offered = frozenset(row.task for row, _ in lost.offers(group))
+    group.herd.offered = frozenset(row.task for row, _ in lost_workers.offers(group))
     for member_id, parked in joining.items():
         member = group.members[member_id]
         member.confirmed = True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manager.core import blame
-from manager.core.chronicle import Chronicle
-from manager.core.figures import Figures
 from manager.core.rows import OwnershipRow, TaskRow
+from manager.core.tasks import quarantine
+from manager.core.tasks.figures import Figures
+from manager.core.tasks.task_history import Chronicle
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Herd:
         ownership = self.ownership_of(row.group, task)
         if row.target is Target.STOPPED:
             return ownership.unsettled
-        return ownership.state is not TaskState.COMPLETED and not blame.is_quarantined(ownership)
+        return ownership.state is not TaskState.COMPLETED and not quarantine.is_quarantined(ownership)
 
     def is_to_stop(self, task: str) -> bool:
         """Whether the target of `task` is STOPPED."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, rebalance
+from manager.core import checks
+from manager.core.membership import rebalance
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.worker_metadata import PROTOCOL_TYPE

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import ownership, sessions, waiting
+from manager.core import sessions, waiting
+from manager.core.tasks import ownership
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from manager.core import rebalance
+from manager.core.membership import rebalance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from manager.core.group import Group, TimerKey
-    from manager.core.newcomers import Newcomers
+    from manager.core.handed_out import Newcomers
     from manager.core.turn import Turn
 
 OUTSTANDING: Final = "outstanding id"

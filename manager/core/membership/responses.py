@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import lost, suspects
+from manager.core.tasks import lost_workers, probation
 from protocol.messages.membership import JoinedMember, JoinResponse, SyncResponse
 from protocol.messages.tasks import OfferedTask
 from protocol.metrics import figure
@@ -66,7 +66,7 @@ def _offer(group: Group) -> tuple[OfferedTask, ...]:
             labels=row.labels,
             load=_load(group, row.task),
             returns_to=member_id or msgspec.UNSET,
-            suspect=suspects.is_suspect(group, row.task) or msgspec.UNSET,
+            suspect=probation.is_suspect(group, row.task) or msgspec.UNSET,
         )
-        for row, member_id in lost.offers(group)
+        for row, member_id in lost_workers.offers(group)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from manager.core.task_views import why_unassigned
+from manager.core.views.tasks import why_unassigned
 from protocol.states import UNREADABLE, GroupState, TaskState
 
 if TYPE_CHECKING:

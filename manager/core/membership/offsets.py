@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, rebalance, sessions
+from manager.core import checks, sessions
+from manager.core.membership import rebalance
 from manager.core.rows import OffsetRow
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NO_GENERATION

@@ -1,0 +1,1 @@
+"""Groups and tasks as people and programs are shown them; nothing changes here."""
