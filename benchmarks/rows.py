@@ -20,7 +20,7 @@ from flight_rows import COLUMNS, SCHEMA, TYPES, flights_source
 from measuring import Line, growth, summary
 from pyspark.sql import SparkSession
 
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from tests.integration.postgres import running
 from worker.executor import QuerySpec
 from worker.spark.executor import SparkExecutor

@@ -11,11 +11,11 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from cli.connection import UnconnectedError, connected, told_after
+from configuration.settings import SettingsError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
 from protocol.patience import answer_s
-from protocol.settings import SettingsError
 from worker.client.answers import is_redirect, redirected
 from worker.client.token import Bearer
 

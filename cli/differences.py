@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from protocol.reading import path_to
+from definition.reading import path_to
 from telemetry.secrets import scrub
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
+from definition.reading import path_to
 from protocol.messages.tasks import Problem
-from protocol.reading import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

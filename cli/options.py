@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 import msgspec
 
-from protocol.settings import (
+from configuration.settings import (
     Setting,
     SettingsError,
     refuse_unknown_keys,

@@ -11,9 +11,9 @@ from cli.admin import admin_options, group_option, task_argument
 from cli.client import Client, path_of
 from cli.help import example
 from cli.output import print_json
+from definition.resets import meaning, read_ends
 from protocol.messages.base import encode_opaque
 from protocol.messages.tasks import EARLIEST, ResetTaskRequest, ResetTaskResponse, TaskReset, TaskResponse
-from protocol.resets import meaning, read_ends
 
 if TYPE_CHECKING:
     from protocol.messages.tasks import Offsets, Options

@@ -73,8 +73,8 @@ def command(path: str, group: str | None, *, once: bool, as_json: bool, **flags:
 def _checked(file: TaskFile) -> list[LocalTask]:
     """The tasks, if every definition is in order; a manager would find the same problems."""
     from cli.task_file import TaskFileError  # noqa: PLC0415 - as above
-    from protocol.definition import Definition  # noqa: PLC0415 - and no definitions
-    from protocol.definition_check import check_definition  # noqa: PLC0415 - nor a parser of SQL
+    from definition.check import check_definition  # noqa: PLC0415 - nor a parser of SQL
+    from definition.document import Definition  # noqa: PLC0415 - and no definitions
     from protocol.messages.tasks import Problem  # noqa: PLC0415 - nor messages
 
     tasks, problems = [], []

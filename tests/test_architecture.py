@@ -17,10 +17,12 @@ ROOT = Path(__file__).resolve().parent.parent
 MAY_IMPORT = {
     "protocol": set[str](),
     "telemetry": set[str](),
+    "configuration": {"protocol"},
+    "definition": {"protocol"},
     "assignors": {"protocol"},
-    "manager": {"protocol", "telemetry"},
-    "worker": {"protocol", "telemetry", "assignors"},
-    "cli": {"protocol", "telemetry", "assignors", "manager", "worker"},
+    "manager": {"protocol", "configuration", "definition", "telemetry"},
+    "worker": {"protocol", "configuration", "definition", "telemetry", "assignors"},
+    "cli": {"protocol", "configuration", "definition", "telemetry", "assignors", "manager", "worker"},
 }
 HEAVY = ("aiohttp", "prometheus_client", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
 

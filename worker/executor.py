@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from protocol.definition import Definition
+    from definition.document import Definition
     from protocol.messages.membership import EngineEnd
     from protocol.messages.tasks import Reached, TaskReset
 

@@ -2,7 +2,7 @@
 
 The manager renews a member's session when a request *arrives* (PROTOCOL.md §3.3), which is never before it
 was sent. Counted from the sending, the lease runs out first. Then the queries are stopped, and
-those without a fence are over before the manager lets others have their tasks (`protocol.leases`).
+those without a fence are over before the manager lets others have their tasks (`protocol.worker_lease`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from protocol.leases import HELD, OVER, part_of
+from protocol.worker_lease import HELD, OVER, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from protocol import references
-from protocol.settings import PREFIX
+from configuration.settings import PREFIX
+from definition import references
 from telemetry.secrets import SECRETS
 from worker.executor import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from protocol.definition import Definition, Sink
-    from protocol.references import Reference
+    from definition.document import Definition, Sink
+    from definition.references import Reference
 
 Value = TypeVar("Value")
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from protocol.definition import Definition, Source
+from definition.document import Definition, Source
 from telemetry.secrets import HIDDEN, scrub, scrub_fields
 
 _REFERENCE: Final = re.compile(r"\$\{(?:env|file):[^{}]*\}")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from definition.check import check_definition
+from definition.document import Definition
+from definition.reading import MOST_PROBLEMS
 from manager.core.commands import NewDefinition
-from protocol.definition import Definition
-from protocol.definition_check import check_definition
 from protocol.errors import ErrorCode, RefusedError
-from protocol.reading import MOST_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

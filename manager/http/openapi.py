@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from aiohttp import web
 
+from definition.document import Definition
 from manager.http.endpoints import CREATED, NOT_MODIFIED, Endpoint
 from manager.http.examples import EXAMPLES, example_of
 from manager.http.links import LINKS
 from manager.http.parameters import parameters_of
 from manager.http.replying import JSON
-from protocol.definition import Definition
 from protocol.errors import RETRY_AFTER_S, ErrorCode
 from protocol.meanings import MEANINGS
 from protocol.messages.base import ErrorResponse

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from definition.reading import MOST_PROBLEMS
 from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
 from manager.core.tasks.definition_lists import refused_list
 from manager.http.definitions import read_definitions
@@ -22,7 +23,6 @@ from protocol.messages.tasks import (
     TaskListQuery,
     TaskListResponse,
 )
-from protocol.reading import MOST_PROBLEMS
 from protocol.roles import Role
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from definition.resets import read_offsets, refused_offsets
 from manager.core.commands import (
     CreateTask,
     DeleteTask,
@@ -35,7 +36,6 @@ from protocol.messages.tasks import (
     ValidateTaskRequest,
     ValidateTaskResponse,
 )
-from protocol.resets import read_offsets, refused_offsets
 from protocol.roles import Role
 from protocol.states import Target
 

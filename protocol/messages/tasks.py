@@ -61,7 +61,7 @@ Definition = Annotated[
         }
     ),
 ]
-"""A `protocol.definition.Definition` that is passed on as it came."""
+"""A `definition.document.Definition` that is passed on as it came."""
 
 
 class OfferedTask(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class TaskListQuery(PageQuery, frozen=True, kw_only=True):
 
 
 class CreateTaskRequest(Request, frozen=True, kw_only=True):
-    """A new task. The definition is checked as a whole by `protocol.definition`, so it arrives unread."""
+    """A new task. The definition is checked as a whole by `definition.document`, so it arrives unread."""
 
     task: Name
     definition: Definition
@@ -155,7 +155,7 @@ class ValidateTaskRequest(Request, frozen=True, kw_only=True):
 
 
 class ResetTaskRequest(Request, frozen=True, kw_only=True):
-    """Start a stopped task anew; `offsets` is checked by `protocol.resets`, so it arrives unread."""
+    """Start a stopped task anew; `offsets` is checked by `definition.resets`, so it arrives unread."""
 
     offsets: Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=_OFFSETS)] = msgspec.field(
         default_factory=lambda: msgspec.Raw(b'"earliest"')

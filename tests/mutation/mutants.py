@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("protocol", "assignors", "manager", "worker", "tests", "pyproject.toml")
+COPIED = (
+    "protocol",
+    "definition",
+    "configuration",
+    "assignors",
+    "manager",
+    "worker",
+    "tests",
+    "pyproject.toml",
+)
 PROCESSOR_S = 300
 """How much the tests may use; a mutant that spins is over then, however busy the machine is."""
 TIMEOUT_S = 3600

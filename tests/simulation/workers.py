@@ -10,9 +10,8 @@ from msgspec import UNSET
 from assignors.base import Member, Task
 from assignors.isolation import isolate
 from assignors.sticky import StickyAssignor
-from protocol.definition import is_fenced
+from definition.document import is_fenced
 from protocol.errors import ErrorCode, Failure
-from protocol.leases import FREE, part_of
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
 from protocol.messages.ownership import (
@@ -23,6 +22,7 @@ from protocol.messages.ownership import (
     TaskReport,
 )
 from protocol.states import Target, TaskState
+from protocol.worker_lease import FREE, part_of
 from tests.simulation.participant import Participant
 from worker.membership.core import Membership
 from worker.membership.effects import (

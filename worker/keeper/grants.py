@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from protocol.definition import Definition, DefinitionError, parse_definition
+from definition.document import Definition, DefinitionError, parse_definition
 from protocol.states import Target
 
 if TYPE_CHECKING:

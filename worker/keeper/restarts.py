@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from worker.backoff import Backoff
 
 if TYPE_CHECKING:
-    from protocol.definition import Restart
+    from definition.document import Restart
 
 RESTART = Backoff(first_s=1.0, limit_s=60.0)
 """Five restarts in a row, the default limit, take about half a minute."""

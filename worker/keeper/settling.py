@@ -15,7 +15,7 @@ from worker.waiting import first
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from protocol.definition import Definition
+    from definition.document import Definition
     from worker.clock import Clock
     from worker.executor import Executor, QuerySpec
 

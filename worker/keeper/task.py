@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from protocol.definition import Definition
+    from definition.document import Definition
     from worker.clock import Clock
     from worker.executor import Executor, Query
     from worker.keeper.grants import Grant

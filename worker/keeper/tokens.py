@@ -2,8 +2,8 @@
 
 The worker's lease on itself is renewed by whatever the manager accepts, and so says nothing of one task: that
 may have been taken away since, for being let go of too slowly or with its deletion. The manager gives such a
-task to others some time later (`protocol.leases`), and until then a report of it, or its claim, was answered,
-or it is given up here.
+task to others some time later (`protocol.worker_lease`), and until then a report of it, or its claim, was
+answered, or it is given up here.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.definition import FILES_SINK, SQL_SINK
+from definition.document import FILES_SINK, SQL_SINK
 from worker.sinks.database import shown
 from worker.sinks.files import FilesSink
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
-    from protocol.definition import Sink as SinkDefinition
+    from definition.document import Sink as SinkDefinition
     from worker.sinks.base import Sink
     from worker.sinks.fence import FenceRow
     from worker.sinks.marks import Owner

@@ -29,7 +29,7 @@ from worker.sinks.turns import Turns
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from protocol.definition import FilesOptions
+    from definition.document import FilesOptions
     from worker.sinks.base import Batch, Field
     from worker.sinks.marks import Mark, Owner
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from protocol.tables import read_table_name
+from definition.tables import read_table_name
 from worker.sinks import staging_postgres, staging_sqlite
 from worker.sinks.base import Sink, Written
 from worker.sinks.database import connect, end_older_sessions, plain_sessions, transaction
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
-    from protocol.definition import SqlOptions
+    from definition.document import SqlOptions
     from worker.sinks.base import Batch, Field
     from worker.sinks.fence import FenceRow
     from worker.sinks.fence_table import FenceTable

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
-from protocol.tables import MAX_BYTES
+from definition.tables import MAX_BYTES
 from worker.sinks.database import lock_tables
 from worker.sinks.errors import SchemaError
 from worker.sinks.types import column_types
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Insert, Inspector, Table
     from sqlalchemy.engine.interfaces import ReflectedColumn
 
-    from protocol.tables import TableName
+    from definition.tables import TableName
     from worker.sinks.base import Field
 
 

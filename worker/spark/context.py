@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from protocol.definition import SQL_SINK
-from protocol.definition import Sink as SinkDefinition
+from definition.document import SQL_SINK
+from definition.document import Sink as SinkDefinition
 from worker.executor import StartError
 from worker.spark.writer import Outlet, spark_sink
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from protocol.definition import Definition
+    from definition.document import Definition
     from worker.sinks.guard import Fence
 
 

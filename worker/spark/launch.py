@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from definition.resets import begin_with
 from protocol.messages.tasks import EARLIEST
-from protocol.resets import begin_with
 from worker.executor import StartError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from protocol.definition import Definition
+    from definition.document import Definition
     from protocol.messages.tasks import TaskReset
     from worker.executor import QuerySpec
     from worker.spark.engine import Engine, Handle, Site

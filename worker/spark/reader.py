@@ -9,7 +9,7 @@ from worker.executor import StartError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from protocol.definition import Definition, Source
+    from definition.document import Definition, Source
     from worker.spark.engine import Site
 
 VIEW = "source"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from protocol.definition import Sink as SinkDefinition
-    from protocol.definition import Trigger
+    from definition.document import Sink as SinkDefinition
+    from definition.document import Trigger
     from worker.sinks.base import Sink
     from worker.sinks.fence import FenceRow
     from worker.sinks.guard import Fence

@@ -28,7 +28,7 @@ from worker.sinks.fence import FenceRow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from protocol.definition import Definition
+    from definition.document import Definition
     from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest
     from worker.standalone.tokens import Tokens
 

@@ -1,9 +1,9 @@
 """Owners that went without saying that their query has stopped (docs/exactly-once.md, Without a fence).
 
 A fenced sink refuses whatever a former owner still writes: its task moves at once. Any other sink takes rows
-of two drivers, so its task waits until nothing of the former owner's runs any more (`protocol.leases`). That
-counts from the sending of the last request that was accepted, which is not later than its arrival here. Only
-a release, or the report that a query has ended, proves that earlier; a broken connection does not.
+of two drivers, so its task waits until nothing of the former owner's runs any more (`protocol.worker_lease`).
+That counts from the sending of the last request that was accepted, which is not later than its arrival here.
+Only a release, or the report that a query has ended, proves that earlier; a broken connection does not.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from definition.document import is_fenced
 from manager.core.rows import OwnerLease
-from protocol.definition import is_fenced
-from protocol.leases import FREE, part_of
+from protocol.worker_lease import FREE, part_of
 
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from definition.document import is_fenced
+from definition.resets import faults, meaning, read_ends, refused_offsets
 from manager.core.tasks import definitions, former_owners
 from manager.core.views.tasks import find
-from protocol.definition import is_fenced
 from protocol.errors import ErrorCode, RefusedError
 from protocol.fencing import next_number
 from protocol.messages.events import EventType
 from protocol.messages.tasks import ResetTaskResponse, TaskReset
-from protocol.resets import faults, meaning, read_ends, refused_offsets
 from protocol.states import Target
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.definition import FilesOptions
+from definition.document import FilesOptions
 from worker.sinks.base import Field
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.definition import FilesOptions
+from definition.document import FilesOptions
 from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow

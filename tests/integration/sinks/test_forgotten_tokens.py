@@ -17,7 +17,7 @@ from worker.standalone.tokens import Tokens
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from protocol.definition import Sink
+    from definition.document import Sink
     from worker.sinks.fence import FenceRow
 
 NOW_MS = 1_800_000_000_000

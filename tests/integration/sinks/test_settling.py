@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from definition.document import Definition, Sink, Source
 from manager.core.commands import RemoveMember, ResetTask, SetTarget
-from protocol.definition import Definition, Sink, Source
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
 from worker.executor import QuerySpec, StartError, unheard

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.definition import SqlOptions
+from definition.document import SqlOptions
 from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow

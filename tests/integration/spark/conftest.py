@@ -20,7 +20,7 @@ import pytest
 import pytest_asyncio
 from py4j.clientserver import ClientServerConnection
 
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from worker.executor import QuerySpec
 from worker.spark.classic import jvm as jvm_module
 from worker.spark.classic.engine import ClassicEngine

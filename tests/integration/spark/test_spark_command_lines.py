@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 HUSH = "hush-4711"
 STARTED = """
 import asyncio, json, os, pathlib, sys, tempfile, threading
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from worker.executor import QuerySpec
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.definition import SqlOptions
+from definition.document import SqlOptions
 from worker.executor import StartError
 from worker.sinks.marks import Owner
 from worker.sinks.sql import SqlSink

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 DOOMED = """
 import asyncio, json, os, signal, sys
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from worker.executor import QuerySpec, StartError
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
@@ -66,7 +66,7 @@ async def test_the_death_of_the_jvm_is_noticed(tmp_path: Path) -> None:
 
 HUNG = """
 import asyncio, json, os, signal, sys
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from worker.executor import QuerySpec
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings

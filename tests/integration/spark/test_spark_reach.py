@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.definition import DefinitionError
+from definition.document import DefinitionError
 from worker.executor import StartError
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from protocol.intervals import trigger_interval_fault
-from protocol.sql.check import sql_fault
-from protocol.sql.lexer import tokens
-from protocol.sql.words import KEYWORDS
-from tests.unit.protocol import interval_corpus
-from tests.unit.protocol.sql_accepted import ACCEPTED
-from tests.unit.protocol.sql_refused import REFUSED
+from definition.intervals import trigger_interval_fault
+from definition.sql.check import sql_fault
+from definition.sql.lexer import tokens
+from definition.sql.words import KEYWORDS
+from tests.unit.definition import interval_corpus
+from tests.unit.definition.sql_accepted import ACCEPTED
+from tests.unit.definition.sql_refused import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,10 +13,10 @@ import pytest
 from cli.client import Client, UnreachableError, path_of
 from cli.connection import CONNECT_S
 from cli.event_stream import EventStream
+from configuration.settings import SettingsError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.groups import GroupListResponse
 from protocol.patience import answer_s
-from protocol.settings import SettingsError
 
 if TYPE_CHECKING:
     from tests.unit.cli.scripted_manager import ScriptedManager

@@ -11,7 +11,7 @@ import pytest
 from cli import exits
 from cli.main import sparkherd
 from cli.task_file import read_task_file
-from protocol.definition_check import check_definition
+from definition.check import check_definition
 from protocol.messages.base import encode_opaque
 from tests.unit.cli.test_help_pages import COMMANDS
 from worker.daemon import EXIT_CODES

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from configuration.settings import settings_of
 from manager.settings import ManagerSettings
-from protocol.settings import settings_of
 from telemetry.logs import LogSettings
 from worker.settings import WorkerSettings
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from msgspec import Meta
 
 from cli.options import Sources, settings_options, warn_of_stray_variables
-from protocol.settings import SettingsError
+from configuration.settings import SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cli.main import sparkherd
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from tests.unit.docs.pages import PAGES, ROOT, Block, blocks
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from configuration.settings import Setting, SettingsError, resolve, settings_of
 from manager.settings import ManagerSettings
-from protocol.settings import Setting, SettingsError, resolve, settings_of
 
 SETTINGS = settings_of(ManagerSettings)
 EXAMPLES: dict[str, str | list[str]] = {

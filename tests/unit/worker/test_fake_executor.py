@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from tests.contracts.executor import CONTRACT
 from tests.fakes.executor import FakeExecutor
 from worker.executor import QuerySpec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.definition import Definition, parse_definition
+from definition.document import Definition, parse_definition
 from telemetry.secrets import KnownSecrets, scrub
 from worker.secrets import MAX_BYTES, SecretError, Secrets
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.settings import SettingsError, resolve, settings_of
+from configuration.settings import SettingsError, resolve, settings_of
 from worker.settings import WorkerSettings
 
 

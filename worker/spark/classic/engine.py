@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from protocol.definition import SQL_ON_FILES, SUBSTITUTE
+from definition.document import SQL_ON_FILES, SUBSTITUTE
 from worker.executor import StartError
 from worker.spark.causes import describe
 from worker.spark.classic.java import require_java

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protocol.settings import PREFIX
+from configuration.settings import PREFIX
 from worker.spark.classic.scratch import private_folder
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from protocol.definition import Sink as SinkDefinition
+    from definition.document import Sink as SinkDefinition
     from worker.sinks.base import Field, Sink
     from worker.sinks.marks import Owner
 

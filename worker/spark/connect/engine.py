@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from pyspark.errors import PySparkException
 
-from protocol.definition import SQL_ON_FILES, SUBSTITUTE
+from definition.document import SQL_ON_FILES, SUBSTITUTE
 from protocol.messages.membership import EngineEnd
 from worker.executor import EngineDeath, NotedQuery, StartError
 from worker.spark.causes import describe

@@ -15,7 +15,7 @@ from cli.demo.check import Verdict, compare
 from cli.demo.data import PARTS, flights, write_parts
 from cli.demo.tasks import demo_tasks
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, Truth, truth
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 

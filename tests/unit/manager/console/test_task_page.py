@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from definition.check import check_definition
+from definition.document import Definition
 from manager.console.definitions import shown
 from manager.console.page import Asked
 from manager.console.pages.adding import adding_page
@@ -13,8 +15,6 @@ from manager.console.pages.members import member_lines
 from manager.console.pages.task import Known, TaskPage, batch_time, facts_of, task_page
 from manager.console.pages.workers import WorkerLine, workers_page
 from manager.core.views.tallies import Tally
-from protocol.definition import Definition
-from protocol.definition_check import check_definition
 from protocol.messages.base import encode_opaque
 from protocol.messages.events import Event
 from protocol.messages.history import FiguresPoint, LifeLine, TaskHistoryResponse

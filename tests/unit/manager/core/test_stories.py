@@ -8,9 +8,9 @@ from manager.core.commands import DeleteGroup, DeleteTask
 from manager.core.history import LINE_BYTES, Memory, Story
 from manager.core.rows import OwnershipRow
 from manager.core.tasks.task_history import Chronicle
-from protocol.leases import FREE, part_of
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
 from protocol.states import TaskState
+from protocol.worker_lease import FREE, part_of
 from tests.unit.manager.core.bench import SESSION_MS, Bench
 
 MOST = 2**20

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from definition.check import check_definition
 from manager.http.examples import EXAMPLES, example_of
 from manager.http.openapi import document, tag_of
-from protocol.definition_check import check_definition
 from protocol.errors import ErrorCode
 from protocol.meanings import MEANINGS
 from protocol.messages.base import ErrorResponse

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from definition.reading import MOST_PROBLEMS
 from manager.http.definitions import AT_ONCE
 from manager.http.task_lists import MOST_TASKS, read_list
 from protocol.errors import RefusedError
 from protocol.messages.tasks import Problem, PutTasksRequest, TaskToPut
-from protocol.reading import MOST_PROBLEMS
 
 GOOD = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 

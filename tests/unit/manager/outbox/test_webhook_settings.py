@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from configuration.settings import SettingsError, resolve
 from manager.outbox.webhooks.endpoints import endpoints_of
 from manager.outbox.webhooks.secret import read_secret
 from manager.settings import ManagerSettings
 from protocol.errors import StartupError
-from protocol.settings import SettingsError, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path

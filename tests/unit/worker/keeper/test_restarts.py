@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.definition import Restart
+from definition.document import Restart
 from worker.keeper.restarts import Failures
 
 

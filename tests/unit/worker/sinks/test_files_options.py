@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.definition import DefinitionError, FilesOptions, parse_definition
+from definition.document import DefinitionError, FilesOptions, parse_definition
 
 
 def document(options: dict[str, Any], **more: Any) -> bytes:

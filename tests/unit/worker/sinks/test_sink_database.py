@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from tests.unit.protocol.sink_url_corpus import REFUSED, UNOPENED
+from tests.unit.definition.sink_url_corpus import REFUSED, UNOPENED
 from worker.sinks.database import _prepare_sqlite, connect, place, transaction
 from worker.sinks.errors import SinkError
 from worker.sinks.marks import Owner

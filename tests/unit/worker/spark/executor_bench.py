@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from protocol.definition import Definition
+from definition.document import Definition
 from worker.executor import QuerySpec
 from worker.spark.settings import SparkSettings
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from protocol.definition import Definition
+from definition.document import Definition
 from worker.executor import Ended, QuerySpec
 from worker.spark.monitor import Monitor
 from worker.threads import in_thread

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 from structlog.testing import capture_logs
 
-from protocol.definition import parse_definition
+from definition.document import parse_definition
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.ownership import ClaimRequest

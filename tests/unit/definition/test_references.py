@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.definition import DefinitionError, parse_definition
-from protocol.references import Reference, find_problems, resolve, specimen
+from definition.document import DefinitionError, parse_definition
+from definition.references import Reference, find_problems, resolve, specimen
 
 SQL_SINK = {"format": "sql", "options": {"url": "postgresql://u:${env:PW}@db/herd", "table": "t"}}
 DECLARED: dict[str, Any] = {"source": {"format": "rate", "options": {}}, "sink": SQL_SINK}

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from protocol.definition import FILES_SINK, MOST_BYTES, SQL_SINK
+from definition.document import FILES_SINK, MOST_BYTES, SQL_SINK
+from definition.reading import path_to, read
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import EARLIEST, Options, Problem
-from protocol.reading import path_to, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from protocol.definition import Scalar
+    from definition.document import Scalar
     from protocol.messages.tasks import Offsets
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.intervals import trigger_interval_fault
-from tests.unit.protocol.interval_corpus import ACCEPTED, REFUSED
+from definition.intervals import trigger_interval_fault
+from tests.unit.definition.interval_corpus import ACCEPTED, REFUSED
 
 
 @pytest.mark.parametrize("interval", ACCEPTED)

@@ -1,7 +1,7 @@
 """The definition of a task: what it reads, what it does, where it writes (PROTOCOL.md §6).
 
 The Structs are the one place where the names and types are written down. What needs an SQL parser is
-checked by `protocol.definition_check`; what needs Spark (a format, a path, a module) only the worker knows.
+checked by `definition.check`; what needs Spark (a format, a path, a module) only the worker knows.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from protocol.intervals import trigger_interval_fault
+from definition.intervals import trigger_interval_fault
+from definition.reading import Check, Section, path_to, read, readable
+from definition.references import find_problems
+from definition.sink_urls import url_fault
+from definition.tables import read_table_name, table_fault
 from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
-from protocol.reading import Check, Section, path_to, read, readable
-from protocol.references import find_problems
-from protocol.sink_urls import url_fault
-from protocol.tables import read_table_name, table_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from protocol.definition import (
+from definition.check import check_definition
+from definition.document import (
     MOST_BYTES,
     Definition,
     DefinitionError,
@@ -16,9 +17,8 @@ from protocol.definition import (
     is_fenced,
     parse_definition,
 )
-from protocol.definition_check import check_definition
+from definition.tables import read_table_name
 from protocol.messages.tasks import Problem
-from protocol.tables import read_table_name
 
 DECLARATIVE: dict[str, Any] = {
     "source": {"format": "json", "schema": "a STRING", "options": {"path": "in", "maxFilesPerTrigger": 1}},

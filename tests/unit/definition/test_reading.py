@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import pytest
 
+from definition.reading import MOST_PROBLEMS, Check, Section, read
 from protocol.messages.tasks import Problem
-from protocol.reading import MOST_PROBLEMS, Check, Section, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from definition.reading import path_to
 from protocol.messages.tasks import Problem
-from protocol.reading import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.sql.roles import BEFORE_STAR, is_keyword
+from definition.sql.roles import BEFORE_STAR, is_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from protocol.sql.lexer import Token
+    from definition.sql.lexer import Token
 
 NAME = "name_"
 """Stands for every name: it is no keyword in any dialect."""

@@ -1,6 +1,6 @@
 """The words of Spark SQL, as far as the check of a task's SQL has to know them.
 
-Almost all of them may also be names, in Spark's default mode; `protocol.sql.check` tells one from the other.
+Almost all of them may also be names, in Spark's default mode; `definition.sql.check` tells which is which.
 """
 
 from __future__ import annotations

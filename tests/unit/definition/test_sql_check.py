@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlglot
 
-from protocol.sql.check import MAX_LENGTH, sql_fault
-from tests.unit.protocol.sql_accepted import ACCEPTED
-from tests.unit.protocol.sql_refused import REFUSED
+from definition.sql.check import MAX_LENGTH, sql_fault
+from tests.unit.definition.sql_accepted import ACCEPTED
+from tests.unit.definition.sql_refused import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +124,5 @@ def _calls(run: Callable[[], object]) -> int:
 
 def test_the_parser_is_imported_only_for_a_check() -> None:
     """A manager without tasks and a worker never need it."""
-    code = (
-        "import sys, protocol.definition_check; sys.exit(bool({'sqlglot', 'sqlalchemy'} & set(sys.modules)))"
-    )
+    code = "import sys, definition.check; sys.exit(bool({'sqlglot', 'sqlalchemy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from protocol.definition import MOST_BYTES
+from definition.document import MOST_BYTES
+from definition.resets import BEGINNINGS, begin_with, faults, meaning, read_ends, read_offsets
 from protocol.messages.tasks import EARLIEST, Problem
-from protocol.resets import BEGINNINGS, begin_with, faults, meaning, read_ends, read_offsets
 
 TABLE = {"url": "sqlite:///o.db", "table": "delays"}
 SQL = {"format": "sql", "options": TABLE}

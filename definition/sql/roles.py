@@ -14,12 +14,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from protocol.sql.words import KEYWORDS
+from definition.sql.words import KEYWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from protocol.sql.lexer import Token
+    from definition.sql.lexer import Token
 
 Faces: TypeAlias = frozenset[str]
 """What a neighbour looks like: a sign, a keyword of `_TABLE`, or one of the next four."""

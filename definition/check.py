@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from protocol.definition import MOST_BYTES, Definition, DefinitionError, parse_definition
+from definition.document import MOST_BYTES, Definition, DefinitionError, parse_definition
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class _OnlySql(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=256)
 def _sql_fault(sql: str) -> str | None:
     """Remembers the latest answers: hundreds of tasks often share a query and differ in their options."""
-    from protocol.sql.check import sql_fault  # noqa: PLC0415 - not for whoever only reads definitions
+    from definition.sql.check import sql_fault  # noqa: PLC0415 - not for whoever only reads definitions
 
     return sql_fault(sql)
 

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from protocol.references import specimen
+from definition.references import specimen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

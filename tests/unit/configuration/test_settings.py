@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from protocol.settings import (
+from configuration.settings import (
     SettingsError,
     refuse_unknown_keys,
     resolve,

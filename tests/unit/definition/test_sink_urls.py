@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from protocol.definition_check import check_definition
-from protocol.sink_urls import url_fault
-from tests.unit.protocol.sink_url_corpus import REFUSED, TAKEN, UNOPENED
+from definition.check import check_definition
+from definition.sink_urls import url_fault
+from tests.unit.definition.sink_url_corpus import REFUSED, TAKEN, UNOPENED
 
 
 @pytest.mark.parametrize("url", REFUSED)
