@@ -1,4 +1,4 @@
-"""What an assignor is: the interface that the built-in ones and plug-ins keep (DESIGN.md §4)."""
+"""What an assignor is: the interface that the built-in ones and plug-ins keep (architecture §4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["eager", "cooperative"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A worker, as the leader knows it from its join metadata (PROTOCOL.md §5).
+    """A worker, as the leader knows it from its join metadata (protocol §5).
 
     `owned` names the tasks it says it runs at this moment. `capacity` is relative to that of the others.
     """

@@ -1,4 +1,4 @@
-"""What the leader makes of an assignment before it sends it: an assignor may be wrong (DESIGN.md §4)."""
+"""What the leader makes of an assignment before it sends it: an assignor may be wrong (architecture §4)."""
 
 from __future__ import annotations
 

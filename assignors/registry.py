@@ -1,4 +1,4 @@
-"""Finds assignors, built-in and plugged in, by entry point or as `module:Class` (DESIGN.md §4)."""
+"""Finds assignors, built-in and plugged in, by entry point or as `module:Class` (architecture §4)."""
 
 from __future__ import annotations
 

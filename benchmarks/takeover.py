@@ -32,7 +32,7 @@ RUNS = 3
 LEASE_S = ManagerSettings().lease_ms / 1000
 SESSION_MS = 120_000
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.0)
-"""As a worker looks for its coordinator (PROTOCOL.md §7)."""
+"""As a worker looks for its coordinator (protocol §7)."""
 PATIENCE_S = 60.0
 CONNECTIONS = 30
 SECONDS = 2.0

@@ -58,7 +58,7 @@ UNANSWERED: Final = (UnconnectedError, OSError, http.client.HTTPException)
 
 
 class _ErrorBody(msgspec.Struct):
-    """What every refusal has in it (PROTOCOL.md, conventions)."""
+    """What every refusal has in it (protocol §2.1)."""
 
     error: str
     message: str = ""

@@ -1,4 +1,4 @@
-"""From a settings Struct to click options and back (PROTOCOL.md §1)."""
+"""From a settings Struct to click options and back (protocol §1)."""
 
 from __future__ import annotations
 

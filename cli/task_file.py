@@ -1,7 +1,7 @@
 """`tasks.yaml`: the tasks of a group in one file.
 
 A mapping with `group` (which `--group` overrides) and `tasks`, a list of entries with `task` (the name),
-`definition` (PROTOCOL.md §6), if it is not to run at once, `target`, and if it stands for many, `for_each`
+`definition` (protocol §6), if it is not to run at once, `target`, and if it stands for many, `for_each`
 (`cli.expansion`). Top-level keys that begin with `x-` are for YAML anchors.
 """
 

@@ -1,1 +1,1 @@
-"""How daemons are configured: one schema a role, read from flags, environment and a file (PROTOCOL.md §1)."""
+"""How daemons are configured: one schema a role, read from flags, environment and a file (protocol §1)."""

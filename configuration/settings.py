@@ -1,4 +1,4 @@
-"""One schema a role: its settings as flags, environment variables and keys of a TOML table (PROTOCOL.md §1).
+"""One schema a role: its settings as flags, environment variables and keys of a TOML table (protocol §1).
 
 A role's settings are a frozen `msgspec.Struct` whose fields carry their bounds and a description.
 What wins is flag over environment over file over default; lists and mappings replace, they do not add up.

@@ -1,1 +1,1 @@
-"""What the definition of a task may say: its source, its SQL, its sink (PROTOCOL.md §6)."""
+"""What the definition of a task may say: its source, its SQL, its sink (protocol §6)."""

@@ -1,4 +1,4 @@
-"""The whole check of a definition: its shape, and whether its SQL parses (PROTOCOL.md §6)."""
+"""The whole check of a definition: its shape, and whether its SQL parses (protocol §6)."""
 
 from __future__ import annotations
 

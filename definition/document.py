@@ -1,4 +1,4 @@
-"""The definition of a task: what it reads, what it does, where it writes (PROTOCOL.md §6).
+"""The definition of a task: what it reads, what it does, where it writes (protocol §6).
 
 The Structs are the one place where the names and types are written down. What needs an SQL parser is
 checked by `definition.check`; what needs Spark (a format, a path, a module) only the worker knows.

@@ -1,4 +1,4 @@
-"""Secrets by reference: `${env:NAME}` and `${file:PATH}` in the values of a definition (PROTOCOL.md §6).
+"""Secrets by reference: `${env:NAME}` and `${file:PATH}` in the values of a definition (protocol §6).
 
 The manager sees that they are well-formed, and never what they stand for. The worker that runs the task looks
 that up just before it starts the query. `$${` is the text `${` itself, where neither Spark nor what it calls

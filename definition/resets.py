@@ -1,7 +1,7 @@
 """Starting a task anew: where its source can be told to begin, and what that means for its sink.
 
 What a source's options say about where to begin counts only for a query without a checkpoint. So a reset
-gives the task an empty one, and says where to begin with it (PROTOCOL.md §5; after KIP-875 of Kafka Connect).
+gives the task an empty one, and says where to begin with it (protocol §5; after KIP-875 of Kafka Connect).
 """
 
 from __future__ import annotations

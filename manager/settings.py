@@ -1,4 +1,4 @@
-"""The manager's settings: one schema for flags, environment and file (PROTOCOL.md §1)."""
+"""The manager's settings: one schema for flags, environment and file (protocol §1)."""
 
 from __future__ import annotations
 

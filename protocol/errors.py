@@ -1,4 +1,4 @@
-"""Error codes as data: each code carries its HTTP status and whether a retry can help (PROTOCOL.md §2)."""
+"""Error codes as data: each code carries its HTTP status and whether a retry can help (protocol §2)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Failure(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def body(self) -> dict[str, Any]:
-        """The error body of PROTOCOL.md §Conventions."""
+        """The error body of protocol §2.1."""
         return {
             "error": self.code.name,
             "message": self.message,

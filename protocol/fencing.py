@@ -1,4 +1,4 @@
-"""The numbers that fence: tokens, and the numbers of resets (PROTOCOL.md §5, Ownership)."""
+"""The numbers that fence: tokens, and the numbers of resets (protocol §5, Ownership)."""
 
 from __future__ import annotations
 

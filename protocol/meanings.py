@@ -1,4 +1,4 @@
-"""What each error code means, for people who read about the API (PROTOCOL.md §2)."""
+"""What each error code means, for people who read about the API (protocol §2)."""
 
 from __future__ import annotations
 

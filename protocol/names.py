@@ -1,4 +1,4 @@
-"""What may be called what: group ids, instance ids and task names (PROTOCOL.md §2, §3.1)."""
+"""What may be called what: group ids, instance ids and task names (protocol §2, §3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of groups, tasks and targets; their spelling is part of the contract (PROTOCOL.md §4, §5)."""
+"""The states of groups, tasks and targets; their spelling is part of the contract (protocol §4, §5)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNREADABLE: Final = "Unreadable"
 
 
 class GroupState(Enum):
-    """Where a group stands in its rebalance (PROTOCOL.md §4)."""
+    """Where a group stands in its rebalance (protocol §4)."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -20,7 +20,7 @@ class GroupState(Enum):
 
 
 class TaskState(Enum):
-    """What a task is doing, as last reported or as follows from losing its owner (PROTOCOL.md §5)."""
+    """What a task is doing, as last reported or as follows from losing its owner (protocol §5)."""
 
     UNASSIGNED = "UNASSIGNED"
     STARTING = "STARTING"

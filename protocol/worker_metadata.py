@@ -1,4 +1,4 @@
-"""What a sparkherd worker tells under each assignor it supports, and what it is given (PROTOCOL.md §5)."""
+"""What a sparkherd worker tells under each assignor it supports, and what it is given (protocol §5)."""
 
 from __future__ import annotations
 

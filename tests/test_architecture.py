@@ -1,4 +1,4 @@
-"""The directions of DESIGN.md §1: imports point down, and nobody pays for what they do not use."""
+"""The directions of architecture §1: imports point down, and nobody pays for what they do not use."""
 
 from __future__ import annotations
 

@@ -28,4 +28,4 @@ class Backoff:
 
 
 MANAGER = Backoff(first_s=0.1, limit_s=1.0)
-"""Between requests that a manager did not answer or could not serve (PROTOCOL.md §7)."""
+"""Between requests that a manager did not answer or could not serve (protocol §7)."""

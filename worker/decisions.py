@@ -1,4 +1,4 @@
-"""Asking an assignor, which may be wrong, slow, or never come back (DESIGN.md §4)."""
+"""Asking an assignor, which may be wrong, slow, or never come back (architecture §4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The worker's lease on itself: without word from the manager it stops before its tasks are given away.
 
-The manager renews a member's session when a request *arrives* (PROTOCOL.md §3.3), which is never before it
+The manager renews a member's session when a request *arrives* (protocol §3.3), which is never before it
 was sent. Counted from the sending, the lease runs out first. Then the queries are stopped, and
 those without a fence are over before the manager lets others have their tasks (`protocol.worker_lease`).
 """

@@ -1,4 +1,4 @@
-"""The worker's settings: one schema for flags, environment and file (PROTOCOL.md §1)."""
+"""The worker's settings: one schema for flags, environment and file (protocol §1)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What can be told of a task's SQL without Spark (PROTOCOL.md §6)."""
+"""What can be told of a task's SQL without Spark (protocol §6)."""

@@ -1,4 +1,4 @@
-"""Whether SQL is certain not to parse in Spark (PROTOCOL.md §6).
+"""Whether SQL is certain not to parse in Spark (protocol §6).
 
 The check never refuses what Spark accepts; where it is unsure it accepts, and the worker decides. That takes
 care: no parser but Spark's own knows all of Spark's SQL, and nearly every keyword may be a name as well

@@ -1,4 +1,4 @@
-"""The checks every member request goes through, in the order of PROTOCOL.md §2.
+"""The checks every member request goes through, in the order of protocol §2.
 
 Dead, then instance and member, then generation, then protocol; each raises `RefusedError`.
 """
@@ -113,7 +113,7 @@ def rebalancing(group: Group) -> RefusedError:
 
 
 def protocols(group: Group, protocol_type: str, names: Collection[str], own: Member | None) -> None:
-    """A joiner speaks the group's type and shares a protocol with all *other* members (PROTOCOL.md §4)."""
+    """A joiner speaks the group's type and shares a protocol with all *other* members (protocol §4)."""
     if not protocol_type or not names:
         raise RefusedError(
             ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol_type and protocols must not be empty"

@@ -1,4 +1,4 @@
-"""What the closing of a connection says of a member (PROTOCOL.md §4, Broken connections).
+"""What the closing of a connection says of a member (protocol §4, Broken connections).
 
 A process that dies closes every connection that it has. One that lives closes some as well: after each
 request, because its pool has one too many, because nothing went over it for a while. So a connection counts

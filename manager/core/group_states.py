@@ -1,4 +1,4 @@
-"""The five states of a group and their legal moves, as one table (PROTOCOL.md §4)."""
+"""The five states of a group and their legal moves, as one table (protocol §4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking a group up as it was last stored (PROTOCOL.md §4, Failover)."""
+"""Taking a group up as it was last stored (protocol §4, Failover)."""
 
 from __future__ import annotations
 

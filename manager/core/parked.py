@@ -1,4 +1,4 @@
-"""A request that waits for its answer; it gets exactly one (PROTOCOL.md §4)."""
+"""A request that waits for its answer; it gets exactly one (protocol §4)."""
 
 from __future__ import annotations
 

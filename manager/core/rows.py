@@ -42,7 +42,7 @@ def _key_reader(kind: type[Row]) -> Callable[[Row], tuple[Any, ...]]:
 
 
 class GroupRow(Row, frozen=True, kw_only=True):
-    """The group itself; `generation` is the highest ever told (PROTOCOL.md §4, Generation).
+    """The group itself; `generation` is the highest ever told (protocol §4, Generation).
 
     `state` is how the group is to be taken up again: Empty, Stable, or PreparingRebalance when members must
     be brought together anew (a crash between the join phase and the leader's assignment is such a case).

@@ -1,4 +1,4 @@
-"""The clock of each member: renewed by what arrives, stopped while it waits (PROTOCOL.md §4, Sessions)."""
+"""The clock of each member: renewed by what arrives, stopped while it waits (protocol §4, Sessions)."""
 
 from __future__ import annotations
 

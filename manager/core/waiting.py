@@ -1,4 +1,4 @@
-"""Ending the wait of parked requests, each with exactly one answer (PROTOCOL.md §4, Parked requests)."""
+"""Ending the wait of parked requests, each with exactly one answer (protocol §4, Parked requests)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Endpoint:
 
     Attributes:
         method: of HTTP; GET answers HEAD, too.
-        path: as PROTOCOL.md has it, `/v1/groups/{group}`.
+        path: as docs/protocol.md has it, `/v1/groups/{group}`.
         operation: its name, unique, for clients that are generated and for logs.
         summary: one line for people.
         handler: gives an outcome, which is sent with the first of `success`, or a response of its own.
@@ -118,12 +118,12 @@ class Endpoint:
 
     @property
     def possible_errors(self) -> tuple[ErrorCode, ...]:
-        """Every code it may answer, in the order of PROTOCOL.md §2."""
+        """Every code it may answer, in the order of protocol §2."""
         codes = {*self.errors, *_errors_of_shape(self)}
         return tuple(code for code in ErrorCode if code in codes)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Take the request apart, in the order that PROTOCOL.md §2 asks for, and answer it.
+        """Take the request apart, in the order that protocol §2 asks for, and answer it.
 
         Raises:
             RefusedError: it is wrong; said with `error_fields`.

@@ -1,4 +1,4 @@
-"""What happened, as a list or as a stream (PROTOCOL.md §5, docs/events.md)."""
+"""What happened, as a list or as a stream (protocol §5, docs/events.md)."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class MemberHandlers:
         return await self._runtime.ask(call.group, call.body, call.connection)
 
     async def join(self, call: Call[JoinRequest, None]) -> Outcome:
-        """As any; but an error of a join echoes the id (PROTOCOL.md §3.1)."""
+        """As any; but an error of a join echoes the id (protocol §3.1)."""
         outcome = await self.ask(call)
         if isinstance(outcome, Failure):
             fields = join_failure_fields(call.body.member_id) | outcome.fields

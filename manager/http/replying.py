@@ -1,4 +1,4 @@
-"""Turning outcomes into HTTP responses, and every error into the body of PROTOCOL.md §Conventions."""
+"""Turning outcomes into HTTP responses, and every error into the body of protocol §2.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of a group's tasks: shown, and changed as a whole (PROTOCOL.md §5)."""
+"""The list of a group's tasks: shown, and changed as a whole (protocol §5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks for admins (PROTOCOL.md §5)."""
+"""Tasks for admins (protocol §5)."""
 
 from __future__ import annotations
 

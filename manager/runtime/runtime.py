@@ -185,7 +185,7 @@ class Runtime:
         """Put `request` to the group and wait for its one answer.
 
         Cancelling this means that the caller's connection is gone, which the group may act on
-        (PROTOCOL.md §4, Broken connections). Without a `connection` the request has one of its own.
+        (protocol §4, Broken connections). Without a `connection` the request has one of its own.
         """
         outcome = await self._ask(group, request, connection)
         self.meter.answered(type(request), outcome)
@@ -262,7 +262,7 @@ class Runtime:
         self._arm()
 
     def closed(self, connection: Connection, *, by_peer: bool) -> None:
-        """A connection that requests came over is gone (PROTOCOL.md §4, Broken connections).
+        """A connection that requests came over is gone (protocol §4, Broken connections).
 
         Args:
             connection: the one; telling it twice changes nothing.

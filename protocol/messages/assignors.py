@@ -1,4 +1,4 @@
-"""Assignors as members announce them on joining (PROTOCOL.md §5, Admin endpoints)."""
+"""Assignors as members announce them on joining (protocol §5, Admin endpoints)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The managers of a cluster, and what each has (PROTOCOL.md §5, Admin endpoints)."""
+"""The managers of a cluster, and what each has (protocol §5, Admin endpoints)."""
 
 from __future__ import annotations
 

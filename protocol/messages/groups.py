@@ -1,4 +1,4 @@
-"""Groups as admin clients see them, and where they are coordinated (PROTOCOL.md §3, §5)."""
+"""Groups as admin clients see them, and where they are coordinated (protocol §3, §5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Join, sync, heartbeat, leave (PROTOCOL.md §3.1-3.4)."""
+"""Join, sync, heartbeat, leave (protocol §3.1 to §3.4)."""
 
 from __future__ import annotations
 

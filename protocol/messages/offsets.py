@@ -1,4 +1,4 @@
-"""Progress that a group keeps with the manager (PROTOCOL.md §3.5)."""
+"""Progress that a group keeps with the manager (protocol §3.5)."""
 
 from __future__ import annotations
 

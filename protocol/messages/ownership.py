@@ -1,4 +1,4 @@
-"""Claim, release, report: who runs a task, under which fencing token (PROTOCOL.md §5)."""
+"""Claim, release, report: who runs a task, under which fencing token (protocol §5)."""
 
 from __future__ import annotations
 

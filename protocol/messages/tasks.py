@@ -1,4 +1,4 @@
-"""Tasks as leaders and admin clients see them (PROTOCOL.md §5)."""
+"""Tasks as leaders and admin clients see them (protocol §5)."""
 
 from __future__ import annotations
 

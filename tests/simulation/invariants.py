@@ -1,4 +1,4 @@
-"""The invariants of DESIGN.md §5, looked at after every step; what breaks one is a `InvariantError`."""
+"""The invariants of architecture §5, looked at after every step; what breaks one is a `InvariantError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fenced sink in a few lines: the present token writes, an older one is refused (DESIGN.md §3)."""
+"""A fenced sink in a few lines: the present token writes, an older one is refused (architecture §3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which manager coordinates the group: asked of any, remembered until there is trouble (PROTOCOL.md §3)."""
+"""Which manager coordinates the group: asked of any, remembered until there is trouble (protocol §3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of one member of one group, each sent to the group's coordinator (PROTOCOL.md §3, §5)."""
+"""The requests of one member of one group, each sent to the group's coordinator (protocol §3, §5)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GroupClient:
     """Asks the coordinator, whichever manager that is at the moment.
 
     `accepted` is called with the time, by `now`, at which a request was *sent* that the manager accepted:
-    each one renews the member's session (PROTOCOL.md §3.3), and with it the worker's lease on itself.
+    each one renews the member's session (protocol §3.3), and with it the worker's lease on itself.
     `answered` is told each answer, and to which operation.
     """
 
@@ -73,7 +73,7 @@ class GroupClient:
         return await self._as_member("sync", request, SyncResponse, self._timeouts.parked_s)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | Failure:
-        """Keep the session; a rebalance in progress renews it too (PROTOCOL.md §4, Heartbeat)."""
+        """Keep the session; a rebalance in progress renews it too (protocol §4, Heartbeat)."""
         sent = self._now()
         timeout_s = self._timeouts.heartbeat_s(request.wait_ms)
         answer = await self._as_member("heartbeat", request, HeartbeatResponse, timeout_s)

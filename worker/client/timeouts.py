@@ -1,4 +1,4 @@
-"""How long to wait for each kind of answer; longer than the manager may rightly hold it (PROTOCOL.md §7)."""
+"""How long to wait for each kind of answer; longer than the manager may rightly hold it (protocol §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claiming what is assigned: one batch at once, then what is pending until it is granted (PROTOCOL.md §5)."""
+"""Claiming what is assigned: one batch at once, then what is pending until it is granted (protocol §5)."""
 
 from __future__ import annotations
 

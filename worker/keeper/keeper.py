@@ -1,4 +1,4 @@
-"""The keeper: carries out what the membership says about tasks, and touches nothing else (DESIGN.md §3)."""
+"""The keeper: carries out what the membership says of tasks, and touches nothing else (architecture §3)."""
 
 from __future__ import annotations
 

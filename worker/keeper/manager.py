@@ -85,7 +85,7 @@ class Line:
 
 
 def is_passing(failure: Failure, asked: Asked) -> bool:
-    """Whether the same request may be answered a little later (PROTOCOL.md §7)."""
+    """Whether the same request may be answered a little later (protocol §7)."""
     return reaction_to(failure.code, asked) is Reaction.RETRY
 
 

@@ -1,4 +1,4 @@
-"""What an assignment, or news of a task, means for what runs (PROTOCOL.md §5). Rules without I/O."""
+"""What an assignment, or news of a task, means for what runs (protocol §5). Rules without I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often, and how soon, a failing query is started again (PROTOCOL.md §6). Rules without I/O."""
+"""How often, and how soon, a failing query is started again (protocol §6). Rules without I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One membership: what happened goes in, what to do comes out (PROTOCOL.md §7)."""
+"""One membership: what happened goes in, what to do comes out (protocol §7)."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Membership:
             return self._terms.session_timeout_ms / 3000
         return 0.0 if news else self._sent_at + BRISK_S - self._now
 
-    # Trouble: the table of PROTOCOL.md §7.
+    # Trouble: the table of protocol §7.
 
     def _react(self, failure: Failure) -> None:
         if self.state is MemberState.LEAVING:

@@ -1,4 +1,4 @@
-"""PROTOCOL.md §7 in code: what a worker does with each answer that is not the one it hoped for."""
+"""Protocol §7 in code: what a worker does with each answer that is not the one it hoped for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reaction(Enum):
     CORRECT = auto()
     """Fall back to the last good assignment made valid, sync again."""
     START_OVER = auto()
-    """Nothing is said of it in PROTOCOL.md §7: back off and join again, id kept."""
+    """Nothing is said of it in protocol §7: back off and join again, id kept."""
 
 
 LOSSES = frozenset({Reaction.FORGET_GENERATION, Reaction.FORGET_MEMBERSHIP, Reaction.YIELD})
@@ -72,7 +72,7 @@ FATAL = frozenset(
 _REBALANCED = frozenset({Asked.HEARTBEAT, Asked.JOIN, Asked.SYNC, Asked.CLAIM})
 # Where to ask next after the first two is found out by the client; a time-out or a broken connection is the
 # second one. A retry of the *same* request is meant: a Stable leader that joined again instead would start a
-# rebalance, and a manager that comes back is to be noticed by nobody (PROTOCOL.md §4, Failover). Whoever is
+# rebalance, and a manager that comes back is to be noticed by nobody (protocol §4, Failover). Whoever is
 # put off for having asked too often would ask once more by joining again.
 _TROUBLE = frozenset(
     {

@@ -1,4 +1,4 @@
-"""The states of a member and their legal moves, as one table (PROTOCOL.md §7)."""
+"""The states of a member and their legal moves, as one table (protocol §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule of the fence, without a database (DESIGN.md §3, PROTOCOL.md §6).
+"""The rule of the fence, without a database (architecture §3, protocol §6).
 
 As with Kafka's transactional producers: the task is the producer id, its token the epoch, and the id of
 Spark's batch the sequence number. The checkpoint is part of it because batch ids mean something only

@@ -109,7 +109,7 @@ class LocalManager:
         )
 
     async def release(self, request: ReleaseRequest) -> TaskErrorsResponse:
-        """Nobody else waits for them; what ran there is nobody's now (PROTOCOL.md §5)."""
+        """Nobody else waits for them; what ran there is nobody's now (protocol §5)."""
         for name in request.tasks:
             report = self.reports.get(name)
             if report is not None and report.state in _OF_AN_OWNER:

@@ -1,1 +1,1 @@
-"""Who is in a group, and the rebalances that follow from it: Kafka's rules (PROTOCOL.md §3, §4)."""
+"""Who is in a group, and the rebalances that follow from it: Kafka's rules (protocol §3, §4)."""

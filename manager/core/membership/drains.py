@@ -1,4 +1,4 @@
-"""Draining a worker: its tasks move away, new ones keep off it (PROTOCOL.md §5, Admin endpoints)."""
+"""Draining a worker: its tasks move away, new ones keep off it (protocol §5, Admin endpoints)."""
 
 from __future__ import annotations
 

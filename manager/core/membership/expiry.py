@@ -1,4 +1,4 @@
-"""What silence and broken connections lead to (PROTOCOL.md §4, Sessions and Broken connections)."""
+"""What silence and broken connections lead to (protocol §4, Sessions and Broken connections)."""
 
 from __future__ import annotations
 

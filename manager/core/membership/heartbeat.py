@@ -1,4 +1,4 @@
-"""Heartbeats, plain and held (PROTOCOL.md §3.3, §4)."""
+"""Heartbeats, plain and held (protocol §3.3, §4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Join: a first contact, the confirmation of an id, a rejoin (PROTOCOL.md §3.1, §4; KIP-394)."""
+"""Join: a first contact, the confirmation of an id, a rejoin (protocol §3.1, §4; KIP-394)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _join_again(turn: Turn, request: JoinRequest, parked: Parked) -> None:
 
 
 def _check_size(group: Group, member: Member | None) -> None:
-    """Whether there is room (KIP-389; PROTOCOL.md §4, Max size)."""
+    """Whether there is room (KIP-389; protocol §4, Max size)."""
     limit = group.settings.group_max_size
     if limit is None or group.state is GroupState.EMPTY:
         return

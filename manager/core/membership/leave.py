@@ -1,4 +1,4 @@
-"""Leave, one or many at a time, and removal by an admin (PROTOCOL.md §3.4; KIP-345)."""
+"""Leave, one or many at a time, and removal by an admin (protocol §3.4; KIP-345)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Member ids that were handed out and have not been joined with yet (KIP-394; PROTOCOL.md §4, Member ids).
+"""Member ids that were handed out and have not been joined with yet (KIP-394; protocol §4, Member ids).
 
 They are bounded here, whether a first contact or a join that was withdrawn brought them. Where there is no
 room the oldest is forgotten, and nobody is refused for what others have asked for: an id is used within

@@ -1,4 +1,4 @@
-"""Offsets: progress that a group keeps with the manager, fenced by its generation (PROTOCOL.md §3.5, §4)."""
+"""Offsets: progress that a group keeps with the manager, fenced by its generation (protocol §3.5, §4)."""
 
 from __future__ import annotations
 

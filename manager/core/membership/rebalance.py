@@ -1,4 +1,4 @@
-"""The join phase: how it begins, gathers, and completes into a generation (PROTOCOL.md §4, Join phase)."""
+"""The join phase: how it begins, gathers, and completes into a generation (protocol §4, Join phase)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A static member comes back under a new member id (KIP-345; PROTOCOL.md §4, Static replacement)."""
+"""A static member comes back under a new member id (KIP-345; protocol §4, Static replacement)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sync: the leader's assignment becomes durable, then everybody hears of it (PROTOCOL.md §3.2, §4)."""
+"""Sync: the leader's assignment becomes durable, then everybody hears of it (protocol §3.2, §4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the protocols that all members support a generation runs on (PROTOCOL.md §4, Protocol choice)."""
+"""Which of the protocols that all members support a generation runs on (protocol §4, Protocol choice)."""
 
 from __future__ import annotations
 

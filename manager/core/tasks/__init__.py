@@ -1,1 +1,1 @@
-"""The tasks of a group: what they are, and who owns them under which token (PROTOCOL.md §5)."""
+"""The tasks of a group: what they are, and who owns them under which token (protocol §5)."""

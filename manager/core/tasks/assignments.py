@@ -1,4 +1,4 @@
-"""What the leader of a sparkherd group has decided, read from the members' assignments (PROTOCOL.md §5).
+"""What the leader of a sparkherd group has decided, read from the members' assignments (protocol §5).
 
 Those of groups of other types are passed on unread.
 """

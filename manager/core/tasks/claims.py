@@ -1,4 +1,4 @@
-"""Claim, release, report (PROTOCOL.md §5, Ownership)."""
+"""Claim, release, report (protocol §5, Ownership)."""
 
 from __future__ import annotations
 

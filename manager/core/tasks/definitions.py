@@ -1,4 +1,4 @@
-"""Definitions and targets: what changes them, whom that wakes, when it rebalances (PROTOCOL.md §5)."""
+"""Definitions and targets: what changes them, whom that wakes, when it rebalances (protocol §5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GATHERING = ("gathering", "")
 GATHER_QUIET_MS = 50
 """How long the set of tasks must have been left alone before the group rebalances."""
 GATHER_AT_MOST_MS = 1000
-"""The longest that a change may wait for others (PROTOCOL.md §5)."""
+"""The longest that a change may wait for others (protocol §5)."""
 
 
 def create(turn: Turn, request: CreateTask, parked: Parked) -> None:

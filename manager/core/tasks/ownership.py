@@ -1,4 +1,4 @@
-"""Changing hands: who holds a task's token, and what its state becomes (PROTOCOL.md §5, Ownership)."""
+"""Changing hands: who holds a task's token, and what its state becomes (protocol §5, Ownership)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     """Take away what a rejoining worker no longer says it owns, and is not about to hear that it owns.
 
     A worker that lost its generation stops its tasks without releasing them and joins as the owner of none
-    (PROTOCOL.md §7); without this its tasks would wait for its rebalance timeout. It may be at it still.
+    (protocol §7); without this its tasks would wait for its rebalance timeout. It may be at it still.
     """
     group = turn.group
     tasks = group.herd.owned_by(member.id)
@@ -154,7 +154,7 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
 def follow_assignment(turn: Turn) -> None:
     """Note which owners the present assignment takes tasks from; each has its rebalance timeout to let go.
 
-    The time runs from the *first* assignment that took the task away (PROTOCOL.md §5). One that is to stop is
+    The time runs from the *first* assignment that took the task away (protocol §5). One that is to stop is
     let go of by whoever it is assigned to as well: it is given away to be settled, not to be kept.
     """
     group = turn.group

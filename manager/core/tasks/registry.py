@@ -1,4 +1,4 @@
-"""The tasks of one group: what they are, who owns them, who is meant to (PROTOCOL.md §5)."""
+"""The tasks of one group: what they are, who owns them, who is meant to (protocol §5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting a stopped task anew, on an empty checkpoint (PROTOCOL.md §5; after KIP-875)."""
+"""Starting a stopped task anew, on an empty checkpoint (protocol §5; after KIP-875)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which assignors the members of a group announce, and which they could choose (PROTOCOL.md §4, §5)."""
+"""Which assignors the members of a group announce, and which they could choose (protocol §4, §5)."""
 
 from __future__ import annotations
 

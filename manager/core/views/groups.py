@@ -1,4 +1,4 @@
-"""Looking at a group and steering it as a whole (PROTOCOL.md §5, Admin endpoints)."""
+"""Looking at a group and steering it as a whole (protocol §5, Admin endpoints)."""
 
 from __future__ import annotations
 

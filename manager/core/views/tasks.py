@@ -1,4 +1,4 @@
-"""Tasks as they are shown (PROTOCOL.md §5, Admin endpoints)."""
+"""Tasks as they are shown (protocol §5, Admin endpoints)."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ async def test_a_held_heartbeat_and_what_was_sent_behind_it(fronts: Fronts) -> N
 async def test_a_connection_that_closes_gives_its_heartbeat_up(
     fronts: Fronts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The group hears of it, which shortens the member's session (PROTOCOL.md §4)."""
+    """The group hears of it, which shortens the member's session (protocol §4)."""
     gone: list[tuple[Member | None, bool]] = []
     closed = fronts.runtime.closed
 

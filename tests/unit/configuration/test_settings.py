@@ -1,4 +1,4 @@
-"""Settings from flags, environment and file (PROTOCOL.md §1)."""
+"""Settings from flags, environment and file (protocol §1)."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _problems(document: bytes) -> list[tuple[str, str]]:
 
 
 def test_the_contracts_example_is_read_whole() -> None:
-    """PROTOCOL.md §6, word by word."""
+    """Protocol §6, word by word."""
     definition = parse_definition(json.dumps(DECLARATIVE).encode())
     assert definition.source is not None
     assert definition.source.options == {"path": "in", "maxFilesPerTrigger": 1}

@@ -8,7 +8,7 @@ from worker.backoff import MANAGER
 
 
 def test_the_delays_of_the_protocol() -> None:
-    """PROTOCOL.md §7: 100 ms doubling to 1 s."""
+    """Protocol §7: 100 ms doubling to 1 s."""
     assert [MANAGER.delay_s(tries, 0.5) for tries in range(6)] == pytest.approx([0.1, 0.2, 0.4, 0.8, 1, 1])
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_value_is_refused_by_the_flag_s_name(flag: str, value: Any) -> N
     ("wait", "session", "capped"), [(3000, 10_000, 3000), (3000, 3000, 1000), (0, 9000, 0)]
 )
 def test_a_heartbeat_is_held_a_third_of_the_session_at_most(wait: int, session: int, capped: int) -> None:
-    """The manager would not hold it longer (PROTOCOL.md §3.3)."""
+    """The manager would not hold it longer (protocol §3.3)."""
     settings = given(heartbeat_wait_ms=str(wait), session_timeout_ms=str(session))
     assert settings.wait_ms == capped
 

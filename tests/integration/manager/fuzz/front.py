@@ -57,7 +57,7 @@ class Answer(NamedTuple):
         return document
 
     def check(self) -> None:
-        """PROTOCOL.md §2 and Conventions: a known code under its own status, and never a bug."""
+        """Protocol §2: a known code under its own status, and never a bug."""
         if self.headers.get("content-type", "").startswith("text/html"):
             assert self.status in {200, 404}, self
             return

@@ -121,7 +121,7 @@ def test_what_a_worker_tells_with_its_join_is_refused_where_it_comes_in(
 
 @pytest.mark.parametrize("metadata", ["1", '"text"', "null", "[1]", '{"capacity": 2, "unknown": [{}]}', "{}"])
 def test_metadata_of_another_kind_is_passed_on_as_it_came(front: Front, metadata: str) -> None:
-    """It is any JSON value (PROTOCOL.md, Conventions); what is unknown in it belongs to a later version."""
+    """It is any JSON value (protocol §2.1); what is unknown in it belongs to a later version."""
 
     async def story() -> None:
         told = await post(front, "another/join", join_with(metadata, "other"))

@@ -24,7 +24,7 @@ def commit(bench: Bench) -> None:
 
 
 def test_a_first_contact_is_checked_for_its_protocol_before_the_groups_size() -> None:
-    """PROTOCOL.md §2."""
+    """Protocol §2."""
     bench = Bench(group_max_size=1)
     bench.stable(None)
     assert bench.join(protocols=("other",)).error == "INCONSISTENT_GROUP_PROTOCOL"

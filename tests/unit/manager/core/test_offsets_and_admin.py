@@ -35,7 +35,7 @@ def fetch(bench: Bench, *keys: str) -> dict[str, bytes]:
 
 
 def test_offsets_are_fenced_by_the_generation() -> None:
-    """The order of PROTOCOL.md §4, Offsets, line by line."""
+    """The order of protocol §4, Offsets, line by line."""
     bench = Bench()
     assert commit(bench, "", 3, k=1).error == "GROUP_ID_NOT_FOUND"
     assert commit(bench, "", -1, k={"x": 1}).answer.offsets == {"k": "NONE"}

@@ -160,7 +160,7 @@ def test_a_returning_static_worker_claims_its_tasks_with_higher_tokens() -> None
 
 
 def test_a_member_that_rejoins_as_the_owner_of_none_owns_none() -> None:
-    """PROTOCOL.md §7: it lost its generation and stopped everything without releasing it."""
+    """Protocol §7: it lost its generation and stopped everything without releasing it."""
     bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.join(a, kind="sparkherd", metadata={"owned": {}, "x": 1})

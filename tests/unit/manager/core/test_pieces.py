@@ -25,7 +25,7 @@ LEGAL = {
 
 
 def test_the_table_has_the_contracts_moves_and_no_other() -> None:
-    """PROTOCOL.md §4, States."""
+    """Protocol §4, States."""
     assert {(source, target) for _, sources, target in group_states.MOVES for source in sources} == LEGAL
 
 

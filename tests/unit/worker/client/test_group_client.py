@@ -87,7 +87,7 @@ def ready(server: Server) -> Server:
 async def test_every_request_goes_to_its_path_and_is_answered_typed(
     operation: str, transport: Transport, cluster: Cluster
 ) -> None:
-    """One method a request of PROTOCOL.md §3 and §5."""
+    """One method a request of protocol §3 and §5."""
     server = ready(await cluster.start())
     request, body = REQUESTS[operation]
     server.group(operation, says(200, **body))
@@ -114,7 +114,7 @@ async def test_a_refused_request_renews_no_lease(
 async def test_a_heartbeat_told_of_a_rebalance_renews_the_lease(
     transport: Transport, cluster: Cluster
 ) -> None:
-    """The manager renews the session all the same (PROTOCOL.md §4)."""
+    """The manager renews the session all the same (protocol §4)."""
     server = ready(await cluster.start())
     server.group("heartbeat", says(409, error="REBALANCE_IN_PROGRESS", message="m"))
     bench = Bench(transport, server.url)
@@ -216,7 +216,7 @@ async def test_a_dead_coordinator_is_found_again_through_the_others(
 async def test_a_coordinator_that_is_busy_is_not_left(
     code: ErrorCode, transport: Transport, cluster: Cluster
 ) -> None:
-    """Same coordinator, a little later (PROTOCOL.md §7)."""
+    """Same coordinator, a little later (protocol §7)."""
     server = ready(await cluster.start())
     bench = Bench(transport, server.url)
     server.group("heartbeat", says(code.status, error=code.name, message="m"))

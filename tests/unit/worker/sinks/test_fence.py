@@ -36,7 +36,7 @@ RESET = FenceRow(token=7, resets=1, last=Mark("c2", 3, "p3"))
     ],
 )
 def test_the_rule_of_the_fence(stored: FenceRow | None, token: int, mark: Mark, verdict: Verdict) -> None:
-    """Every kind of batch meets the verdict of DESIGN.md §3; a stale token beats all else."""
+    """Every kind of batch meets the verdict of architecture §3; a stale token beats all else."""
     assert judge(stored, Owner("g", "t", token), mark) is verdict
 
 

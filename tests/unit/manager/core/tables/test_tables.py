@@ -37,7 +37,7 @@ def cells() -> Iterator[tuple[str, str, str, str]]:
 def test_a_request_meets_in_each_state_what_the_table_says(
     table: str, request_name: str, state: str, met: str
 ) -> None:
-    """The answer, the next state, the rows, and what those that waited are told (PROTOCOL.md §2-5)."""
+    """The answer, the next state, the rows, and what those that waited are told (protocol §2 to §5)."""
     scene = SCENES[state]()
     assert outcome(scene, TABLES[table][request_name](scene)) == met
 
