@@ -41,7 +41,7 @@ def load_assignor(spec: str) -> Assignor:
     """
     found = _imported(spec if ":" in spec else _offered(spec), spec)
     if not (isclass(found) and issubclass(found, Assignor)):
-        raise AssignorError(f"assignor {spec!r} is no subclass of assignors.base.Assignor")
+        raise AssignorError(f"assignor {spec!r} is no subclass of sparkherd.Assignor")
     if isabstract(found) or not isinstance(getattr(found, "name", None), str):
         raise AssignorError(f"assignor {spec!r} lacks an assign method or a name")
     if found.kind not in get_args(Kind):

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "manager": {"protocol", "configuration", "definition", "telemetry"},
     "worker": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "cli": {"protocol", "configuration", "definition", "telemetry", "assignors", "manager", "worker"},
+    "sparkherd": {"assignors", "worker", "cli"},
 }
 HEAVY = ("aiohttp", "prometheus_client", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
 
@@ -124,6 +125,19 @@ def test_help_loads_nothing_heavy(command: str) -> None:
     args = [*command.split(), "--help"]
     statement = f"import cli.main\ntry: cli.main.main({args})\nexcept SystemExit: pass"
     assert not loaded_after(statement) & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("statement", "may_load"),
+    [
+        ("import sparkherd", set[str]()),
+        ("from sparkherd import Assignor, Task, Member, holders, FencedError", set[str]()),
+        ("from sparkherd import *", {"sqlalchemy"}),
+    ],
+)
+def test_the_public_package_loads_what_is_asked_for(statement: str, may_load: set[str]) -> None:
+    """An assignor, and a function that catches an error, pay for neither Spark nor a server or database."""
+    assert loaded_after(statement) & set(HEAVY) <= may_load
 
 
 def test_no_task_of_the_manager_ends_unseen() -> None:

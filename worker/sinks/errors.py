@@ -17,3 +17,10 @@ class OutOfOrderError(SinkError):
 
 class SchemaError(SinkError):
     """The query's columns do not fit the sink."""
+
+
+class BatchRefusedError(Exception):
+    """The batch was not done, and Spark must not take it for done; the text is short on purpose.
+
+    No fault of the sink's: the query is being stopped, or the worker may not write any more.
+    """

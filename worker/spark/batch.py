@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
-from worker.sinks.errors import FencedError
+from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.causes import describe
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 
 _LEASE_LOST = "the worker has lost its lease, so it may not write"
-
-
-class BatchRefusedError(Exception):
-    """The batch was not done, and Spark must not take it for done; the text is short on purpose."""
 
 
 class Gate:

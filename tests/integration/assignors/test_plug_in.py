@@ -48,7 +48,7 @@ def test_another_process_finds_an_installed_plug_in(site: Path, spec: str) -> No
 
 
 def test_it_keeps_the_rules_of_every_assignor(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pins and labels come from `assignors.eligibility`, which is there for plug-ins too."""
+    """Pins and labels come from `Eligibility`, which is there for plug-ins too."""
     monkeypatch.syspath_prepend(site)
     assert available()["elders-first"] == "herd_rules:EldersFirst"
     members = [Member("a"), Member("b", labels={"gpu": "yes"})]

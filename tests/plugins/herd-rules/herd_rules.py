@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.base import Assignment, Assignor, Member, Task
-from assignors.eligibility import Eligibility
-from assignors.order import in_order
+from sparkherd import Assignment, Assignor, Eligibility, Member, Task, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

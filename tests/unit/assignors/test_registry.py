@@ -95,7 +95,7 @@ def test_a_name_that_two_packages_use_must_be_told_apart(herder: str, tmp_path: 
         ("{}:", "is not of the form module:Class"),
         ("no.such.module:X", "cannot be imported: ModuleNotFoundError: No module named 'no'"),
         ("{}:Missing", "cannot be imported: AttributeError: .* has no attribute 'Missing'"),
-        ("{}:not_a_class", "is no subclass of assignors.base.Assignor"),
+        ("{}:not_a_class", "is no subclass of sparkherd.Assignor"),
         ("{}:Nameless", "lacks an assign method or a name"),
         ("{}:Lazy", "lacks an assign method or a name"),
         ("{}:Odd", "is of kind 'odd', not eager or cooperative"),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from telemetry.secrets import SECRETS
 from worker.executor import Ended, StartError
-from worker.sinks.errors import SinkError
+from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Mark
-from worker.spark.batch import BatchRefusedError, guard
+from worker.spark.batch import guard
 from worker.spark.checkpoint_rules import read_query_id
 from worker.spark.connect.board import Board
 from worker.spark.connect.checkpoint import DataFrameCheckpoint

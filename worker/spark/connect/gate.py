@@ -9,8 +9,7 @@ import msgspec
 from pyspark.errors import PySparkException
 
 from worker.executor import Ended
-from worker.sinks.errors import FencedError
-from worker.spark.batch import BatchRefusedError
+from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.causes import describe
 from worker.spark.connect.board import Note, Wish
 from worker.spark.connect.sessions import ConnectionLostError, SessionClosedError, asking

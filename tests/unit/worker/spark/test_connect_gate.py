@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
+from worker.sinks.errors import BatchRefusedError
 from worker.sinks.marks import Owner
-from worker.spark.batch import BatchRefusedError, guard
+from worker.spark.batch import guard
 from worker.spark.connect.board import Board, Wish
 from worker.spark.connect.gate import BatchGate, WorkerGate
 

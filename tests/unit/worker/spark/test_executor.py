@@ -19,7 +19,7 @@ from tests.fakes.engine import FakeEngine, FakeHandle, FakeSite
 from tests.fakes.turns import settle
 from tests.unit.worker.spark.executor_bench import SETTINGS, spec
 from worker.executor import Ended, EngineDeath, NotedQuery, StartError
-from worker.spark.batch import BatchRefusedError
+from worker.sinks.errors import BatchRefusedError
 from worker.spark.executor import SparkExecutor
 from worker.spark.starts import AT_ONCE
 

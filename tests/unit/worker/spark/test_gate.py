@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from worker.sinks.errors import FencedError
-from worker.spark.batch import BatchRefusedError, Gate, guard
+from worker.sinks.errors import BatchRefusedError, FencedError
+from worker.spark.batch import Gate, guard
 
 FRAME: Any = object()
 

@@ -1,0 +1,77 @@
+"""What your own code may import of sparkherd; docs/python-api.md says what each name is for.
+
+Every other package that comes with it is its inside and may change with any version. A name's module is
+loaded when the name is first asked for: an assignor needs neither Spark nor a database.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from assignors.balancing import Lot
+    from assignors.base import Assignment, Assignor, Kind, Member, Task
+    from assignors.dealing import deal
+    from assignors.eligibility import Eligibility
+    from assignors.holders import holders
+    from assignors.order import in_order
+    from worker.executor import StartError
+    from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
+    from worker.sinks.guard import Fence
+    from worker.spark.context import TaskContext
+
+__all__ = [
+    "Assignment",
+    "Assignor",
+    "BatchRefusedError",
+    "Eligibility",
+    "Fence",
+    "FencedError",
+    "Kind",
+    "Lot",
+    "Member",
+    "OutOfOrderError",
+    "SchemaError",
+    "SinkError",
+    "StartError",
+    "Task",
+    "TaskContext",
+    "deal",
+    "holders",
+    "in_order",
+]
+
+_MODULES: Final = {
+    "assignors.balancing": ("Lot",),
+    "assignors.base": ("Assignment", "Assignor", "Kind", "Member", "Task"),
+    "assignors.dealing": ("deal",),
+    "assignors.eligibility": ("Eligibility",),
+    "assignors.holders": ("holders",),
+    "assignors.order": ("in_order",),
+    "worker.executor": ("StartError",),
+    "worker.sinks.errors": (
+        "BatchRefusedError",
+        "FencedError",
+        "OutOfOrderError",
+        "SchemaError",
+        "SinkError",
+    ),
+    "worker.sinks.guard": ("Fence",),
+    "worker.spark.context": ("TaskContext",),
+}
+
+
+if not TYPE_CHECKING:  # so that type checkers find fault with a name that is not there
+
+    def __getattr__(name: str) -> Any:
+        """Load a public name with its module (PEP 562)."""
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return __all__
