@@ -22,7 +22,7 @@ from measuring import Line, summary
 from servers import Server
 from servers import manager as manager_process
 
-from cli.client import path_of
+from cli.client.admin_client import path_of
 from manager import daemon
 from manager.http.express import _as_bytes
 from manager.http.server import Connection

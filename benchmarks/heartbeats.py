@@ -15,7 +15,7 @@ from load import answers_a_second, request
 from measuring import Line, summary
 from servers import bare, certificate, manager
 
-from cli.client import Client, path_of
+from cli.client.admin_client import Client, path_of
 from protocol.messages.base import NULL, Request, Response
 from protocol.messages.membership import (
     HeartbeatRequest,

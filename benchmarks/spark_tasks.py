@@ -25,7 +25,7 @@ from flight_rows import COLUMNS, SCHEMA, flights_source
 from measuring import Curve, Line, growth, summary
 from servers import HERE, manager
 
-from cli.client import Client, path_of
+from cli.client.admin_client import Client, path_of
 from protocol.messages.base import Response
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 from load import answers_a_second, request
 from measuring import Line, summary
 
-from cli.client import Client, path_of
+from cli.client.admin_client import Client, path_of
 from manager.cluster.slots import slot_of
 from manager.settings import ManagerSettings
 from protocol.messages.base import NULL

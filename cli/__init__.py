@@ -1,1 +1,1 @@
-"""The `sparkherd` command: thin, one module a noun."""
+"""The `sparkherd` command; `cli.main` lists its commands, each a module of `cli.commands`."""

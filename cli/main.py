@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.exits import DONE, FAILED, INTERRUPTED, USAGE
+from cli.exit_codes import DONE, FAILED, INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COMMANDS: Final = {
-    "manager": ("cli.manager", "Run a manager: groups, their tasks, and who runs what."),
-    "worker": ("cli.worker", "Run a worker: one Spark session, and the queries it is given."),
-    "run": ("cli.run", "Run the tasks of a file in this process, without a manager."),
-    "groups": ("cli.groups", "See and steer groups."),
-    "tasks": ("cli.tasks", "Create, see and steer tasks."),
-    "workers": ("cli.workers", "See, drain and remove the workers of a group."),
-    "managers": ("cli.managers", "See the managers of a cluster."),
-    "events": ("cli.events", "See what happened, and what happens."),
-    "audit": ("cli.audit", "See what admins did, and what was tried."),
-    "db": ("cli.db", "Look at, and bring up to date, the schema of a manager's database."),
-    "tokens": ("cli.tokens", "Make, list and revoke the tokens of workers and people."),
-    "completion": ("cli.completion", "Print what makes a shell complete commands and names."),
-    "demo": ("cli.demo.command", "Watch a herd lose a worker and no row, on 336,776 real flights."),
+    "manager": ("commands.daemons:manager", "Run a manager: groups, their tasks, and who runs what."),
+    "worker": ("commands.daemons:worker", "Run a worker: one Spark session, and the queries it is given."),
+    "run": ("commands.run:command", "Run the tasks of a file in this process, without a manager."),
+    "groups": ("commands.groups:command", "See and steer groups."),
+    "tasks": ("commands.tasks:command", "Create, see and steer tasks."),
+    "workers": ("commands.workers:command", "See, drain and remove the workers of a group."),
+    "managers": ("commands.managers:command", "See the managers of a cluster."),
+    "events": ("commands.events:command", "See what happened, and what happens."),
+    "audit": ("commands.audit:command", "See what admins did, and what was tried."),
+    "db": ("commands.db:command", "Look at, and bring up to date, the schema of a manager's database."),
+    "tokens": ("commands.tokens:command", "Make, list and revoke the tokens of workers and people."),
+    "completion": ("commands.completion:command", "Print what makes a shell complete commands and names."),
+    "demo": ("demo.command:command", "Watch a herd lose a worker and no row, on 336,776 real flights."),
 }
-
-_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+"""Where in `cli` each is, and what the list of commands says of it."""
 
 
 class _LazyGroup(click.Group):
@@ -41,7 +40,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[cmd_name][0]).command
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"cli.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
@@ -81,7 +81,7 @@ def run(args: Sequence[str] | None) -> int:
 
 def _own_error(error: Exception) -> int | None:
     """The exit code of an error of ours, which is told; their classes are loaded when there is one."""
-    from cli.client import UnreachableError  # noqa: PLC0415 - half of what `--help` would load
+    from cli.client.admin_client import UnreachableError  # noqa: PLC0415 - half of what `--help` would load
     from protocol.errors import RefusedError, StartupError  # noqa: PLC0415 - the same
 
     if isinstance(error, StartupError):

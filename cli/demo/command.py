@@ -14,16 +14,16 @@ from typing import Any, Final
 import click
 import msgspec
 
-from cli.client import Client
+from cli.client.admin_client import Client
 from cli.demo.check import Verdict, compare
 from cli.demo.data import ALL_FLIGHTS, package_file, write_parts
+from cli.demo.demo_tasks import demo_tasks
 from cli.demo.herd import Herd, HerdError
 from cli.demo.live import View, view
 from cli.demo.story import FIRST_WORKERS, Failover, Scaling, Story
-from cli.demo.tasks import demo_tasks
 from cli.demo.truth import truth
-from cli.exits import DONE, FAILED
-from cli.output import print_json
+from cli.exit_codes import DONE, FAILED
+from cli.views.output import print_json
 from protocol.errors import StartupError
 
 TERMINATED: Final = 128 + signal.SIGTERM

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from cli.demo.watch import Snapshot, TaskLine
+    from cli.demo.snapshot import Snapshot, TaskLine
 
 STYLES = {
     TaskState.RUNNING: "green",

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from cli.client import path_of
+from cli.client.admin_client import path_of
 from cli.demo.herd import GROUP, Herd, HerdError
 from cli.demo.live import share_done
-from cli.demo.watch import Snapshot, snapshot
+from cli.demo.snapshot import Snapshot, snapshot
 from protocol.messages.tasks import CreateTaskRequest, TaskResponse
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cli.client import Client
+    from cli.client.admin_client import Client
+    from cli.demo.demo_tasks import DemoTask
     from cli.demo.live import View
-    from cli.demo.tasks import DemoTask
 
 POLL_S: Final = 0.2
 STALLED_S: Final = 120.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cli.client import Client, path_of
+from cli.client.admin_client import Client, path_of
 from protocol.messages.base import Response
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
 from protocol.messages.tasks import (

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cli.client import Client, UnreachableError, path_of
+from cli.client.admin_client import Client, UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.groups import CoordinatorResponse
 from tests.acceptance.group_view import GROUP

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from cli.client import Client
+from cli.client.admin_client import Client
 from cli.demo.herd import SPARK_CONF
 
 if TYPE_CHECKING:

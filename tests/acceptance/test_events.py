@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from cli.client import Client, UnreachableError, path_of
+from cli.client.admin_client import Client, UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.events import Event, EventListResponse
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse

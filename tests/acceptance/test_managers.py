@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli.client import UnreachableError, path_of
+from cli.client.admin_client import UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.base import Response
 from protocol.messages.groups import RebalanceRequest

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import trustme
 
-from cli.client import Client, path_of
+from cli.client.admin_client import Client, path_of
 from manager.http.forwarding import FORWARDED_BY
 from protocol.roles import Role
 from tests.acceptance.processes import Daemon

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.client import path_of
+from cli.client.admin_client import path_of
 from protocol.messages.base import Response
 from protocol.messages.groups import RebalanceRequest
 from protocol.messages.tasks import TaskStatusResponse

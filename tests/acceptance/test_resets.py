@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli.client import path_of
+from cli.client.admin_client import path_of
 from cli.demo.data import flights
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import ResetTaskRequest, ResetTaskResponse, TaskReset, TaskStatusResponse

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from cli.client import path_of
+from cli.client.admin_client import path_of
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
 from tests.acceptance.processes import Daemon, Manager

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from playwright.sync_api import expect
 
-from cli.client import Client, path_of
+from cli.client.admin_client import Client, path_of
 from protocol.roles import Role
 from tests.acceptance.processes import Manager, sparkherd
 from tests.browser.chromium import PATIENCE_MS, Window

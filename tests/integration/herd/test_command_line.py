@@ -11,8 +11,8 @@ import pytest
 from click.shell_completion import ShellComplete
 from structlog.testing import capture_logs
 
-from cli import progress
 from cli.main import run, sparkherd
+from cli.views import progress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

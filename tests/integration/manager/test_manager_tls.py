@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import trustme
 
-from cli.client import Client, UnreachableError
+from cli.client.admin_client import Client, UnreachableError
 from protocol.errors import StartupError
 from protocol.messages.groups import GroupListResponse
 from protocol.roles import Role

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.client import Client
+from cli.client.admin_client import Client
 from cli.main import run
 from tests.unit.cli.answers import member, task
 from tests.unit.cli.scripted_manager import ScriptedManager, scripted_manager

@@ -8,9 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from cli import exits
+from cli import exit_codes
 from cli.main import sparkherd
-from cli.task_file import read_task_file
+from cli.task_files.reader import read_task_file
 from definition.check import check_definition
 from protocol.messages.base import encode_opaque
 from tests.unit.cli.test_help_pages import COMMANDS
@@ -24,16 +24,16 @@ PAGE = (DOCS / "command-line.md").read_text()
 def test_every_exit_code_is_documented() -> None:
     """Code and meaning, in one table, and none that there is not."""
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", PAGE, re.MULTILINE)
-    assert {int(code): meaning for code, meaning in rows} == exits.MEANINGS
+    assert {int(code): meaning for code, meaning in rows} == exit_codes.MEANINGS
 
 
 def test_a_worker_s_exit_codes_are_among_them() -> None:
     """The daemon has its own table, for it knows nothing of the command line."""
     assert EXIT_CODES == {
-        Reason.ASKED: exits.DONE,
-        Reason.FENCED: exits.FENCED,
-        Reason.ENGINE_DIED: exits.ENGINE_DIED,
-        Reason.REFUSED: exits.REFUSED,
+        Reason.ASKED: exit_codes.DONE,
+        Reason.FENCED: exit_codes.FENCED,
+        Reason.ENGINE_DIED: exit_codes.ENGINE_DIED,
+        Reason.REFUSED: exit_codes.REFUSED,
     }
 
 

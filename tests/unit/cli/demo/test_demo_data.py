@@ -13,7 +13,7 @@ import pytest
 from cli.demo import data
 from cli.demo.check import Verdict, compare
 from cli.demo.data import PARTS, flights, write_parts
-from cli.demo.tasks import demo_tasks
+from cli.demo.demo_tasks import demo_tasks
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, Truth, truth
 from definition.document import parse_definition
 from protocol.errors import StartupError

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
+from cli.demo.demo_tasks import DemoTask
 from cli.demo.herd import HerdError
 from cli.demo.live import LiveView, PlainView, view
+from cli.demo.snapshot import Snapshot, TaskLine
 from cli.demo.story import NEW_WORKER, Story
-from cli.demo.tasks import DemoTask
-from cli.demo.watch import Snapshot, TaskLine
 from protocol.states import TaskState
 
 if TYPE_CHECKING:

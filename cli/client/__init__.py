@@ -1,0 +1,1 @@
+"""Requests to managers as commands make them: one after the other, each manager in turn."""

@@ -1,0 +1,1 @@
+"""The commands: what is asked for, asked of a manager or a database, and shown."""

@@ -1,0 +1,138 @@
+"""`sparkherd tasks`: create, see and steer tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Raw, json
+
+from cli.client.admin_client import Client, path_of
+from cli.commands import reset
+from cli.commands.apply import apply_command, create_command
+from cli.exit_codes import DONE
+from cli.options.common import admin_options, example, group_option, task_argument, tasks_argument
+from cli.options.wait import until_settled, wait_options
+from cli.views.output import ago, print_json, print_table, print_yaml
+from protocol.messages.base import Response
+from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, TaskStatusResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+@click.group("tasks")
+def command() -> None:
+    """Create, see and steer the tasks of a group."""
+
+
+command.add_command(apply_command)
+command.add_command(create_command)
+
+
+@command.command("list", epilog=example("sparkherd tasks list --group flights"))
+@group_option
+@admin_options
+def list_tasks(client: Client, group: str, *, as_json: bool) -> None:
+    """List the tasks of a group and how they are doing."""
+    path = path_of("groups", group, "tasks")
+    if as_json:
+        print_json(client.get(path, Raw))
+        return
+    _print_statuses(client.get(path, TaskListResponse).tasks)
+
+
+@command.command("describe", epilog=example("sparkherd tasks describe delays --group flights"))
+@task_argument
+@group_option
+@admin_options
+def describe(client: Client, group: str, task: str, *, as_json: bool) -> None:
+    """Show one task with its definition."""
+    path = path_of("groups", group, "tasks", task)
+    if as_json:
+        print_json(client.get(path, Raw))
+        return
+    view = client.get(path, TaskResponse)
+    _print_statuses([view])
+    click.echo()
+    print_yaml({"definition": json.decode(view.definition)})
+
+
+@command.command("status", epilog=example("sparkherd tasks status delays --group flights"))
+@tasks_argument
+@group_option
+@admin_options
+def status(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool) -> None:
+    """Show how tasks are doing, and why one failed."""
+    if as_json:
+        print_json([client.get(_status_path(group, task), Raw) for task in tasks])
+        return
+    statuses = [client.get(_status_path(group, task), TaskStatusResponse) for task in tasks]
+    _print_statuses(statuses)
+    for task in statuses:
+        if task.cause:
+            click.echo(f"\n{task.task}: {task.cause}")
+        if task.reset:
+            click.echo(f"\n{task.task}: has begun anew {reset.describe(task.reset)}")
+
+
+def _status_path(group: str, task: str) -> str:
+    return path_of("groups", group, "tasks", task, "status")
+
+
+def _print_statuses(statuses: Iterable[TaskStatus]) -> None:
+    print_table(
+        ("TASK", "STATE", "TARGET", "OWNER", "TOKEN", "BATCH", "RESTARTS", "SINCE", "CAUSE"),
+        map(_status_row, statuses),
+    )
+
+
+def _status_row(s: TaskStatus) -> tuple[object, ...]:
+    cause = s.cause.splitlines()[0] if s.cause else None
+    return s.task, s.state, s.target, s.owner, s.token, s.batch_id, s.restart_count, ago(s.since_ms), cause
+
+
+def _steering(verb: str, help_text: str, method: str, result: str) -> click.Command:
+    """A command that asks one thing of each of some tasks."""
+
+    @click.command(
+        verb, help=help_text, epilog=example(f"sparkherd tasks {verb} delays late --group flights")
+    )
+    @tasks_argument
+    @_wait_where_it_shows(verb)
+    @group_option
+    @admin_options
+    def steer(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool, **waiting: Any) -> int:
+        for task in tasks:
+            path = path_of("groups", group, "tasks", task)
+            client.call(method, path if method == "DELETE" else f"{path}/{verb}", into=Response)
+        _tell_results(tasks, result, as_json=as_json)
+        if not waiting.get("wait"):
+            return DONE
+        return until_settled(client, group, tasks, waiting["timeout_s"])
+
+    return steer
+
+
+def _wait_where_it_shows(verb: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A deleted task has no state to wait for, and a restarted one has the same before and after."""
+    return wait_options if verb in {"pause", "resume", "stop"} else (lambda steer: steer)
+
+
+def _tell_results(tasks: Iterable[str], result: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"task": task, "result": result} for task in tasks])
+        return
+    for task in tasks:
+        click.echo(f"{task}: {result}")
+
+
+for _verb, _help, _method, _result in (
+    ("pause", "Pause tasks; each stays with its worker.", "PUT", "pause asked for"),
+    ("resume", "Let paused or stopped tasks run again.", "PUT", "resume asked for"),
+    ("stop", "Stop tasks; they belong to nobody until resumed.", "PUT", "stop asked for"),
+    ("restart", "Restart tasks where they are.", "POST", "restart asked for"),
+    ("delete", "Delete tasks; their checkpoints stay.", "DELETE", "deleted"),
+):
+    command.add_command(_steering(_verb, _help, _method, _result))
+command.add_command(reset.command)

@@ -1,0 +1,118 @@
+"""What `sparkherd run` shows: a table of tasks on a terminal; elsewhere the log says it all."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cli.views.output import print_json
+from protocol.states import TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from rich.live import Live
+    from rich.table import Table
+
+    from worker.standalone.manager import LocalManager, LocalTask
+
+STYLES = {TaskState.RUNNING: "green", TaskState.COMPLETED: "cyan", TaskState.FAILED: "bold red"}
+COLUMNS = ("TASK", "STATE", "BATCH", "ROWS", "ROWS/S", "BATCH MS", "RESTARTS", "CAUSE")
+
+
+def make_view(tasks: Sequence[LocalTask], *, quiet: bool = False) -> View:
+    """A live view if somebody looks at a terminal, and scripts do not read it."""
+    return LiveView(tasks) if sys.stdout.isatty() and not quiet else View(tasks)
+
+
+class View:
+    """Remembers how the tasks are doing, and shows nothing."""
+
+    def __init__(self, tasks: Sequence[LocalTask]) -> None:
+        self._tasks = tasks
+        self.last: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to put back."""
+
+    def show(self, manager: LocalManager) -> None:
+        """The tasks have news."""
+        self.last = [_status(task.name, manager) for task in self._tasks]
+
+
+class LiveView(View):
+    """A table that changes in place, below the log."""
+
+    def __init__(self, tasks: Sequence[LocalTask]) -> None:
+        from rich.console import Console  # noqa: PLC0415 - only who sees it pays for it
+        from rich.live import Live  # noqa: PLC0415 - the same
+
+        super().__init__(tasks)
+        console = Console(highlight=False, markup=False)
+        # A log that goes to a file stays there.
+        self._live: Live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the last table, and the cursor as it was."""
+        self._live.stop()
+
+    def show(self, manager: LocalManager) -> None:
+        """Draw the table anew."""
+        super().show(manager)
+        self._live.update(_table(self.last), refresh=True)
+
+
+def print_end(statuses: Sequence[dict[str, Any]]) -> None:
+    """How each task was doing at the end, for scripts."""
+    print_json({"tasks": statuses})
+
+
+def _status(task: str, manager: LocalManager) -> dict[str, Any]:
+    """Named as in the API's status of a task."""
+    report = manager.reports.get(task)
+    return {
+        "task": task,
+        "state": (TaskState.UNASSIGNED if report is None else report.state).value,
+        "token": 0 if report is None else report.token,
+        "batch_id": None if report is None else report.batch_id,
+        "metrics": None if report is None else report.metrics,
+        "cause": None if report is None else report.cause,
+        "restarts": manager.restarts.get(task, 0),
+    }
+
+
+def _table(statuses: Sequence[dict[str, Any]]) -> Table:
+    from rich.table import Table  # noqa: PLC0415 - only who sees it pays for it
+    from rich.text import Text  # noqa: PLC0415 - the same
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in COLUMNS:
+        table.add_column(column, overflow="ellipsis", no_wrap=column == "CAUSE")
+    for status in statuses:
+        state = Text(status["state"], style=STYLES.get(TaskState(status["state"]), ""))
+        table.add_row(status["task"], state, *map(_cell, _figures(status)))
+    return table
+
+
+def _figures(status: dict[str, Any]) -> tuple[object, ...]:
+    metrics = status["metrics"] or {}
+    cause = status["cause"].partition("\n")[0] if status["cause"] else None
+    figures = (metrics.get(name) for name in ("total_rows", "rows_per_second", "batch_ms"))
+    return status["batch_id"], *figures, status["restarts"], cause
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else str(value)
