@@ -25,7 +25,7 @@ PACKAGES: Final = (
     "worker",
 )
 MISCONFIGURED: Final = 2
-"""As in `cli.exits`, which cannot be asked yet."""
+"""As in `cli.exit_codes`, which cannot be asked yet."""
 
 
 def main() -> None:

@@ -25,6 +25,18 @@ MAY_IMPORT = {
     "cli": {"protocol", "configuration", "definition", "telemetry", "assignors", "manager", "worker"},
     "sparkherd": {"assignors", "worker", "cli"},
 }
+ROOMS = {
+    "cli": {
+        "exit_codes": set[str](),
+        "client": set[str](),
+        "views": {"client"},
+        "task_files": {"client"},
+        "options": {"client", "exit_codes", "task_files", "views"},
+        "commands": {"client", "exit_codes", "options", "task_files", "views"},
+        "demo": {"client", "exit_codes", "views"},
+    },
+}
+"""What the packages and modules within a top-level one may import of each other; any, where not named."""
 HEAVY = ("aiohttp", "prometheus_client", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
 
 
@@ -45,6 +57,17 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
 def tops(tree: ast.AST) -> set[str]:
     """The top-level packages imported anywhere in `tree`, functions included."""
     return {name.split(".")[0] for name in imported_names(tree)}
+
+
+def rooms_of(package: str, tree: ast.AST) -> set[str]:
+    """The packages and modules right below `package` that are imported anywhere in `tree`."""
+    names = {
+        f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    return {name.split(".")[1] for name in names if name.startswith(f"{package}.")}
 
 
 def module_level(tree: ast.Module) -> ast.Module:
@@ -79,6 +102,20 @@ def test_imports_point_down(package: str) -> None:
         str(path.relative_to(ROOT)): sorted(found)
         for path in modules(package)
         if (found := tops(ast.parse(path.read_text())) & forbidden)
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("package", "room"), [(package, room) for package in ROOMS for room in ROOMS[package]]
+)
+def test_imports_between_rooms_point_down(package: str, room: str) -> None:
+    """Within a top-level package, too: no room imports one above or beside its own, not even for types."""
+    wrong = {
+        str(path.relative_to(ROOT)): sorted(found)
+        for path in modules(package)
+        if path.relative_to(ROOT).with_suffix("").parts[1] == room
+        and (found := rooms_of(package, ast.parse(path.read_text())) - ROOMS[package][room] - {room})
     }
     assert wrong == {}
 
