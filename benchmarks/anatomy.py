@@ -24,8 +24,8 @@ from servers import manager as manager_process
 
 from cli.client.admin_client import path_of
 from manager import daemon
-from manager.http.express import _as_bytes
-from manager.http.server import Connection
+from manager.http.front.express import _as_bytes
+from manager.http.front.server import Connection
 from manager.runtime.pending import Reply
 from manager.settings import ManagerSettings
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
@@ -118,7 +118,7 @@ def _connection() -> Connection:
 
 
 def _calls(connection: Connection, data: bytes) -> Mapping[str, Callable[[], object]]:
-    """The steps, as `manager.http.express` takes them."""
+    """The steps, as `manager.http.front.express` takes them."""
     lane: Any = connection._lane  # noqa: SLF001 - its parts are what is to be timed
     head, _, body = data.partition(END_OF_HEAD)
     asked: HeartbeatRequest = lane._read(body)  # noqa: SLF001 - likewise

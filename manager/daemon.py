@@ -20,12 +20,12 @@ from manager.access.exposure import Exposure
 from manager.access.keeper import TokenKeeper
 from manager.access.rates import Rates
 from manager.access.trail import Trail
+from manager.app import make_app
 from manager.background import once, tell_unhandled
 from manager.cluster.joining import Place, find_place
 from manager.cluster.view import Identity
-from manager.http.app import make_app
-from manager.http.limits import Limits
-from manager.http.server import Runner
+from manager.http.front.limits import Limits
+from manager.http.front.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage

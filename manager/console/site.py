@@ -20,9 +20,9 @@ from manager.console.pages.overview import overview
 from manager.console.pages.task import task
 from manager.console.pages.workers import workers
 from manager.console.sources import Sources
-from manager.http.endpoints import Endpoint
-from manager.http.guard import caller_of
-from manager.http.replying import headers_of
+from manager.http.authorization import caller_of
+from manager.http.endpoint import Endpoint
+from manager.http.front.replying import headers_of
 from manager.runtime.pending import UNAVAILABLE
 from manager.storage.base import StorageError
 from protocol.errors import Failure, RefusedError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from manager.cluster.directory import Directory
     from manager.console.page import MakePage
-    from manager.http.endpoints import CallHandler, Plain
+    from manager.http.endpoint import CallHandler, Plain
     from manager.runtime.runtime import Runtime
 
 GROUP: Final = "/groups/{group}"

@@ -1,1 +1,1 @@
-"""The HTTP front: bodies in and out, nothing decided here."""
+"""What is asked of a manager over HTTP: bodies in and out, nothing decided here."""

@@ -11,8 +11,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from manager.http.reading import read_body
-from manager.http.replying import refusal
+from manager.http.front.reading import read_body
+from manager.http.front.replying import refusal
 from protocol.errors import ErrorCode, Failure
 from protocol.names import is_legal_name
 from protocol.patience import work_s
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from manager.cluster.directory import Directory
-    from manager.http.replying import Handler
+    from manager.http.front.replying import Handler
     from protocol.messages.groups import Coordinator
 
 FORWARDED_BY = "Sparkherd-Forwarded-By"

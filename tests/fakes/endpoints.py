@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from manager.app import api_of, endpoints_of
 from manager.cluster.directory import OneManager
-from manager.http.app import api_of, endpoints_of
-from manager.http.openapi import OpenApiHandlers
+from manager.http.openapi.description import OpenApiHandlers
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
-    from manager.http.endpoints import Endpoint
+    from manager.http.endpoint import Endpoint
 
 
 def all_endpoints() -> list[Endpoint]:

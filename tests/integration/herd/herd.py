@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientSession, web
 
-from manager.http.app import make_app
-from manager.http.server import Runner
+from manager.app import make_app
+from manager.http.front.server import Runner
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from manager.http.app import make_app
-from manager.http.server import Connection, Runner
+from manager.app import make_app
+from manager.http.front.server import Connection, Runner
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import trustme
 
-    from manager.http.limits import Limits
+    from manager.http.front.limits import Limits
 
 
 FEW_BYTES = 4096

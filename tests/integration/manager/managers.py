@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from aiohttp import web
 
+from manager.app import make_app
 from manager.cluster.joining import find_place
 from manager.cluster.steward import Steward
 from manager.cluster.view import Identity
-from manager.http.app import make_app
-from manager.http.server import Runner
+from manager.http.front.server import Runner
 from manager.settings import ManagerSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from manager.http.app import endpoints_of
+from manager.app import endpoints_of
 from protocol.errors import StartupError
 from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, Web, serving
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from manager.http.endpoints import Endpoint
+    from manager.http.endpoint import Endpoint
     from tests.integration.manager.backends import Database
 
 SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)

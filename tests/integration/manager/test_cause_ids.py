@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from aiohttp import ClientSession, web
 from structlog.testing import capture_logs
 
-from manager.http.replying import errors_as_json
+from manager.http.front.replying import errors_as_json
 
 if TYPE_CHECKING:
     from typing import Never
 
-    from manager.http.replying import Handler
+    from manager.http.front.replying import Handler
 
 
 async def broken(_: web.Request) -> Never:

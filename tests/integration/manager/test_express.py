@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manager.access.access import open_to_all
-from manager.http.app import make_app
-from manager.http.express import MAX_BACKLOG, Carrier, Express, Lane
-from manager.http.server import EXPRESS, Runner
+from manager.app import make_app
+from manager.http.front.express import MAX_BACKLOG, Carrier, Express, Lane
+from manager.http.front.server import EXPRESS, Runner
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage

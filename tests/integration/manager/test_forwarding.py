@@ -17,7 +17,7 @@ from protocol.patience import answer_s, work_s
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from manager.http.replying import Handler
+    from manager.http.front.replying import Handler
 
 ME = Coordinator(id="me", url="http://me")
 

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import ClientSession, web
 from yarl import URL
 
-from manager.http.app import make_app
-from manager.http.server import Runner
+from manager.app import make_app
+from manager.http.front.server import Runner
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from aiohttp import ClientSession, web
 
-from manager.http import events
-from manager.http.app import make_app
-from manager.http.limits import Limits
-from manager.http.server import Runner
+from manager.app import make_app
+from manager.http.endpoints import events
+from manager.http.front.limits import Limits
+from manager.http.front.server import Runner
 from manager.outbox import feed
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings

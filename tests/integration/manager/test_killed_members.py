@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp import web
 
+from manager.app import make_app
 from manager.core import connections, sessions
 from manager.core.commands import CreateTask
-from manager.http.app import make_app
-from manager.http.limits import Limits
-from manager.http.server import Runner
+from manager.http.front.limits import Limits
+from manager.http.front.server import Runner
 from manager.runtime.clock import read_clocks
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings

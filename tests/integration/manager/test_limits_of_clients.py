@@ -12,8 +12,8 @@ import pytest
 
 from manager.access.access import Access
 from manager.access.rates import Rates
-from manager.http import limits as limits_module
-from manager.http.limits import Limits
+from manager.http.front import limits as limits_module
+from manager.http.front.limits import Limits
 from tests.integration.manager.clients import BOTH_LOOPS, serving
 from tests.integration.manager.fuzz.front import JOIN, request_bytes
 

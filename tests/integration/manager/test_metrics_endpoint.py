@@ -9,9 +9,9 @@ import pytest
 from aiohttp import ClientSession, web
 from prometheus_client.parser import text_string_to_metric_families
 
+from manager.app import make_app
 from manager.core.coordinator import RULES
-from manager.http.app import make_app
-from manager.http.server import Runner
+from manager.http.front.server import Runner
 from manager.metrics.catalog import CATALOG
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.http.limits import Limits
+from manager.http.front.limits import Limits
 from tests.fakes.turns import eventually
 from tests.integration.manager.clients import BOTH_LOOPS, serving
 from tests.integration.manager.fuzz.front import request_bytes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from manager.http.server import Connection
+    from manager.http.front.server import Connection
     from tests.integration.manager.clients import Served
 
 pytestmark = BOTH_LOOPS

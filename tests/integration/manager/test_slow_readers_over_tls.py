@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trustme
 
-from manager.http.limits import Limits
+from manager.http.front.limits import Limits
 from tests.fakes.turns import eventually
 from tests.integration.manager.clients import BOTH_LOOPS, FEW_BYTES, serving
 from tests.integration.manager.fuzz.front import request_bytes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from manager.core.connections import Connection as Link
-    from manager.http.server import Connection
+    from manager.http.front.server import Connection
     from tests.integration.manager.clients import Served
     from tests.integration.manager.fuzz.front import Wire
 

@@ -12,8 +12,8 @@ import pytest
 
 from manager.access.access import Access
 from manager.access.tokens import mint
-from manager.http import standing
-from manager.http.limits import Limits
+from manager.http import revocation
+from manager.http.front.limits import Limits
 from protocol.roles import Role
 from tests.fakes.turns import PATIENCE_S
 from tests.integration.manager.clients import serving
@@ -40,7 +40,7 @@ def _minted(**more: Any) -> tuple[str, Token]:
 @pytest.fixture(autouse=True)
 def _looks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits a second for the next look."""
-    monkeypatch.setattr(standing, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(revocation, "LOOK_EVERY_S", 0.01)
 
 
 @pytest.mark.parametrize(

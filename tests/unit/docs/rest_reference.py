@@ -6,15 +6,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manager.http.openapi import tag_of
-from manager.http.parameters import parameters_of
+from manager.http.front.parameters import parameters_of
+from manager.http.openapi.description import tag_of
 from tests.fakes.endpoints import api_endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from manager.http.endpoints import Endpoint
-    from manager.http.parameters import Parameter
+    from manager.http.endpoint import Endpoint
+    from manager.http.front.parameters import Parameter
 
 PAGE = Path(__file__).parents[3] / "docs" / "rest-api.md"
 MARK = "<!-- what follows is generated: python -m tests.unit.docs.rest_reference -->\n"

@@ -1,0 +1,164 @@
+"""The list of a group's tasks: shown, and changed as a whole (protocol §5)."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from definition.reading import MOST_PROBLEMS
+from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
+from manager.core.tasks.definition_lists import refused_list
+from manager.http.endpoint import OK, Endpoint
+from manager.http.endpoints.definitions import read_definitions
+from manager.http.endpoints.paging import page_of
+from manager.http.front.replying import reply
+from protocol.errors import ErrorCode, RefusedError
+from protocol.etags import ALWAYS, Conditions, etag_of_all
+from protocol.messages.tasks import (
+    Problem,
+    PutTasksRequest,
+    PutTasksResponse,
+    TaskListQuery,
+    TaskListResponse,
+)
+from protocol.roles import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from aiohttp import web
+
+    from manager.core.turn import Outcome
+    from manager.http.endpoint import Call
+    from manager.runtime.runtime import Runtime
+    from protocol.messages.tasks import TaskToPut, TaskView
+
+TASKS = "/v1/groups/{group}/tasks"
+UNSTORED: Final = {"Cache-Control": "no-store"}
+"""A tag is of what can be changed; a browser that kept an answer by it would show an old status."""
+NO_GROUP = (ErrorCode.GROUP_ID_NOT_FOUND,)
+MOST_TASKS = 20_000
+"""Named in one request: it is one turn of the event loop, a second long for so many; a lease has three."""
+
+
+class TaskListHandlers:
+    """The admin endpoints of a group's list of tasks."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def endpoints(self) -> list[Endpoint]:
+        """What /v1/groups/{group}/tasks takes as a whole."""
+        return [
+            Endpoint(
+                "GET",
+                TASKS,
+                "listTasks",
+                "All tasks of a group with their status",
+                self.show,
+                role=Role.VIEWER,
+                asks=TaskListQuery,
+                response=TaskListResponse,
+                sends=("ETag",),
+                errors=NO_GROUP,
+            ),
+            Endpoint(
+                "PUT",
+                TASKS,
+                "putTasks",
+                "Create, replace and forget several tasks, all of them or none",
+                self.put,
+                role=Role.ADMIN,
+                body=PutTasksRequest,
+                asks=Conditions,
+                response=PutTasksResponse,
+                sends=("ETag",),
+                errors=(ErrorCode.PRECONDITION_FAILED,),
+            ),
+        ]
+
+    async def show(self, call: Call[None, TaskListQuery]) -> Outcome | web.Response:
+        """All tasks of a group with their status, or those that are asked for; the tag is of all of them."""
+        outcome = await self._runtime.ask(call.group, ListTasks())
+        if not isinstance(outcome, TaskListResponse):
+            return outcome
+        etag = etag_of_all((task.task, task.definition, task.target) for task in outcome.tasks)
+        found = (task for task in outcome.tasks if _matches(task, call.asked))
+        tasks, following = page_of(found, lambda task: task.task, call.asked)
+        page = msgspec.structs.replace(outcome, tasks=tasks, next=following)
+        return reply(page, OK, {"ETag": etag, **UNSTORED})
+
+    async def put(self, call: Call[PutTasksRequest, Conditions]) -> Outcome | web.Response:
+        """Several tasks in one transaction."""
+        outcome = await self._runtime.ask(call.group, await read_list(call.body, call.asked))
+        if not isinstance(outcome, PutTasksResponse) or outcome.etag is None:
+            return outcome
+        return reply(outcome, OK, {"ETag": outcome.etag, **UNSTORED})
+
+
+def _matches(task: TaskView, asked: TaskListQuery) -> bool:
+    return (
+        (not asked.state or task.state == asked.state.upper())
+        and (not asked.target or task.target == asked.target.upper())
+        and (not asked.owner or task.owner == asked.owner)
+    )
+
+
+async def read_list(body: PutTasksRequest, conditions: Conditions = ALWAYS) -> PutTasks:
+    """The command that `body` stands for, read as a whole: it is all in order, or every problem is told.
+
+    `conditions` are of the whole list.
+
+    Raises:
+        RefusedError: INVALID_REQUEST with the first `MOST_PROBLEMS` problems, each with its path in the body.
+    """
+    named = len(body.tasks) + len(body.delete)
+    if named > MOST_TASKS:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST,
+            f"tasks, delete: {named} tasks are named, one request takes {MOST_TASKS} at most",
+        )
+    read = await read_definitions([each.definition for each in body.tasks])
+    problems = tuple(islice(chain(_of_names(body), _of_definitions(read)), MOST_PROBLEMS + 1))
+    if problems:
+        raise refused_list(ErrorCode.INVALID_REQUEST, _first(problems))
+    puts = [
+        _command(each, definition)
+        for each, definition in zip(body.tasks, read, strict=True)
+        if isinstance(definition, NewDefinition)
+    ]
+    return PutTasks(
+        tasks=tuple(puts), delete=body.delete, validate_only=body.validate_only, conditions=conditions
+    )
+
+
+def _first(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    if len(problems) <= MOST_PROBLEMS:
+        return problems
+    return (*problems[:MOST_PROBLEMS], Problem("tasks", f"have more problems than these {MOST_PROBLEMS}"))
+
+
+def _command(each: TaskToPut, definition: NewDefinition) -> PutTask:
+    conditions = Conditions(if_match=each.if_match, if_none_match=each.if_none_match)
+    return PutTask(task=each.task, definition=definition, target=each.target, conditions=conditions)
+
+
+def _of_names(body: PutTasksRequest) -> Iterator[Problem]:
+    """A task can be asked for once only: nobody could say which of two is meant."""
+    named: set[str] = set()
+    for place, name in [
+        *((f"tasks[{position}].task", each.task) for position, each in enumerate(body.tasks)),
+        *((f"delete[{position}]", name) for position, name in enumerate(body.delete)),
+    ]:
+        if name in named:
+            yield Problem(place, f"{name} is named already")
+        named.add(name)
+
+
+def _of_definitions(read: Sequence[NewDefinition | tuple[Problem, ...]]) -> Iterator[Problem]:
+    for position, problems in enumerate(read):
+        for each in problems if isinstance(problems, tuple) else ():
+            path = ".".join(filter(None, (f"tasks[{position}].definition", each.path)))
+            yield Problem(path, each.message)

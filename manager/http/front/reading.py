@@ -1,0 +1,114 @@
+"""Taking requests apart: names, bodies, query values; a `RefusedError` says what is wrong and where."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from manager.http.front.nesting import MAX_DEPTH, is_deeper_than
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import faulty_place
+from protocol.names import is_legal_name
+
+if TYPE_CHECKING:
+    from manager.core.connections import Connection
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+LEGAL = "1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`"
+
+
+def check_names(request: web.Request) -> None:
+    """Look at the names in the path.
+
+    Raises:
+        RefusedError: INVALID_GROUP_ID, or INVALID_REQUEST for a task that cannot be called so.
+    """
+    names = request.match_info
+    if "group" in names and not is_legal_name(names["group"]):
+        raise RefusedError(ErrorCode.INVALID_GROUP_ID, f"a group id is {LEGAL}")
+    if "task" in names and not is_legal_name(names["task"]):
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"task: a task's name is {LEGAL}")
+
+
+def connection_of(request: web.Request) -> Connection | None:
+    """The connection the request came over, as the group core knows it; None if another server serves it."""
+    return getattr(request.protocol, "link", None)
+
+
+def host_of(request: web.Request) -> str:
+    """The address the request came from."""
+    return request.remote or ""
+
+
+async def body_of(request: web.Request, kind: type[T], *, optional: bool = False) -> T:
+    """The body as a `kind`; one that may be left out is then an empty object.
+
+    Raises:
+        RefusedError: INVALID_REQUEST that names the field.
+    """
+    raw = await read_body(request) if request.can_read_body or not optional else b"{}"
+    try:
+        if not raw.isascii():
+            raw.decode()
+        body: T = _decoder_of(kind).decode(raw)
+    except msgspec.ValidationError as error:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, plainly(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    if is_deeper_than(MAX_DEPTH, raw):
+        raise _too_deep()
+    return body
+
+
+@cache
+def _decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
+
+
+async def read_body(request: web.Request) -> bytes:
+    """The body as it came.
+
+    Raises:
+        RefusedError: PAYLOAD_TOO_LARGE, or INVALID_REQUEST when it does not come to its end.
+    """
+    limit = request.client_max_size
+    if is_announced_too_large(request):
+        raise _too_large(f"has {request.content_length} bytes", limit)
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise _too_large(f"has more than {limit} bytes", limit) from None
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        reason = " ".join(str(error).split())
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
+
+
+def is_announced_too_large(request: web.Request) -> bool:
+    """Whether the body is too large by its own word, and need not be read to know it."""
+    return (request.content_length or 0) > request.client_max_size
+
+
+def _too_large(what: str, limit: int) -> RefusedError:
+    message = f"the body {what}, and this manager takes {limit} at most (--max-request-bytes)"
+    return RefusedError(ErrorCode.PAYLOAD_TOO_LARGE, message, limit_bytes=limit)
+
+
+def _too_deep() -> RefusedError:
+    return RefusedError(
+        ErrorCode.INVALID_REQUEST,
+        f"the body is nested too deeply: more than {MAX_DEPTH} brackets in brackets",
+    )
+
+
+def plainly(error: msgspec.ValidationError) -> str:
+    """`member_id: Expected `str`, got `int`` rather than the library's `... - at `$.member_id``."""
+    path, text = faulty_place(error)
+    place = path.lstrip(".")
+    return f"{place}: {text}" if place else text

@@ -1,0 +1,1 @@
+"""The description of the API that `/openapi.json` answers."""
