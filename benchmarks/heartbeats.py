@@ -25,7 +25,7 @@ from protocol.messages.membership import (
     SyncRequest,
     SyncResponse,
 )
-from worker.client.token import Bearer
+from worker.client.bearer import Bearer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -23,28 +23,28 @@ from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
 from protocol.worker_metadata import WorkerMetadata
 from telemetry.scope import open_scope
+from worker.background import BackgroundTasks
+from worker.client.bearer import take_token
 from worker.client.discovery import Discovery
-from worker.client.group import GroupClient
+from worker.client.group_client import GroupClient
 from worker.client.timeouts import Timeouts
 from worker.client.tls import client_tls
-from worker.client.token import take_token
 from worker.client.transport import Transport
 from worker.clock import SystemClock
-from worker.crew import Crew
-from worker.departure import move_away
 from worker.executor import StartError
-from worker.keeper.keeper import Keeper
-from worker.leader import Leader, load_assignors
-from worker.lease import Lease, lease_s, over_s
-from worker.member import Member
 from worker.membership.core import Membership
+from worker.membership.draining import move_away
 from worker.membership.effects import Quit, Reason
 from worker.membership.events import LeaseExpired, Started, StopAsked
+from worker.membership.leader import Leader, load_assignors
+from worker.membership.member import Member
 from worker.membership.requests import Terms
 from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
+from worker.session_lease import SessionLease, lease_s, over_s
 from worker.status.handlers import StatusHandlers
 from worker.status.server import serving
+from worker.tasks.runner import TaskRunner
 from worker.watchdog import Watchdog, end_at_once
 
 if TYPE_CHECKING:
@@ -126,11 +126,11 @@ async def run(
     assignors = load_assignors(settings.assignor)
     bearer = take_token(settings.token_file)
     tls = client_tls(settings.tls_ca, settings.tls_cert, settings.tls_key)
-    async with Crew() as crew, Transport(bearer, tls) as transport:
+    async with BackgroundTasks() as background, Transport(bearer, tls) as transport:
         worker = Worker(
             settings,
             assignors=assignors,
-            crew=crew,
+            background=background,
             transport=transport,
             make_executor=make_executor,
             say=say,
@@ -151,7 +151,7 @@ class Worker:
         settings: WorkerSettings,
         *,
         assignors: Sequence[Assignor],
-        crew: Crew,
+        background: BackgroundTasks,
         transport: Transport,
         make_executor: MakeExecutor,
         say: Callable[[str], None],
@@ -159,12 +159,14 @@ class Worker:
     ) -> None:
         self._settings = settings
         self._assignors = assignors
-        self._crew = crew
+        self._background = background
         self._end_process = end_process
         self.meter = Meter(settings.group)
         self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         clock = SystemClock()
-        self._lease = Lease(lease_s(settings.session_timeout_ms), clock, lambda: self._post(LeaseExpired()))
+        self._lease = SessionLease(
+            lease_s(settings.session_timeout_ms), clock, lambda: self._post(LeaseExpired())
+        )
         self._executor = make_executor(settings, self._lease.may_write)
         self._watchdog = Watchdog(clock.now, over_s(settings.session_timeout_ms), self._end_at_once)
         self._discovery = Discovery(transport, settings.manager, settings.group)
@@ -181,13 +183,13 @@ class Worker:
             accepted=self._lease.renew,
             answered=self.meter.answered,
         )
-        self._keeper = Keeper(
+        self._runner = TaskRunner(
             settings,
             manager=client,
             executor=self._executor,
             clock=clock,
             chance=random.random,
-            spawn=crew.spawn,
+            spawn=background.spawn,
             trouble=self._post,
             fenced=self.meter.fenced,
             is_alone=lambda: self._discovery.is_alone,
@@ -196,10 +198,10 @@ class Worker:
         self._member = Member(
             Membership(_terms(settings, assignors), self._offer, random.random),
             coordinator=client,
-            tasks=self._keeper,
+            tasks=self._runner,
             leader=Leader(assignors, session_timeout_ms=settings.session_timeout_ms),
             clock=clock,
-            spawn=crew.spawn,
+            spawn=background.spawn,
             surrender=self._surrender,
             revoke_s=min(settings.stop_timeout_ms, settings.session_timeout_ms / 2) / 1000,
             drain_s=settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S,
@@ -214,7 +216,7 @@ class Worker:
             generation=self._member.generation,
             state=self._member.state,
             lease_s=self._lease.remaining_s,
-            tasks=self._keeper.views(),
+            tasks=self._runner.views(),
         )
 
     async def work(self) -> int:
@@ -225,9 +227,9 @@ class Worker:
         self.meter.loop_lag.start()
         self._watchdog.start()
         try:
-            self._crew.spawn(self._lease.watch())
-            starting = self._crew.spawn(self._start())
-            farewell = await self._crew.watch(self._member.quit)
+            self._background.spawn(self._lease.watch())
+            starting = self._background.spawn(self._start())
+            farewell = await self._background.watch(self._member.quit)
             starting.cancel()
             return await self._end(farewell)
         finally:
@@ -239,14 +241,14 @@ class Worker:
 
     async def _start(self) -> None:
         """The engine takes seconds to come up; that no manager answers is found out, and told, meanwhile."""
-        looking = self._crew.spawn(self._discovery.coordinator())
+        looking = self._background.spawn(self._discovery.coordinator())
         try:
             await self._executor.open()
         except StartError as error:
             raise StartupError(str(error)) from None
         await looking
         gc.freeze()  # what was imported stays: looking through it again and again stops everything for 25 ms
-        self._crew.spawn(self._watch_engine())
+        self._background.spawn(self._watch_engine())
         self._post(Started())
 
     async def _watch_engine(self) -> None:
@@ -257,7 +259,7 @@ class Worker:
     async def _end(self, farewell: Quit) -> int:
         tell = log.info if farewell.reason is Reason.ASKED else log.error
         tell(farewell.message, group=self._settings.group)
-        await self._keeper.come_to_rest(REST_S)
+        await self._runner.come_to_rest(REST_S)
         return EXIT_CODES[farewell.reason]
 
     def _end_at_once(self, tasks: tuple[str, ...]) -> None:
@@ -277,7 +279,7 @@ class Worker:
         """The first signal ends the worker in order, the second one at once."""
         for each in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(each, os._exit, 128 + each)
-        self._crew.spawn(self._depart(Quit(Reason.ASKED, f"stopped by {signal.Signals(number).name}")))
+        self._background.spawn(self._depart(Quit(Reason.ASKED, f"stopped by {signal.Signals(number).name}")))
 
     async def _depart(self, farewell: Quit) -> None:
         """A member has its tasks moved away first, unless it is static: that means to come back to them."""
@@ -287,7 +289,7 @@ class Worker:
                 self._member.member_id,
                 manager=self._client,
                 managers=self._discovery,
-                tasks=self._keeper,
+                tasks=self._runner,
                 clock=self._clock,
                 within_s=self._settings.stop_timeout_ms / 1000,
             )
@@ -297,8 +299,8 @@ class Worker:
         """Every assignor this worker can use, each with the same metadata."""
         metadata = encode_opaque(
             WorkerMetadata(
-                owned=self._keeper.owned(),
-                claiming=self._keeper.claiming(),
+                owned=self._runner.owned(),
+                claiming=self._runner.claiming(),
                 capacity=self._settings.capacity,
                 labels=self._settings.label,
                 url=self._executor.url,

@@ -1,4 +1,4 @@
-"""What runs queries, seen from the keeper: the interface that Spark and the tests' fake both keep."""
+"""What runs queries: the interface that Spark and the tests' fake both keep."""
 
 from __future__ import annotations
 

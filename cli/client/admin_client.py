@@ -17,7 +17,7 @@ from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
 from protocol.patience import answer_s
 from worker.client.answers import is_redirect, redirected
-from worker.client.token import Bearer
+from worker.client.bearer import Bearer
 
 if TYPE_CHECKING:
     import ssl

@@ -17,7 +17,7 @@ from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from cli.task_files.reader import TaskEntry, TaskFile
-    from worker.standalone.manager import LocalTask
+    from worker.standalone.local_manager import LocalTask
 
 OF_MEMBERS: Final = (
     "group",
@@ -90,7 +90,7 @@ def _checked(file: TaskFile) -> list[LocalTask]:
 
 def _local(entry: TaskEntry, definition: Any) -> LocalTask:
     from protocol.states import Target  # noqa: PLC0415 - as above
-    from worker.standalone.manager import LocalTask  # noqa: PLC0415 - as above
+    from worker.standalone.local_manager import LocalTask  # noqa: PLC0415 - as above
 
     return LocalTask(entry.task, definition, entry.target or Target.RUNNING)
 
@@ -108,7 +108,7 @@ def _run(
     settings: WorkerSettings, logs: LogSettings, tasks: list[LocalTask], *, once: bool, as_json: bool
 ) -> int:
     from cli.views.run_table import make_view, print_end  # noqa: PLC0415 - as above
-    from worker.standalone.daemon import run_alone  # noqa: PLC0415 - as above
+    from worker.standalone.standalone_worker import run_alone  # noqa: PLC0415 - as above
 
     with make_view(tasks, quiet=as_json) as view:
         configure_logging(logs)  # inside the view, which leads stderr past its table

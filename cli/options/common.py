@@ -8,8 +8,8 @@ import click
 
 from cli.client.admin_client import Client
 from cli.options import completers
+from worker.client.bearer import find_token
 from worker.client.tls import client_tls
-from worker.client.token import find_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -69,7 +69,7 @@ class Sources:
 def warn_of_stray_variables() -> None:
     """Say which `SPARKHERD_` variables set nothing in any role; a misspelt one is else found late."""
     from manager.settings import ManagerSettings  # noqa: PLC0415 - a worker has no other use for it
-    from worker.client.token import VARIABLE  # noqa: PLC0415 - nor a manager for this
+    from worker.client.bearer import VARIABLE  # noqa: PLC0415 - nor a manager for this
     from worker.settings import WorkerSettings  # noqa: PLC0415 - the same
 
     roles: tuple[type[msgspec.Struct], ...] = (ManagerSettings, WorkerSettings, LogSettings)

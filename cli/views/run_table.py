@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from worker.standalone.manager import LocalManager, LocalTask
+    from worker.standalone.local_manager import LocalManager, LocalTask
 
 STYLES = {TaskState.RUNNING: "green", TaskState.COMPLETED: "cyan", TaskState.FAILED: "bold red"}
 COLUMNS = ("TASK", "STATE", "BATCH", "ROWS", "ROWS/S", "BATCH MS", "RESTARTS", "CAUSE")

@@ -17,8 +17,8 @@ from tests.acceptance.processes import Daemon
 from tests.acceptance.waiting import eventually
 from tests.integration.manager.secured import Certificates, Tokens
 from tests.integration.postgres import running
+from worker.client.bearer import Bearer
 from worker.client.tls import client_tls
-from worker.client.token import Bearer
 
 if TYPE_CHECKING:
     import http.client

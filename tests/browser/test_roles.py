@@ -13,7 +13,7 @@ from protocol.roles import Role
 from tests.acceptance.processes import Manager, sparkherd
 from tests.browser.chromium import PATIENCE_MS, Window
 from tests.browser.conftest import DEFINITION
-from worker.client.token import Bearer
+from worker.client.bearer import Bearer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the keeper relies on, whatever runs its queries: one suite for Spark and for the tests' own engine."""
+"""What the worker relies on, whatever runs its queries: one suite for Spark and for the tests' own engine."""
 
 from __future__ import annotations
 

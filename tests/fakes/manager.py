@@ -129,31 +129,31 @@ class ScriptedManager:
     # What a worker asks.
 
     async def join(self, request: JoinRequest) -> JoinResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, JoinResponse)
 
     async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, SyncResponse)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, HeartbeatResponse)
 
     async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, LeaveResponse)
 
     async def claim(self, request: ClaimRequest) -> ClaimResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, ClaimResponse)
 
     async def release(self, request: ReleaseRequest) -> TaskErrorsResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, TaskErrorsResponse)
 
     async def report(self, request: ReportRequest) -> TaskErrorsResponse | Failure:
-        """As `worker.client.group.GroupClient`."""
+        """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, TaskErrorsResponse)
 
     async def _ask(self, request: msgspec.Struct, expected: type[Request]) -> Request | Failure:

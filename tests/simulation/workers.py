@@ -1,4 +1,4 @@
-"""Workers: the real membership rules around a keeper that is only its bookkeeping."""
+"""Workers: the real membership rules around mere bookkeeping of tasks."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class SimWorker(Participant):
         elif self.hanging.get(task) == token:
             del self.hanging[task]
 
-    # A keeper's bookkeeping.
+    # The bookkeeping of tasks.
 
     def _claim(self, tasks: frozenset[str]) -> None:
         tasks |= self.in_doubt.keys() - self.owned.keys() - self.stuck.keys()

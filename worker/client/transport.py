@@ -13,7 +13,7 @@ import msgspec
 
 from protocol.errors import ErrorCode, Failure
 from worker.client.answers import read_answer, refused, unreachable
-from worker.client.token import Bearer
+from worker.client.bearer import Bearer
 
 if TYPE_CHECKING:
     import ssl

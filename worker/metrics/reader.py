@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from telemetry.metrics import Family, Metric
-    from worker.keeper.record import TaskView
     from worker.membership.states import MemberState
+    from worker.tasks.task_status import TaskView
 
 
 @dataclass(frozen=True, slots=True)

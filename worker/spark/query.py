@@ -1,4 +1,4 @@
-"""One running streaming query, as the keeper sees it (`worker.executor.Query`)."""
+"""One running streaming query, as the worker sees it (`worker.executor.Query`)."""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ import msgspec
 from aiohttp import web
 
 from telemetry.logs import LEVEL
-from worker.status import threads
+from worker.status import stacks
 from worker.status.address import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from telemetry.metrics import Instruments
-    from worker.keeper.record import TaskView
     from worker.metrics.reader import WorkerView
+    from worker.tasks.task_status import TaskView
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -91,7 +91,7 @@ class StatusHandlers:
 
     async def threads(self, _: web.Request) -> web.Response:
         """Where every thread and task is."""
-        return web.Response(text=threads.dump())
+        return web.Response(text=stacks.dump())
 
 
 @web.middleware

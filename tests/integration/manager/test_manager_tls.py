@@ -19,8 +19,8 @@ from protocol.roles import Role
 from tests.fakes.executor import FakeExecutor
 from tests.integration.manager.secured import Certificates, Tokens, Web, serving
 from worker import daemon as worker_daemon
+from worker.client.bearer import Bearer
 from worker.client.tls import client_tls
-from worker.client.token import Bearer
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tests.unit.manager.core.bench import Bench
 from worker.sinks.errors import FencedError
 from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.marks import Owner
-from worker.standalone.tokens import Tokens
+from worker.standalone.token_file import TokenFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def test_a_herd_is_let_in_after_a_run_without_a_manager_and_the_other_way_round(
         for _ in range(3):
             claim_granted(sink, moved(bench, worker))
         bench.wall += LATER_MS
-        with Tokens(tmp_path / place / "t.json", lambda: bench.wall) as tokens:
+        with TokenFile(tmp_path / place / "t.json", lambda: bench.wall) as tokens:
             claim(sink, tokens.take({"t": 0})["t"])
         bench.wall += LATER_MS
 
@@ -140,5 +140,5 @@ def test_a_clock_that_was_far_ahead_once_loses_nothing(sink: Sink, tmp_path: Pat
         claim(sink, other.owner("t")[1])
     seen = newest_fence(sink, Owner("g", "t", 0))
     assert seen is not None
-    with Tokens(tmp_path / "t.json", lambda: NOW_MS) as tokens:
+    with TokenFile(tmp_path / "t.json", lambda: NOW_MS) as tokens:
         claim(sink, tokens.take({"t": seen.token})["t"])

@@ -8,8 +8,8 @@ import pytest
 from protocol.messages.ownership import ClaimResponse
 from tests.fakes.manager import granted
 from tests.fakes.turns import eventually
-from tests.unit.worker.keeper.bench import Bench
-from worker.crew import Crew
+from tests.unit.worker.tasks.bench import Bench
+from worker.background import BackgroundTasks
 from worker.executor import Ended, StartError
 from worker.spark.classic import outlet
 from worker.spark.classic.rows import RddBatch
@@ -184,18 +184,18 @@ async def test_without_the_lease_no_query_begins(
 async def test_a_lost_lease_ends_the_queries_of_spark_s_own_sinks(
     executor: SparkExecutor, flights: Any, tmp_path: Path
 ) -> None:
-    """No gate refuses their batches: the keeper stops the query itself, and then nothing more is written."""
+    """No gate refuses their batches: the worker stops the query itself, and then nothing more is written."""
     flights.add()
     out = tmp_path / "out"
     document = {"source": flights.source, "sink": {"format": "json", "options": {"path": str(out)}}}
-    async with Crew() as crew:
-        bench = Bench(crew, executor=executor)
+    async with BackgroundTasks() as background:
+        bench = Bench(background, executor=executor)
         bench.grants(lambda _: ClaimResponse(granted=(granted("t1", **document),)))
         bench.assign("t1")
         await eventually(lambda: bench.manager.states("t1")[-1:] == ["RUNNING"])
         [query] = [each for each in executor._monitor.watched() if isinstance(each, SparkQuery)]
-        bench.keeper.lose("the lease has run out")
-        await bench.keeper.come_to_rest(60)
+        bench.runner.lose("the lease has run out")
+        await bench.runner.come_to_rest(60)
         written = len(list(out.glob("*.json")))
         flights.add()
     assert await asyncio.to_thread(query._handle.has_terminated)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from tests.fakes.executor import FakeExecutor, FakeQuery
 from worker.executor import unheard
-from worker.standalone import daemon
+from worker.standalone import standalone_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,11 @@ def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logged: list[Any]) -
     """What runs the queries, in place of Spark; checkpoints go to the test's folder."""
     assert logged == []
     executor = QuickExecutor()
-    monkeypatch.setattr(daemon, "run_alone", partial(daemon.run_alone, make_executor=lambda *_: executor))
+    monkeypatch.setattr(
+        standalone_worker,
+        "run_alone",
+        partial(standalone_worker.run_alone, make_executor=lambda *_: executor),
+    )
     monkeypatch.chdir(tmp_path)
     return executor
 

@@ -116,7 +116,7 @@ def test_without_holding_three_heartbeats_fit_into_a_session() -> None:
 
 
 def test_a_new_revision_is_acted_on_and_told_in_the_next_heartbeat(bench: Bench) -> None:
-    """News of tasks reach the keeper once, at once."""
+    """News of tasks reach whoever runs them once, at once."""
     bench.to(MemberState.STABLE)
     bench.answer(HeartbeatResponse(tasks_revision=7))
     assert bench.wanted(Refresh) == Refresh(7)

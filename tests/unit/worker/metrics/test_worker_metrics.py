@@ -7,10 +7,10 @@ from protocol.messages.membership import HeartbeatResponse
 from protocol.messages.ownership import TaskErrorsResponse
 from protocol.states import TaskState
 from worker.executor import Totals
-from worker.keeper.record import TaskView
 from worker.membership.states import MemberState
 from worker.metrics.meter import Meter
 from worker.metrics.reader import WorkerReader, WorkerView
+from worker.tasks.task_status import TaskView
 
 
 def task(name: str, **changes: Any) -> TaskView:

@@ -64,7 +64,7 @@ def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
 
 
 def test_a_fenced_batch_is_told_apart() -> None:
-    """The keeper has to know that the task is somebody else's by now."""
+    """The worker has to know that the task is somebody else's by now."""
     gate = open_gate()
 
     def fenced(_frame: Any, _batch_id: int) -> None:

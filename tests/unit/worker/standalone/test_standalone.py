@@ -22,17 +22,16 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor
 from tests.fakes.turns import settle
 from worker.executor import StartError
-from worker.lease import lease_s
+from worker.session_lease import lease_s
 from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
 from worker.sinks.marks import Mark
-from worker.standalone import daemon
+from worker.standalone import standalone_worker
 from worker.standalone.checkpoints import require_checkpoint
-from worker.standalone.daemon import run_alone
-from worker.standalone.ending import has_failed, is_over
-from worker.standalone.manager import LocalManager, LocalTask
-from worker.standalone.tokens import Tokens
+from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over
+from worker.standalone.standalone_worker import run_alone
+from worker.standalone.token_file import TokenFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,7 +260,7 @@ async def test_two_claims_that_wait_for_one_sink_get_one_token(tmp_path: Path) -
         answered.wait(60)
         return FenceRow(57)
 
-    with Tokens(tmp_path / "t.json", lambda: 0) as tokens:
+    with TokenFile(tmp_path / "t.json", lambda: 0) as tokens:
         manager = LocalManager([local("a")], tokens=tokens, look=look, changed=lambda: None)
         request = ClaimRequest(member_id="m", generation_id=1, tasks=("a",), wait_ms=60_000)
         claims = [asyncio.ensure_future(manager.claim(request)) for _ in range(2)]
@@ -276,7 +275,7 @@ async def test_a_frozen_run_goes_on_with_its_queries(
 ) -> None:
     """Without a fence, too: there is nobody who could have been given its tasks meanwhile."""
     clock = FakeClock()
-    monkeypatch.setattr(daemon, "SystemClock", lambda: clock)
+    monkeypatch.setattr(standalone_worker, "SystemClock", lambda: clock)
     run = alone()
     run.start(local("a"))
     await run.until(a="RUNNING")
@@ -331,7 +330,7 @@ class Sinks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: dict[str, FenceRow | Exception] = {}
         self.held: dict[str, threading.Event] = {}
-        monkeypatch.setattr(daemon, "newest_fence", lambda _sink, owner: self._newest(owner.task))
+        monkeypatch.setattr(standalone_worker, "newest_fence", lambda _sink, owner: self._newest(owner.task))
 
     def _newest(self, task: str) -> FenceRow | None:
         if (gate := self.held.get(task)) is not None:

@@ -139,7 +139,7 @@ async def test_a_dump_shows_every_thread_and_task_and_no_values(watched: Watched
     status, text = await watched.get("/threads")
     assert status == 200
     assert "thread MainThread" in text
-    assert "worker/keeper/reports.py" in text
+    assert "worker/tasks/exchange/reports.py" in text
     assert "handlers.py" in text
 
 

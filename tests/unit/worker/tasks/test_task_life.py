@@ -1,0 +1,464 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from protocol.errors import ErrorCode
+from protocol.messages.ownership import MAX_CAUSE_LENGTH, ClaimRequest, ReportRequest
+from protocol.messages.tasks import Reached, TaskReset
+from telemetry.secrets import KnownSecrets
+from tests.fakes.manager import failure
+from tests.fakes.turns import until
+from tests.unit.worker.tasks.bench import change, grant
+from worker.tasks.life import SLOW_START_S
+
+if TYPE_CHECKING:
+    from tests.unit.worker.tasks.bench import Bench
+
+
+async def test_a_task_is_reported_starting_and_running(bench: Bench) -> None:
+    """As soon as it is either."""
+    gate = bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.settle()
+    assert bench.manager.states("t1") == ["STARTING"]
+    gate.set()
+    await bench.settle()
+    assert bench.manager.states("t1") == ["STARTING", "RUNNING"]
+
+
+async def test_progress_is_reported_once_a_second_and_only_if_there_is_any(bench: Bench) -> None:
+    """One batch of news for all tasks."""
+    query, _ = await bench.run("t1", "t2")
+    before = len(bench.manager.asked(ReportRequest))
+    for batch in range(5):
+        query.advance(batch, rows=10)
+    await bench.clock.advance(1)
+    await bench.clock.advance(1)
+    reports = bench.manager.asked(ReportRequest)[before:]
+    assert [[(each.task, each.batch_id, each.metrics) for each in report.tasks] for report in reports] == [
+        [("t1", 4, {"rows": 10})]
+    ]
+
+
+async def test_what_a_task_has_turned_out_to_be_is_reported_with_its_progress(bench: Bench) -> None:
+    """Half of its worker's time here, once it was watched long enough."""
+    (query,) = await bench.run("t1")
+    for batch in range(40):
+        query.advance(batch, batch_ms=500)
+        await bench.clock.advance(1)
+    loads = [(report.metrics or {}).get("load") for report in bench.manager.reports("t1")]
+    assert loads[5] is None
+    assert loads[-1] == pytest.approx(0.5, abs=0.03)
+
+
+async def test_everything_is_reported_thrice_a_session(bench: Bench) -> None:
+    """Without news too: it keeps the session while a join is parked, and a restarted manager informed."""
+    await bench.run("t1", "t2")
+    before = len(bench.manager.asked(ReportRequest))
+    await bench.clock.advance(9.5)
+    reports = bench.manager.asked(ReportRequest)[before:]
+    assert [len(report.tasks) for report in reports] == [2, 2, 2]
+
+
+async def test_a_failing_query_is_started_again_after_a_while(bench: Bench) -> None:
+    """RESTARTING with the cause, then a new query under the same token."""
+    (query,) = await bench.run("t1")
+    query.end("the disk is full\nat line 3")
+    await bench.settle()
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("RESTARTING", "the disk is full\nat line 3")
+    await bench.clock.advance(0.9)
+    assert bench.executor.running == set()
+    await bench.clock.advance(0.1)
+    assert bench.executor.query("t1").spec == query.spec
+    assert bench.manager.states("t1")[-3:] == ["RESTARTING", "STARTING", "RUNNING"]
+    assert bench.manager.reports("t1")[-1].cause is None
+
+
+async def test_a_query_that_fails_too_often_is_failed(bench: Bench) -> None:
+    """After five restarts it stays owned, with its cause, and rests; its neighbour runs on."""
+    bench.executor.broken["t1"] = "no such path"
+    bench.assign("t1", "t2")
+    await bench.clock.advance(60)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("FAILED", "no such path")
+    assert [spec.task for spec in bench.executor.attempts].count("t1") == 6
+    assert bench.runner.owned() == {"t1": 1, "t2": 1}
+    assert bench.executor.running == {"t2"}
+    await bench.clock.advance(600)
+    assert bench.executor.queries("t1") == []
+    assert [spec.task for spec in bench.executor.attempts].count("t1") == 6
+
+
+async def test_the_limit_is_the_definition_s(bench: Bench) -> None:
+    """`max_restarts` 0 means once and no more."""
+    grant(bench, restart={"max_restarts": 0})
+    bench.executor.broken["t1"] = "no such path"
+    bench.assign("t1")
+    await bench.settle()
+    assert bench.manager.states("t1")[-1] == "FAILED"
+
+
+async def test_a_surprise_harms_only_its_own_task(bench: Bench) -> None:
+    """An engine that raises what it never said it would is a failing start; one id leads to its trace."""
+    bench.executor.surprise = ZeroDivisionError("division by zero")
+    bench.assign("t1")
+    with capture_logs() as logs:
+        await bench.settle()
+    cause = bench.manager.reports("t1")[-1].cause
+    [line] = [line for line in logs if line["log_level"] == "error"]
+    assert (
+        cause == f"ZeroDivisionError: division by zero (the worker's log has more under {line['cause_id']})"
+    )
+    assert (line["group"], line["task"]) == ("g", "t1")
+
+
+async def test_a_cause_brings_no_password_to_the_manager(bench: Bench) -> None:
+    """What a driver or a task's own code says may quote a URL; where it leads may be seen."""
+    (query,) = await bench.run("t1")
+    query.end("cannot reach postgresql://anna:hunter2@db/herd")
+    await bench.settle()
+    assert bench.manager.reports("t1")[-1].cause == "cannot reach postgresql://anna:***@db/herd"
+
+
+async def test_a_query_that_ends_unasked_is_a_failure(bench: Bench) -> None:
+    """Never a silent stop."""
+    (query,) = await bench.run("t1")
+    query.end()
+    await bench.settle()
+    last = bench.manager.reports("t1")[-1]
+    assert last.state.value == "RESTARTING"
+    assert last.cause == "the query ended by itself, which nobody had asked for"
+
+
+async def test_a_bounded_query_completes_and_is_forgotten(bench: Bench) -> None:
+    """COMPLETED is reported, with the last batch, before the task is let go of."""
+    grant(bench, trigger={"available_now": True})
+    (query,) = await bench.run("t1")
+    query.advance(9)
+    query.end()
+    await bench.settle()
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.batch_id) == ("COMPLETED", 9)
+    assert bench.runner.owned() == {}
+    bench.refresh()
+    await bench.settle()
+    assert len(bench.claimed) == 1
+
+
+async def test_whether_a_query_is_bounded_is_its_own_word(bench: Bench) -> None:
+    """An entry point may have given it a trigger that the definition does not know of."""
+    (query,) = await bench.run("t1")
+    query.is_bounded = True
+    query.end()
+    await bench.settle()
+    assert bench.manager.states("t1")[-1] == "COMPLETED"
+
+
+async def test_completion_is_told_however_long_that_takes(bench: Bench) -> None:
+    """A manager that is away hears of it when it is back."""
+    grant(bench, trigger={"available_now": True})
+    (query,) = await bench.run("t1")
+    heard = bench.manager._rules[ReportRequest]
+    bench.manager.rule(ReportRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    query.end()
+    await bench.clock.advance(5)
+    assert bench.runner.owned() == {"t1": 1}
+    bench.manager.rule(ReportRequest, heard)
+    await bench.clock.advance(2)
+    assert bench.manager.states("t1")[-1] == "COMPLETED"
+    assert bench.runner.owned() == {}
+
+
+async def test_a_bounded_query_that_fails_is_no_completion(bench: Bench) -> None:
+    """Its end has a cause."""
+    grant(bench, trigger={"available_now": True})
+    (query,) = await bench.run("t1")
+    query.end("out of memory")
+    await bench.settle()
+    assert bench.manager.states("t1")[-1] == "RESTARTING"
+
+
+async def test_a_fenced_query_is_not_started_again(bench: Bench) -> None:
+    """The sink has seen a higher token; whether that is right, the answer to the report tells."""
+    (query,) = await bench.run("t1")
+    query.end("token 1 is stale, 2 is the present one", fenced=True)
+    await bench.clock.advance(600)
+    assert bench.executor.queries("t1") == [query]
+    assert bench.manager.states("t1")[-1] == "FAILED"
+    assert len(bench.fenced) == 1
+
+
+async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
+    """The sink has seen a higher token before the first batch."""
+    bench.executor.fenced.add("t1")
+    bench.assign("t1")
+    await bench.clock.advance(600)
+    assert len(bench.executor.attempts) == 1
+    assert bench.manager.states("t1") == ["STARTING", "FAILED"]
+    assert len(bench.fenced) == 1
+
+
+async def test_a_start_that_can_never_work_is_not_tried_again(bench: Bench) -> None:
+    """A secret that the worker may not use will not be there at the next try; a change of the task helps."""
+    bench.executor.broken["t1"] = "sink.options.url: ${env:PW} is not set on this worker"
+    bench.executor.hopeless.add("t1")
+    bench.assign("t1")
+    await bench.clock.advance(600)
+    assert len(bench.executor.attempts) == 1
+    assert bench.manager.states("t1")[-1] == "FAILED"
+    assert bench.fenced == []
+    bench.executor.broken.clear()
+    await change(bench, restart_count=1)
+    assert bench.executor.query("t1").is_running
+
+
+async def test_a_cause_is_cut_when_its_secrets_are_out_of_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a secret would not be known for one."""
+    known = KnownSecrets()
+    known.learn("hunter2-hunter2-hunter2")
+    monkeypatch.setattr("telemetry.secrets.SECRETS", known)
+    bench.executor.broken["t1"] = "x" * (MAX_CAUSE_LENGTH - 10) + "hunter2-hunter2-hunter2"
+    bench.assign("t1")
+    await bench.settle()
+    cause = bench.manager.reports("t1")[-1].cause
+    assert cause is not None
+    assert "hunter" not in cause
+
+
+async def test_a_start_that_takes_long_says_what_it_waits_for(bench: Bench) -> None:
+    """In its state, not before some seconds; and no more when it runs."""
+    gate = bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.clock.advance(SLOW_START_S - 1)
+    assert bench.manager.reports("t1")[-1].cause is None
+    await bench.clock.advance(2)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("STARTING", "waits for the gate of t1")
+    gate.set()
+    await bench.settle()
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("RUNNING", None)
+
+
+@pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
+async def test_a_start_that_hangs_is_not_in_a_stop_s_way(bench: Bench, target: str) -> None:
+    """What is wanted now is done at once; nothing was started that would have to be stopped."""
+    bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.settle()
+    await change(bench, target=target)
+    assert bench.manager.states("t1")[-1] == target
+    assert bench.executor.started == []
+
+
+@pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
+async def test_a_task_is_not_at_rest_while_its_query_may_begin_yet(bench: Bench, target: str) -> None:
+    """Nothing is told of a start that cannot be called back until it has been taken back."""
+    gate = bench.executor.hold("t1")
+    bench.executor.begun.add("t1")
+    bench.assign("t1")
+    await bench.settle()
+    await change(bench, target=target)
+    await bench.clock.advance(600)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("STARTING", "waits for the gate of t1")
+    gate.set()
+    await until(lambda: bench.manager.states("t1")[-1] == target)
+    assert bench.executor.running == set()
+
+
+async def test_a_task_that_moves_away_while_its_start_hangs(bench: Bench) -> None:
+    """Is released at once, for its next owner."""
+    bench.executor.hold("t1")
+    bench.assign("t1")
+    await bench.settle()
+    bench.assign(generation=2)
+    await bench.settle()
+    assert bench.released == {"t1": 1}
+    assert bench.runner.owned() == {}
+
+
+async def test_pausing_stops_the_query_and_keeps_the_task(bench: Bench) -> None:
+    """PAUSED is reported and not released; resuming starts the query under the same token."""
+    (query,) = await bench.run("t1")
+    await change(bench, target="PAUSED")
+    assert query.stops == [30.0]
+    assert bench.manager.states("t1")[-1] == "PAUSED"
+    assert bench.runner.owned() == {"t1": 1}
+    assert bench.released == {}
+    await change(bench)
+    assert bench.executor.query("t1").is_running
+    assert bench.executor.query("t1").spec.token == 1
+
+
+async def test_a_task_may_be_paused_from_the_start(bench: Bench) -> None:
+    """Its new owner starts nothing."""
+    grant(bench, target="PAUSED")
+    bench.assign("t1")
+    await bench.settle()
+    assert bench.executor.started == []
+    assert bench.manager.states("t1") == ["PAUSED"]
+
+
+async def test_stopping_reports_and_releases(bench: Bench) -> None:
+    """STOPPED belongs to nobody; it is not claimed again until it is assigned again."""
+    (query,) = await bench.run("t1")
+    await change(bench, target="STOPPED")
+    assert not query.is_running
+    assert bench.manager.states("t1")[-1] == "STOPPED"
+    assert bench.released == {"t1": 1}
+    assert bench.runner.owned() == {}
+    before = len(bench.claimed)
+    bench.refresh()
+    await bench.settle()
+    assert len(bench.claimed) == before
+
+
+async def test_a_stop_that_is_taken_back_before_it_is_known_is_no_stop(bench: Bench) -> None:
+    """The manager was away when the task came to its stop, and is wanted again now."""
+    await bench.run("t1")
+    heard = bench.manager._rules[ReportRequest]
+    bench.manager.rule(ReportRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    await change(bench, target="STOPPED")
+    await change(bench)
+    bench.manager.rule(ReportRequest, heard)
+    await bench.clock.advance(1)
+    assert bench.executor.running == {"t1"}
+    assert bench.released == {}
+
+
+@pytest.mark.parametrize("what", [{"restart_count": 1}, {"version": 2, "sql": "SELECT * FROM source"}])
+async def test_what_differs_in_effect_restarts_the_query(what: dict[str, Any], bench: Bench) -> None:
+    """A manual restart, another definition: stop in order, start at once."""
+    (query,) = await bench.run("t1")
+    await change(bench, **what)
+    assert query.stops == [30.0]
+    assert len(bench.executor.queries("t1")) == 2
+    assert bench.executor.running == {"t1"}
+
+
+async def test_a_higher_token_is_another_life(bench: Bench) -> None:
+    """The task was taken away and given again, perhaps as another one of that name: nothing goes on."""
+    bench.executor.slow.add("t1")
+    (query,) = await bench.run("t1")
+    query.advance(7, rows=1)
+    await change(bench, token=2)
+    assert query.stops == [0.0]
+    assert [each.spec.token for each in bench.executor.queries("t1")] == [1, 2]
+    assert bench.executor.running == {"t1"}
+    assert {report.batch_id for report in bench.manager.reports("t1") if report.token == 2} == {None}
+    assert bench.released == {}
+
+
+async def test_a_task_deleted_and_created_again_runs_its_new_definition(bench: Bench) -> None:
+    """Its version is the one that the worker knows, which ran the former task and has heard nothing of it."""
+    await bench.run("t1")
+    await change(bench, token=2, version=1, sql="SELECT 2 AS two FROM source")
+    (_, query) = bench.executor.queries("t1")
+    assert (query.spec.token, query.spec.definition.sql) == (2, "SELECT 2 AS two FROM source")
+
+
+async def test_the_new_definition_is_the_one_that_runs(bench: Bench) -> None:
+    """Not the one the query was first started with."""
+    await bench.run("t1")
+    await change(bench, version=2, sql="SELECT * FROM source")
+    assert bench.executor.query("t1").spec.definition.sql == "SELECT * FROM source"
+
+
+@pytest.mark.parametrize("changes", [{"weight": 5.0}, {"labels": {"a": "b"}}, {"worker": "w"}])
+async def test_what_is_the_same_in_effect_runs_on(changes: dict[str, Any], bench: Bench) -> None:
+    """The query is not touched."""
+    (query,) = await bench.run("t1")
+    await change(bench, version=2, **changes)
+    assert bench.executor.queries("t1") == [query]
+    assert query.stops == []
+
+
+async def test_a_new_restart_policy_counts_without_a_restart(bench: Bench) -> None:
+    """The next failure is judged by it."""
+    (query,) = await bench.run("t1")
+    await change(bench, version=2, restart={"max_restarts": 0})
+    query.end("boom")
+    await bench.settle()
+    assert bench.manager.states("t1")[-1] == "FAILED"
+
+
+@pytest.mark.parametrize("what", [{"restart_count": 1}, {"version": 2, "sql": "SELECT * FROM source"}])
+async def test_a_failed_task_is_started_afresh(what: dict[str, Any], bench: Bench) -> None:
+    """By a manual restart or a mended definition, with a clean record."""
+    policy = {"restart": {"max_restarts": 1}}
+    bench.executor.broken["t1"] = "boom"
+    grant(bench, **policy)
+    bench.assign("t1")
+    await bench.clock.advance(10)
+    assert bench.manager.states("t1")[-1] == "FAILED"
+    await change(bench, **policy, **what)
+    assert bench.manager.states("t1")[-1] == "RESTARTING"
+
+
+async def test_a_restart_does_not_wait_for_the_back_off(bench: Bench) -> None:
+    """Whoever asks for it wants it now."""
+    (query,) = await bench.run("t1")
+    query.end("boom")
+    await bench.settle()
+    assert bench.executor.running == set()
+    await change(bench, restart_count=1)
+    assert bench.executor.running == {"t1"}
+
+
+async def test_a_definition_this_worker_cannot_read_fails_the_task(bench: Bench) -> None:
+    """With the reason, and until it is mended."""
+    grant(bench, nonsense=1)
+    bench.assign("t1")
+    await bench.settle()
+    last = bench.manager.reports("t1")[-1]
+    assert last.state.value == "FAILED"
+    assert "nonsense" in (last.cause or "")
+    await change(bench, version=2)
+    assert bench.executor.running == {"t1"}
+
+
+async def test_a_claim_that_brings_nothing_new_changes_nothing(bench: Bench) -> None:
+    """Claims are made at every change of any task."""
+    (query,) = await bench.run("t1")
+    for _ in range(5):
+        bench.refresh()
+        await bench.settle()
+    assert bench.executor.queries("t1") == [query]
+    assert len(bench.manager.asked(ClaimRequest)) == 6
+
+
+async def test_a_very_long_cause_is_cut(bench: Bench) -> None:
+    """A trace of any length fits into a report."""
+    (query,) = await bench.run("t1")
+    query.end("x" * 1_000_000)
+    await bench.settle()
+    assert len(bench.manager.reports("t1")[-1].cause or "") == 20_000
+
+
+async def test_a_query_begins_where_its_grant_says(bench: Bench) -> None:
+    """The reset goes to the engine with every start, a restart after a failure included."""
+    reset = TaskReset(2, {"startingOffsets": "latest"})
+    grant(bench, token=5, reset=reset)
+    (query,) = await bench.run("t1")
+    query.end("no such path")
+    await bench.clock.advance(2)
+    assert [(spec.token, spec.reset) for spec in bench.executor.attempts] == [(5, reset), (5, reset)]
+
+
+async def test_what_was_reached_goes_to_the_engine_and_comes_back_with_each_batch(bench: Bench) -> None:
+    """The grant says how far the task had come; a report says which checkpoint knows of its batch."""
+    reached = Reached(41, "/shared/g/t1", "worker-0")
+    grant(bench, token=5, reached=reached)
+    [query] = await bench.run("t1")
+    assert [spec.reached for spec in bench.executor.attempts] == [reached]
+    query.advance(42)
+    await bench.clock.advance(1)
+    told = [(report.batch_id, report.checkpoint) for report in bench.manager.reports("t1")]
+    assert told == [(None, None), (None, None), (42, "/checkpoints/g/t1")]  # STARTING, RUNNING, a batch

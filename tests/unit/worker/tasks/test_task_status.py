@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from protocol.states import TaskState
+from worker.executor import Totals
+
+if TYPE_CHECKING:
+    from tests.unit.worker.tasks.bench import Bench
+    from worker.tasks.task_status import TaskView
+
+
+@pytest.fixture
+def seen(bench: Bench) -> View:
+    return View(bench)
+
+
+class View:
+    """The only task of a worker, as those who watch it see it now."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def __call__(self) -> TaskView:
+        [view] = self._bench.runner.views()
+        return view
+
+
+async def test_what_several_queries_did_adds_up(bench: Bench, seen: View) -> None:
+    """A failure and a restart later the rows of before still count, and the restart does."""
+    await bench.run("t1")
+    bench.executor.query("t1").advance(0, rows=100, batch_ms=20)
+    bench.executor.query("t1").advance(1, rows=50, batch_ms=10)
+    assert seen().totals == Totals(2, 150, 30)
+    bench.executor.query("t1").end("boom")
+    await bench.settle()
+    assert (seen().state, seen().restarts, seen().totals.rows) == (TaskState.RESTARTING, 1, 150)
+    await bench.clock.advance(5)
+    bench.executor.query("t1").advance(2, rows=7, batch_ms=1)
+    assert seen().totals == Totals(3, 157, 31)
+    assert (seen().state, seen().batch_id) == (TaskState.RUNNING, 2)
+
+
+async def test_idle_counts_from_the_last_batch_or_from_the_start(bench: Bench, seen: View) -> None:
+    """A query that never finishes its first batch is as idle as one that stopped finishing them."""
+    await bench.run("t1")
+    await bench.clock.advance(30)
+    assert seen().idle_s == pytest.approx(30, abs=1)
+    bench.executor.query("t1").advance(0)
+    await bench.clock.advance(10)
+    assert seen().idle_s == pytest.approx(10, abs=1)
+    bench.executor.query("t1").end("boom")
+    await bench.settle()
+    assert seen().idle_s is None
+
+
+async def test_whether_there_is_work_is_the_querys_to_say(bench: Bench, seen: View) -> None:
+    """And nobody's, while there is no query."""
+    await bench.run("t1")
+    query = bench.executor.query("t1")
+    assert not seen().has_work
+    query.has_work = True
+    assert seen().has_work
+    query.end("boom")
+    await bench.settle()
+    assert not seen().has_work
+
+
+async def test_a_task_that_moved_away_is_not_seen_any_more(bench: Bench) -> None:
+    """Its series end here, and go on where it is."""
+    await bench.run("t1")
+    bench.assign()
+    await bench.clock.advance(1)
+    assert bench.runner.views() == ()

@@ -1,0 +1,187 @@
+"""The leader's part: who runs what, decided off the event loop by an assignor that may be wrong."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import structlog
+
+from assignors.base import Member, Task
+from assignors.checked import make_valid, why_unassigned
+from assignors.isolation import isolate
+from assignors.registry import AssignorError, load_assignor
+from protocol.errors import StartupError
+from protocol.messages.base import encode_opaque
+from protocol.messages.membership import MemberAssignment
+from protocol.worker_metadata import TaskAssignment, WorkerMetadata, read_metadata
+from worker.clock import SystemClock
+from worker.membership.assignor_calls import AssignorCalls, UnusableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from assignors.base import Assignment, Assignor
+    from protocol.messages.membership import JoinedMember, JoinResponse
+    from worker.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+LIMIT_S: Final = 10.0
+"""How long an assignor may take. Half the session if that is shorter: the leader is silent meanwhile."""
+
+
+def load_assignors(specs: Iterable[str]) -> tuple[Assignor, ...]:
+    """The assignors a worker is to work with, in order of preference.
+
+    Raises:
+        StartupError: there is none of that name, or two go by the same one.
+    """
+    found: dict[str, Assignor] = {}
+    for spec in specs:
+        try:
+            assignor = load_assignor(spec)
+        except AssignorError as error:
+            raise StartupError(f"--assignor: {error}") from None
+        if assignor.name in found:
+            raise StartupError(
+                f"--assignor: {spec!r} goes by the name {assignor.name!r}, as one before it does"
+            )
+        found[assignor.name] = assignor
+    return tuple(found.values())
+
+
+class Leader:
+    """Assigns when its worker leads the group; remembers the last assignment that could be used.
+
+    Args:
+        assignors: those the worker may be asked to decide by.
+        session_timeout_ms: the worker's, in milliseconds.
+        clock: what an assignor's time is measured by.
+    """
+
+    def __init__(
+        self, assignors: Sequence[Assignor], *, session_timeout_ms: int, clock: Clock | None = None
+    ) -> None:
+        limit_s = min(LIMIT_S, session_timeout_ms / 2000)
+        self._calls = AssignorCalls(assignors, clock or SystemClock(), limit_s)
+        self._last_good: Assignment = {}
+
+    async def assign(self, joined: JoinResponse, faults: str | None = None) -> tuple[MemberAssignment, ...]:
+        """An assignment for every member, by the assignor the group has voted for.
+
+        Args:
+            joined: the answer to the leader's join.
+            faults: what the manager found wrong with the assignment before this one; the assignor is not
+                asked again then.
+        """
+        members, tasks = _members(joined), _tasks(joined)
+        isolation = isolate(members, tasks, _suspects(joined))
+        name = joined.protocol_name or ""
+        dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
+        self._last_good = isolation.complete(dealt)
+        left_out = {joined.member_id: _why_left_out(self._last_good, members, tasks)}
+        return tuple(
+            _encode(member.member_id, self._last_good, left_out.get(member.member_id))
+            for member in joined.members
+        )
+
+    async def _decide(
+        self, name: str, members: Sequence[Member], tasks: Sequence[Task], faults: str | None
+    ) -> Assignment:
+        """What the assignor decides; failing that, the last good assignment made valid."""
+        if not members:
+            return {}
+        trouble = faults
+        if trouble is None:
+            current = {member_id: tuple(names) for member_id, names in self._last_good.items()}
+            try:
+                return await self._calls.decide(name, members, tasks, current)
+            except UnusableError as error:
+                trouble = str(error)
+        log.error("assignor failed, the last good assignment stands in", assignor=name, why=trouble)
+        return make_valid(self._last_good, members, tasks)
+
+
+def _members(joined: JoinResponse) -> tuple[Member, ...]:
+    """The group as the assignor sees it: whoever is drained is not there."""
+    metadata = {member.member_id: _metadata(member) for member in joined.members}
+    owned: defaultdict[str, set[str]] = defaultdict(set)
+    for task, holder in (_holders(metadata) | _returned(joined)).items():
+        owned[holder].add(task)
+    return tuple(
+        _member(member, metadata[member.member_id], owned[member.member_id])
+        for member in joined.members
+        if not _is_drained(member)
+    )
+
+
+def _holders(metadata: Mapping[str, WorkerMetadata]) -> dict[str, str]:
+    """Who owns what. If two say they own a task, the higher token is the present one."""
+    highest: dict[str, tuple[int, str]] = {}
+    for member_id, each in metadata.items():
+        for task, token in each.owned.items():
+            if token > highest.get(task, (-1, ""))[0]:
+                highest[task] = (token, member_id)
+    return {task: member_id for task, (_, member_id) in highest.items()}
+
+
+def _returned(joined: JoinResponse) -> dict[str, str]:
+    """What a worker owned when it was lost counts as its own when it is back."""
+    offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    return {task.task: task.returns_to for task in offered if task.returns_to is not msgspec.UNSET}
+
+
+def _suspects(joined: JoinResponse) -> frozenset[str]:
+    """The tasks that are to be on a worker of their own."""
+    offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    return frozenset(task.task for task in offered if task.suspect is not msgspec.UNSET and task.suspect)
+
+
+def _is_drained(member: JoinedMember) -> bool:
+    return member.draining is not msgspec.UNSET and member.draining
+
+
+def _member(member: JoinedMember, metadata: WorkerMetadata, owned: Iterable[str]) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        capacity=metadata.capacity,
+        labels=MappingProxyType(metadata.labels),
+        owned=frozenset(owned),
+    )
+
+
+def _metadata(member: JoinedMember) -> WorkerMetadata:
+    """What a member tells of itself; one whose metadata cannot be read is a worker like any other."""
+    try:
+        return read_metadata(member.metadata)
+    except msgspec.ValidationError as error:
+        log.warning("a member's metadata cannot be read", member=member.member_id, why=str(error))
+        return WorkerMetadata()
+
+
+def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
+    offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    return tuple(
+        Task(task.task, task.weight, task.worker, MappingProxyType(task.labels), task.load)
+        for task in offered
+    )
+
+
+def _encode(
+    member_id: str, assignment: Assignment, left_out: dict[str, str] | None = None
+) -> MemberAssignment:
+    given = TaskAssignment(tasks=tuple(assignment.get(member_id, ())), left_out=left_out or msgspec.UNSET)
+    return MemberAssignment(member_id, encode_opaque(given))
+
+
+def _why_left_out(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> dict[str, str]:
+    if not members:
+        return {task.name: "every worker of the group is being drained" for task in tasks}
+    left_out = why_unassigned(assignment, members, tasks)
+    for task, why in left_out.items():
+        log.warning("task stays unassigned", task=task, why=why)
+    return left_out

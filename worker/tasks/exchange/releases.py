@@ -1,0 +1,75 @@
+"""Letting go of tasks, in batches: what is stopped while one release is under way goes with the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import Failure
+from protocol.messages.ownership import ReleaseRequest
+from worker.membership.reactions import Asked
+from worker.tasks.exchange.link import is_loss, is_passing
+from worker.waiting import News
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.tasks.exchange.link import ManagerLink
+
+
+class Releases:
+    """Gives tokens back.
+
+    Args:
+        link: to the manager.
+        released: is told each task and token once the manager has heard of it, whatever it says.
+        failed: is called each time it has not.
+    """
+
+    def __init__(
+        self, link: ManagerLink, *, released: Callable[[str, int], None], failed: Callable[[], None]
+    ) -> None:
+        self._link = link
+        self._released = released
+        self._failed = failed
+        self._batch: dict[str, int] = {}
+        self._tries = 0
+        self._era = object()
+        self._news = News()
+
+    def add(self, task: str, token: int) -> None:
+        """Release `task`; returns at once."""
+        self._batch[task] = token
+        self._news.tell()
+
+    def forget(self) -> None:
+        """Release nothing of what was to be released: the tokens are lost."""
+        self._batch = {}
+        self._era = object()
+
+    async def run(self) -> None:
+        """Send what is added, for ever."""
+        while True:
+            await self._news.until(lambda: bool(self._batch))
+            batch, self._batch = self._batch, {}
+            if await self._release(batch):
+                self._tries = 0
+            else:
+                self._failed()
+                await self._link.pause(self._tries)
+                self._tries += 1
+
+    async def _release(self, batch: dict[str, int]) -> bool:
+        """Whether that is settled; what the manager could not make sense of is tried again."""
+        link, identity, era = self._link, self._link.identity(), self._era
+        request = ReleaseRequest(member_id=identity.member_id, instance_id=link.instance_id, tasks=batch)
+        answer = await link.manager.release(request)
+        if not isinstance(answer, Failure):
+            for task, token in batch.items():
+                self._released(task, token)
+            return True
+        if not is_passing(answer, Asked.RELEASE):
+            link.refused(Asked.RELEASE, identity, answer)
+        if is_loss(answer, Asked.RELEASE) or era is not self._era:
+            return True
+        self._batch = batch | self._batch
+        return False
