@@ -65,7 +65,6 @@ lint: $(INSTALLED) ## style, formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@MYPYPATH=benchmarks $(BIN)/mypy benchmarks
 
 .PHONY: docs
 docs: $(DOCUMENTED) ## the documentation as a site in site/; checks the files in deploy/, too
@@ -88,11 +87,11 @@ dist: $(PACKAGING) java ## sdist and wheel in dist/, checked, installed into an 
 
 .PHONY: bench
 bench: $(MEASURED) java etcd ## all benchmarks, half an hour (ARGS="--docs docs --json results.json" writes them down)
-	@$(BIN)/python benchmarks/run.py $(ARGS)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: bench-quick
 bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
-	@$(BIN)/python benchmarks/run.py --quick $(ARGS)
+	@$(BIN)/python -m benchmarks --quick $(ARGS)
 
 .PHONY: clean
 clean: ## remove what make and the tests have made, .venv included

@@ -90,7 +90,7 @@ def test_a_pinned_task_comes_home_and_makes_room() -> None:
 
 
 def test_a_thousand_workers_with_a_hundred_thousand_tasks_lose_one() -> None:
-    """No task moves but the leaver's, and all end level; the time it takes is in benchmarks/sticky.py."""
+    """No task moves but the leaver's, and all end level; the time it takes is in benchmarks/."""
     tasks = _tasks(100_000)
     members = _members(*(f"m{at:04}" for at in range(1_000)))
     before = STICKY.assign(members, tasks, {})

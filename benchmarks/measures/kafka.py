@@ -15,20 +15,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvloop
-from brokers import mock_cluster, tansu
-from http_dialect import HttpDialect
-from kafka_dialect import KafkaDialect
-from measuring import Line, attempted, summary
-from rebalance_load import Rounds
-from servers import manager
+
+from benchmarks.peers.brokers import mock_cluster, tansu
+from benchmarks.peers.kafka_dialect import KafkaDialect
+from benchmarks.tools.figures import Line, attempted, summary
+from benchmarks.tools.http_dialect import HttpDialect
+from benchmarks.tools.rebalance_load import Rounds
+from benchmarks.tools.servers import manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from contextlib import AbstractContextManager
 
-    from brokers import Address
-    from measuring import Curve
-    from rebalance_load import Dialect
+    from benchmarks.peers.brokers import Address
+    from benchmarks.tools.figures import Curve
+    from benchmarks.tools.rebalance_load import Dialect
 
 CONNECTIONS = 50
 MEMBERS = (10, 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from rebalance_load import SESSION_MS, Joined
+from benchmarks.tools.rebalance_load import SESSION_MS, Joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The `sticky` assignor on Kafka's own grid against those of kafka-python and aiokafka: time and moves.
 
-Each assignment has a process of its own (`sticky_case.py`). Theirs may take minutes and any memory, so each
-is given a time and a memory; where one has not come to an end, no larger case of the same kind is tried, and
-a ratio against it is one against the time that it was given.
+Each assignment has a process of its own (`peers/sticky_case.py`). Theirs may take minutes and any memory, so
+each is given a time and a memory; where one has not come to an end, no larger case of the same kind is tried,
+and a ratio against it is one against the time that it was given.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import statistics
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from measuring import Curve, Line, growth
+from benchmarks.tools.figures import Curve, Line, growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-CASE = str(Path(__file__).parent / "sticky_case.py")
 OURS = "sparkherd"
 RIVALS = {"kafka": "kafka-python", "aiokafka": "aiokafka"}
 MEMBERS = (100, 1_000, 10_000)
@@ -53,7 +51,8 @@ class Results:
             return
         if shape in self.told and self.seconds(shape) > ONCE_S:
             return
-        command = [sys.executable, CASE, self.library, *map(str, shape), self.change]
+        case = (self.library, *map(str, shape), self.change)
+        command = [sys.executable, "-m", "benchmarks.peers.sticky_case", *case]
         patience_s = None if self.library == OURS else self.patience_s
         try:
             done = subprocess.run(command, capture_output=True, check=True, timeout=patience_s)

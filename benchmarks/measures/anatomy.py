@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import uvloop
-from brokers import free_port
-from heartbeats import CONNECTIONS, GROUP, SECONDS, beats, rate, settled
-from load import END_OF_HEAD, request
-from measuring import Line, summary
-from servers import Server
-from servers import manager as manager_process
 
+from benchmarks.measures.heartbeats import CONNECTIONS, GROUP, SECONDS, beats, rate, settled
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.load import END_OF_HEAD, request
+from benchmarks.tools.servers import Server, free_port
+from benchmarks.tools.servers import manager as manager_process
 from cli.client.admin_client import path_of
 from manager import daemon
 from manager.http.front.express import _as_bytes

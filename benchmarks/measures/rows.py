@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg
-from flight_rows import COLUMNS, SCHEMA, TYPES, flights_source
-from measuring import Line, growth, summary
 from pyspark.sql import SparkSession
 
+from benchmarks.tools.figures import Line, growth, summary
+from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, TYPES, flights_source
 from definition.document import parse_definition
 from tests.integration.postgres import running
 from worker.executor import QuerySpec

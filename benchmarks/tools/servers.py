@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import resource
+import socket
 import ssl
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+import time
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +18,12 @@ from urllib.parse import urlsplit
 import trustme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-HERE = Path(__file__).parent
 DELAY_MS = 2000
 """Long enough for the members of a benchmark to be gathered in one generation."""
+PATIENCE_S = 60.0
+"""For a server to come up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,9 @@ def certificate() -> Iterator[Certificate]:
 
 @contextmanager
 def bare(secured: Certificate | None = None) -> Iterator[Server]:
-    """`bare_server.py`."""
+    """`peers/bare_server.py`."""
     files = [str(secured.cert), str(secured.key)] if secured else []
-    with serving(str(HERE / "bare_server.py"), *files) as server:
+    with serving("-m", "benchmarks.peers.bare_server", *files) as server:
         yield replace(server, tls=secured.trust) if secured else server
 
 
@@ -105,3 +108,36 @@ def many_connections() -> None:
     """Let this process and those it starts have as many as the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+@contextmanager
+def peer_process(
+    command: list[str], attempt: Callable[[], object], troubles: tuple[type[Exception], ...]
+) -> Iterator[None]:
+    """A server process, from when `attempt` no longer raises one of `troubles` to the end of the block."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _until_up(attempt, troubles)
+            yield
+        finally:
+            process.kill()
+
+
+def _until_up(attempt: Callable[[], object], troubles: tuple[type[Exception], ...]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            attempt()
+        except troubles:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port: int = listener.getsockname()[1]
+        return port

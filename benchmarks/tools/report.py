@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from measuring import Curve, Line
+from benchmarks.tools.figures import Curve, Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ class Report:
 
     def write_docs(self, folder: Path) -> None:
         """`benchmarks.md` in `folder`; in `benchmarks/` beside it the plots, and all of it as JSON."""
-        from plots import plot  # noqa: PLC0415 - whoever only wants figures needs no matplotlib
+        from benchmarks.tools.plots import plot  # noqa: PLC0415 - whoever only wants figures needs no matplotlib
 
         place = folder / "benchmarks"
         place.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 """A real worker on a real Spark that says when each query gets how far: STEP TASK WHEN, by the wall clock.
 
-    python spark_worker.py MANAGER GROUP CHECKPOINTS
+    python -m benchmarks.tools.spark_worker MANAGER GROUP CHECKPOINTS
 
 `granted`, `planned` (fence raised, table made, plan analysed), `checked` (its checkpoint), `started`; at the
 end `spent` has what Spark itself tells of the first batch, in ms, as JSON.

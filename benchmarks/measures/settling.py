@@ -6,8 +6,8 @@ import signal
 import time
 from contextlib import ExitStack
 
-from herd import Herd, create_tasks
-from measuring import Line, summary
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.herd import Herd, create_tasks
 
 WORKERS = 10
 TASKS = 900
@@ -67,8 +67,3 @@ def _left(herd: Herd) -> float:
     last = herd.wait_for_starts(TASKS // (WORKERS + 1))
     herd.workers["newcomer"].wait()
     return last - told
-
-
-if __name__ == "__main__":
-    for line in measure():
-        print(line)

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import psutil
 import uvloop
-from heartbeats import CONNECTIONS, SECONDS, beats, rate, settled
-from http_dialect import HttpDialect
-from measuring import Curve, Line, growth, summary
-from rebalance_load import Rounds
-from servers import bare, manager, many_connections
+
+from benchmarks.measures.heartbeats import CONNECTIONS, SECONDS, beats, rate, settled
+from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.http_dialect import HttpDialect
+from benchmarks.tools.rebalance_load import Rounds
+from benchmarks.tools.servers import bare, manager, many_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from servers import Server
+    from benchmarks.tools.servers import Server
 
 MEGABYTE = 1_000_000
 IDLE = (1_000, 3_000, 10_000)

@@ -10,9 +10,8 @@ import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from herd import Herd, create_tasks
-from measuring import Line, summary
-
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.herd import Herd, create_tasks
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -62,8 +61,3 @@ def _strike(herd: Herd, how: signal.Signals, names: list[str], number: int) -> f
     herd.wait_for_joins(1)
     herd.wait_for_starts(TASKS // WORKERS)
     return last - struck
-
-
-if __name__ == "__main__":
-    for line in measure():
-        print(line)

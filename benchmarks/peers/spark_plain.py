@@ -1,9 +1,9 @@
 """The same queries as anybody would write them, many in one Spark, without sparkherd.
 
-    python spark_plain.py
+    python -m benchmarks.peers.spark_plain
 
 Takes a line with a list of jobs (JSON) at a time, runs them all at once, and says when each begins, as
-`spark_worker.py` does, and `spent` when it is over.
+`tools/spark_worker.py` does, and `spent` when it is over.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from flight_rows import COLUMNS, SCHEMA, TYPES
 from pyspark.sql import SparkSession
-from spark_worker import CONF, say
+
+from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, TYPES
+from benchmarks.tools.spark_worker import CONF, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from measuring import Line, summary
-
+from benchmarks.tools.figures import Line, summary
 from manager.core.rows import GroupRow
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from measuring import Line, interleaved, summary
+from benchmarks.tools.figures import Line, interleaved, summary
 
 RUNS = 15
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from measuring import Curve
+    from benchmarks.tools.figures import Curve
 
 SIZE_INCHES = (6.4, 4.0)
 

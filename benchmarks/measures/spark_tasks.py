@@ -21,10 +21,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import psutil
-from flight_rows import COLUMNS, SCHEMA, flights_source
-from measuring import Curve, Line, growth, summary
-from servers import HERE, manager
 
+from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, flights_source
+from benchmarks.tools.servers import manager
 from cli.client.admin_client import Client, path_of
 from protocol.messages.base import Response
 
@@ -131,7 +131,7 @@ class Worker(Side):
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         url = stack.enter_context(manager("--initial-rebalance-delay-ms", "0")).url
         self._client = Client([url])
-        super().__init__(stack, folder, str(HERE / "spark_worker.py"), url, GROUP, str(folder))
+        super().__init__(stack, folder, "-m", "benchmarks.tools.spark_worker", url, GROUP, str(folder))
 
     def _begin(self, tasks: Sequence[str], source: str) -> None:
         for task in tasks:
@@ -155,7 +155,7 @@ class Plain(Side):
     """A script, told on its standard input."""
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
-        super().__init__(stack, folder, str(HERE / "spark_plain.py"))
+        super().__init__(stack, folder, "-m", "benchmarks.peers.spark_plain")
 
     def _begin(self, tasks: Sequence[str], source: str) -> None:
         jobs = [

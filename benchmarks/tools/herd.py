@@ -8,19 +8,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from queue import Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import aiohttp
-from load import request, send_all
+
+from benchmarks.tools.load import request, send_all
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-HERE = Path(__file__).parent
 CONNECTIONS = 50
 PATIENCE_S = 60.0
 DEFINITION = {
@@ -52,7 +51,7 @@ class Herd:
 
     def hire(self, name: str) -> None:
         """One more worker."""
-        self.workers[name] = worker = self._run(str(HERE / "idle_worker.py"), self.url, name)
+        self.workers[name] = worker = self._run("-m", "benchmarks.tools.idle_worker", self.url, name)
         Thread(target=self._listen, args=(name, worker), daemon=True).start()
 
     def _listen(self, name: str, worker: subprocess.Popen[str]) -> None:

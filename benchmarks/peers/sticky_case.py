@@ -1,6 +1,6 @@
 """One assignment by one library, in a process of its own: prints seconds, moves and spread.
 
-    python sticky_case.py sparkherd|kafka|aiokafka MEMBERS TASKS full|joins|leaves
+    python -m benchmarks.peers.sticky_case sparkherd|kafka|aiokafka MEMBERS TASKS full|joins|leaves
 
 All get the same: so many members and tasks, and who had which before. What a library would make of it on its
 way from the network (objects of its own types) is made before the clock starts.
@@ -14,7 +14,6 @@ import resource
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ def case(members: int, tasks: int, change: str) -> Case:
 
 def sparkherd(given: Case) -> tuple[float, Owned]:
     """`assignors.sticky`, as the leader calls it."""
-    sys.path.append(str(Path(__file__).parent.parent))
     from assignors.base import Member, Task  # noqa: PLC0415 - the others' memory is not to hold it
     from assignors.sticky import StickyAssignor  # noqa: PLC0415
 

@@ -17,10 +17,10 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from brokers import free_port, serving
-from measuring import Line, summary
-from servers import manager
 from tooz import ToozError, coordination
+
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.servers import free_port, manager, peer_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def server() -> Iterator[str]:
             command += [flag, f"http://{address}"]
         for flag in ("--listen-peer-urls", "--initial-advertise-peer-urls"):
             command += [flag, f"http://{peers}"]
-        with serving(command, lambda: _try(address), (ToozError, OSError)):
+        with peer_process(command, lambda: _try(address), (ToozError, OSError)):
             yield address
 
 

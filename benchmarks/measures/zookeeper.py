@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark
-from brokers import free_port, serving
-from herd import Herd, create_tasks
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
-from measuring import Line, summary
+
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.herd import Herd, create_tasks
+from benchmarks.tools.servers import free_port, peer_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +132,7 @@ def server() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         command = ["java", "-cp", jars, "-Dzookeeper.admin.enableServer=false"]
         command += ["org.apache.zookeeper.server.ZooKeeperServerMain", str(port), folder, "2000"]
-        with serving(command, lambda: _try(address), (KazooTimeoutError, KazooException)):
+        with peer_process(command, lambda: _try(address), (KazooTimeoutError, KazooException)):
             yield address
 
 

@@ -1,21 +1,21 @@
 """Join and sync of many members, first request to last answer, against as many requests to a bare server.
 
-Both are asked by the same load (`rebalance_load.py`), in turn. How busy that is itself, as a share of the
-time that the bare server takes, says whether it is what a round waits for.
+Both are asked by the same load (`tools/rebalance_load.py`), in turn. How busy that is itself, as a share of
+the time that the bare server takes, says whether it is what a round waits for.
 """
 
 from __future__ import annotations
 
 import statistics
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import uvloop
-from http_dialect import HttpDialect
-from measuring import Curve, Line, growth, summary
-from rebalance_load import Rounds
-from servers import Server, bare, manager, many_connections
+
+from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.http_dialect import HttpDialect
+from benchmarks.tools.rebalance_load import Rounds
+from benchmarks.tools.servers import Server, bare, manager, many_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,8 +92,3 @@ def _lines(
     note = f"{statistics.median(ours) * 1000:.3g} ms, bare {statistics.median(theirs) * 1000:.3g} ms"
     yield Line(f"{what} against a bare server", GOAL, *summary(ratios), "times", note, reason)
     yield Line(f"{what}: the load's share of the bare server's time", LOAD_GOAL, busy, 0, "share")
-
-
-if __name__ == "__main__":
-    for line in globals()[sys.argv[1] if sys.argv[1:] else "measure"]():
-        print(line)

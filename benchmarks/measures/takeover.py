@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import subprocess
 import sys
 import time
@@ -13,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import msgspec
-from load import answers_a_second, request
-from measuring import Line, summary
 
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.load import answers_a_second, request
+from benchmarks.tools.servers import many_connections
 from cli.client.admin_client import Client, path_of
 from manager.cluster.slots import slot_of
 from manager.settings import ManagerSettings
 from protocol.messages.base import NULL
 from protocol.messages.cluster import ManagerListResponse
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
+from tests.integration.postgres import running
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,10 +43,7 @@ class Cluster:
     """Managers on one PostgreSQL, and a group of members that one of them has."""
 
     def __init__(self, stack: ExitStack) -> None:
-        from tests.integration.postgres import running  # noqa: PLC0415 - run.py says where the tests are
-
-        soft_and_hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_and_hard[1], soft_and_hard[1]))
+        many_connections()
         self._database = stack.enter_context(running()).new_database("postgresql+asyncpg")
         self._stack = stack
         self._processes: dict[str, subprocess.Popen[str]] = {}

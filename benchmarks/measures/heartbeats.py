@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from load import answers_a_second, request
-from measuring import Line, summary
-from servers import bare, certificate, manager
 
+from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.load import answers_a_second, request
+from benchmarks.tools.servers import bare, certificate, manager
 from cli.client.admin_client import Client, path_of
 from protocol.messages.base import NULL, Request, Response
 from protocol.messages.membership import (
@@ -30,7 +30,7 @@ from worker.client.bearer import Bearer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from servers import Server
+    from benchmarks.tools.servers import Server
 
 CONNECTIONS = 50
 CASES = {

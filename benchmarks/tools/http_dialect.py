@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from load import END_OF_HEAD, request
-from rebalance_load import SESSION_MS, Joined
+
+from benchmarks.tools.load import END_OF_HEAD, request
+from benchmarks.tools.rebalance_load import SESSION_MS, Joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
