@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from manager.access.access import Access
     from manager.access.rates import Rates
-    from manager.access.trail import Trail
+    from manager.background.audit_writer import AuditWriter
     from manager.cluster.directory import Directory
     from manager.http.endpoint import Endpoint
     from manager.http.endpoints.audit import AuditReader
@@ -52,7 +52,7 @@ def make_app(
     rates: Rates | None = None,
     tls: ssl.SSLContext | None = None,
     hsts_max_age_s: int | None = None,
-    trail: Trail | None = None,
+    audit_writer: AuditWriter | None = None,
 ) -> web.Application:
     """Put the handlers together; `manager.http.front.server` serves them.
 
@@ -64,7 +64,7 @@ def make_app(
         access: who may ask for what; without it, everybody for everything.
         rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
-        trail: where what admins do is written down; without it, in the log only.
+        audit_writer: where what admins do is written down; without it, in the log only.
         hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
     access = access or open_to_all()
@@ -72,11 +72,13 @@ def make_app(
     app[EXPRESS] = Express(runtime, max_request_bytes, access)
     directory = directory or OneManager(runtime, this_manager)
     forwarding = Forwarding(directory, this_manager, tls)
-    authorization = Authorization(access, rates, Audit(None if trail is None else trail.put, this_manager.id))
+    authorization = Authorization(
+        access, rates, Audit(None if audit_writer is None else audit_writer.put, this_manager.id)
+    )
     app.cleanup_ctx.append(forwarding.session)
     if hsts_max_age_s is not None:
         app.on_response_prepare.append(_strict_transport(hsts_max_age_s))
-    for endpoint in endpoints_of(runtime, directory, trail):
+    for endpoint in endpoints_of(runtime, directory, audit_writer):
         handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
         guarded = authorization.wrap(endpoint, handler)
         route = web.RouteDef(endpoint.method, _pattern(endpoint.path), guarded, {"expect_handler": _go_on})

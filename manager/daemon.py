@@ -17,17 +17,17 @@ from aiohttp import web
 
 from manager.access.access import Access
 from manager.access.exposure import Exposure
-from manager.access.keeper import TokenKeeper
 from manager.access.rates import Rates
-from manager.access.trail import Trail
 from manager.app import make_app
-from manager.background import once, tell_unhandled
-from manager.cluster.joining import Place, find_place
-from manager.cluster.view import Identity
+from manager.background.audit_writer import AuditWriter
+from manager.background.tasks import once, tell_unhandled
+from manager.background.token_refresh import TokenRefresh
+from manager.cluster.node import Node, open_node
 from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.storage.base import StorageError
+from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
 from manager.tls import certificate_of, trust_in_managers
 from protocol.errors import StartupError
@@ -78,26 +78,28 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             open_without_tokens=exposure.is_harmless,
             members_show_certificates=settings.tls_client_ca is not None,
         )
-        place, keeper = await _start(settings, me, access, exposure)
-        trail = Trail(place.audit, settings.audit_retention_ms, settings.audit_retention_count, _now_ms)
-        await stack.enter_async_context(trail)
+        node, token_refresh = await _start(settings, me, access, exposure)
+        audit_writer = AuditWriter(
+            node.audit, settings.audit_retention_ms, settings.audit_retention_count, _now_ms
+        )
+        await stack.enter_async_context(audit_writer)
         app = make_app(
-            place.runtime,
+            node.runtime,
             Coordinator(me.id, me.url),
             settings.max_request_bytes,
-            place.directory,
+            node.directory,
             access=access,
             rates=Rates(settings.client_rate, BURST_S * settings.client_rate),
             tls=trust,
-            trail=trail,
+            audit_writer=audit_writer,
             hsts_max_age_s=None if certificate is None else settings.hsts_max_age_s,
         )
         runner = Runner(app, _limits(settings))
         stack.push_async_callback(runner.cleanup)
-        stack.push_async_callback(place.leave)
-        outbox = Outbox(place.runtime.feed, place.events, settings, duty=place.tenancy)
+        stack.push_async_callback(node.leave)
+        outbox = Outbox(node.runtime.feed, node.events, settings, duty=node.routing)
         await stack.enter_async_context(outbox)
-        await stack.enter_async_context(keeper)
+        await stack.enter_async_context(token_refresh)
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()
@@ -106,34 +108,34 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
-        broken = once("waiting for bugs", place.runtime.broken.wait)
+        broken = once("waiting for bugs", node.runtime.broken.wait)
         stack.callback(broken.cancel)
-        ends: set[asyncio.Future[Any]] = {stop, broken, place.steward.deposed}
+        ends: set[asyncio.Future[Any]] = {stop, broken, node.controller.deposed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         log.info("manager stops")
-        if place.steward.deposed.done():
-            raise place.steward.deposed.result()
-        return FAILED if place.runtime.broken.is_set() else 0
+        if node.controller.deposed.done():
+            raise node.controller.deposed.result()
+        return FAILED if node.runtime.broken.is_set() else 0
 
 
 async def _start(
     settings: ManagerSettings, me: Identity, access: Access, exposure: Exposure
-) -> tuple[Place, TokenKeeper]:
+) -> tuple[Node, TokenRefresh]:
     """A manager that has taken up what there is for it, if it may be reached by those who reach it."""
     storage = SqlStorage(settings.database)
     try:
-        place = await find_place(settings, storage, me)
-        keeper = TokenKeeper(place.tokens, access)
-        await keeper.read()
+        node = await open_node(settings, storage, me)
+        token_refresh = TokenRefresh(node.tokens, access)
+        await token_refresh.read()
         exposure.require_tokens(has_tokens=access.has_tokens)
-        await place.steward.start()
+        await node.controller.start()
     except StorageError as error:
         await storage.close()
         raise StartupError(f"--database: {error}") from error
     except StartupError:
         await storage.close()
         raise
-    return place, keeper
+    return node, token_refresh
 
 
 def identify(settings: ManagerSettings, url: str) -> Identity:

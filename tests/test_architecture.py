@@ -35,6 +35,54 @@ ROOMS = {
         "commands": {"client", "exit_codes", "options", "task_files", "views"},
         "demo": {"client", "exit_codes", "views"},
     },
+    "manager": {
+        "settings": set[str](),
+        "tls": {"settings"},
+        "core": {"settings"},
+        "clock": {"core"},
+        "access": set[str](),
+        "storage": {"access", "core"},
+        "metrics": {"core"},
+        "background": {"access", "storage"},
+        "outbox": {"background", "clock", "core", "settings", "storage"},
+        "runtime": {"background", "clock", "core", "metrics", "outbox", "settings", "storage"},
+        "cluster": {"background", "clock", "core", "runtime", "settings", "storage"},
+        "http": {"access", "background", "cluster", "core", "outbox", "runtime", "storage"},
+        "console": {"access", "clock", "cluster", "core", "http", "runtime", "storage"},
+        "app": {"access", "background", "cluster", "console", "http", "runtime"},
+        "daemon": {"access", "app", "background", "cluster", "http", "outbox", "settings", "storage", "tls"},
+    },
+    "worker": {
+        "background": set[str](),
+        "backoff": set[str](),
+        "clock": set[str](),
+        "executor": set[str](),
+        "settings": set[str](),
+        "sinks": set[str](),
+        "threads": set[str](),
+        "waiting": set[str](),
+        "client": {"waiting"},
+        "membership": {"backoff", "clock", "waiting"},
+        "secrets": {"executor"},
+        "session_lease": {"clock"},
+        "watchdog": {"threads"},
+        "spark": {"executor", "secrets", "sinks", "threads"},
+        "tasks": {
+            *("backoff", "clock", "executor", "membership", "session_lease", "settings", "waiting"),
+            *("watchdog",),
+        },
+        "metrics": {"membership", "tasks"},
+        "status": {"metrics", "tasks"},
+        "daemon": {
+            *("background", "client", "clock", "executor", "membership", "metrics", "session_lease"),
+            *("settings", "spark", "status", "tasks", "watchdog"),
+        },
+        "standalone": {
+            *("background", "clock", "daemon", "executor", "membership", "metrics", "secrets"),
+            *("settings", "sinks", "spark", "status", "tasks"),
+        },
+    },
+    },
 }
 """What the packages and modules within a top-level one may import of each other; any, where not named."""
 HEAVY = ("aiohttp", "prometheus_client", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
@@ -120,6 +168,22 @@ def test_imports_between_rooms_point_down(package: str, room: str) -> None:
     assert wrong == {}
 
 
+@pytest.mark.parametrize("package", ROOMS)
+def test_there_is_no_circle_between_rooms(package: str) -> None:
+    """Each stands in the table after all that it may import."""
+    above: set[str] = set()
+    for room, allowed in ROOMS[package].items():
+        assert allowed <= above
+        above.add(room)
+
+
+@pytest.mark.parametrize("daemon", ["manager", "worker"])
+def test_every_room_of_a_daemon_is_held(daemon: str) -> None:
+    """None is left out of the table, and none is in it that is gone."""
+    rooms = {path.relative_to(ROOT).with_suffix("").parts[1] for path in modules(daemon)}
+    assert rooms - {"__init__"} == ROOMS[daemon].keys()
+
+
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_imports_are_absolute(package: str) -> None:
     """Relative imports would escape the check above."""
@@ -178,7 +242,7 @@ def test_the_public_package_loads_what_is_asked_for(statement: str, may_load: se
 
 
 def test_no_task_of_the_manager_ends_unseen() -> None:
-    """All are begun in `manager.background`, which tells of whatever they raise."""
+    """All are begun in `manager.background.tasks`, which tells of whatever they raise."""
     beginners = {"create_task", "ensure_future", "TaskGroup", "run_coroutine_threadsafe"}
     begun = {
         str(path.relative_to(ROOT))
@@ -187,4 +251,4 @@ def test_no_task_of_the_manager_ends_unseen() -> None:
         if isinstance(node, ast.Attribute | ast.Name)
         and (node.attr if isinstance(node, ast.Attribute) else node.id) in beginners
     }
-    assert begun == {"manager/background.py"}
+    assert begun == {"manager/background/tasks.py"}

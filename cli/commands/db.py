@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from manager.cluster.sole import ProcessLock
+    from manager.cluster.single_manager import ProcessLock
     from manager.storage.migrate import Schema
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ def restored(*, above: int, as_json: bool, **flags: Any) -> int:
     Sinks and workers may have seen later tokens and generations than the copy knows. Tokens are raised to the
     present time in seconds, as if each were granted now, generations by a million. Stop every manager before.
     """
-    from manager.storage.restored import raise_numbers  # noqa: PLC0415 - `--help` needs no database
+    from manager.storage.restored_backup import raise_numbers  # noqa: PLC0415 - `--help` needs no database
 
     raising = partial(raise_numbers, now_ms=time.time_ns() // 1_000_000, above=above)
     tasks = asyncio.run(_with_database(flags, raising, alone=True))
@@ -112,7 +112,7 @@ async def _with_database(
 
 
 def _lock(path: Path) -> ProcessLock:
-    from manager.cluster.sole import ProcessLock  # noqa: PLC0415 - the same
+    from manager.cluster.single_manager import ProcessLock  # noqa: PLC0415 - the same
 
     if not path.exists():
         raise StartupError(f"--database: there is no {path}")

@@ -98,7 +98,7 @@ def create(
 ) -> int:
     """Make a token and print it, this once: only a digest of it is kept. NAME says whose it is."""
     from manager.access.tokens import mint  # noqa: PLC0415 - `--help` needs no rules
-    from manager.storage.tokens import add_token  # noqa: PLC0415 - nor a database
+    from manager.storage.token_table import add_token  # noqa: PLC0415 - nor a database
 
     now_ms = _now_ms()
     text, token = mint(
@@ -119,7 +119,7 @@ def create(
 @settings_options(DatabaseSettings)
 def list_tokens(*, as_json: bool, **flags: Any) -> int:
     """Show all tokens: whose they are, what they are for, and until when. Not the tokens themselves."""
-    from manager.storage.tokens import all_tokens  # noqa: PLC0415 - `--help` needs no database
+    from manager.storage.token_table import all_tokens  # noqa: PLC0415 - `--help` needs no database
 
     tokens = _in_database(flags, all_tokens)
     if as_json:
@@ -149,7 +149,7 @@ def list_tokens(*, as_json: bool, **flags: Any) -> int:
 @settings_options(DatabaseSettings)
 def revoke(token_id: str, *, as_json: bool, **flags: Any) -> int:
     """End a token, by the id that `list` shows; on all managers within a second or two."""
-    from manager.storage.tokens import revoke_token  # noqa: PLC0415 - `--help` needs no database
+    from manager.storage.token_table import revoke_token  # noqa: PLC0415 - `--help` needs no database
 
     known = _in_database(flags, lambda connection: revoke_token(connection, token_id, _now_ms()))
     if not known:

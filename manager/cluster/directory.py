@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from manager.cluster.leases import SlotState
+from manager.cluster.held_slots import SlotState
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary, SlotSummary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from manager.cluster.leases import Leases
-    from manager.cluster.tenancy import SlotTenancy
-    from manager.cluster.view import View
+    from manager.cluster.held_slots import HeldSlots
+    from manager.cluster.slot_routing import SlotRouting
     from manager.core.views.tallies import Tally
     from manager.runtime.runtime import Runtime
+    from manager.storage.cluster_state import ClusterState
     from manager.storage.sql import SqlStorage
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import Coordinator, GroupSummary
@@ -108,20 +108,22 @@ class OneManager:
 class ClusterDirectory:
     """`Directory` by leases: what is ours from memory, what is others' from the database."""
 
-    def __init__(self, leases: Leases, tenancy: SlotTenancy, storage: SqlStorage, runtime: Runtime) -> None:
-        self._leases = leases
-        self._tenancy = tenancy
+    def __init__(
+        self, held_slots: HeldSlots, routing: SlotRouting, storage: SqlStorage, runtime: Runtime
+    ) -> None:
+        self._held_slots = held_slots
+        self._routing = routing
         self._storage = storage
         self._runtime = runtime
 
     def is_here(self, group: str) -> bool:
         """Ours, or nobody else's."""
-        coordinator = self._tenancy.coordinator(group)
-        return coordinator is None or coordinator.id == self._leases.me.id
+        coordinator = self._routing.coordinator(group)
+        return coordinator is None or coordinator.id == self._held_slots.me.id
 
     def coordinator(self, group: str) -> Coordinator | None:
         """As the last look at the database showed."""
-        return self._tenancy.coordinator(group)
+        return self._routing.coordinator(group)
 
     async def managers(self) -> ManagerListResponse:
         """As the database shows them now."""
@@ -140,14 +142,14 @@ class ClusterDirectory:
         return await self._everywhere(self._runtime.assignors(), self._storage.assignors)
 
     async def _everywhere(self, ours: Iterable[T], stored: Callable[[], Awaitable[list[T]]]) -> list[T]:
-        slots = set(self._leases.in_state(SlotState.SERVING))
+        slots = set(self._held_slots.in_state(SlotState.SERVING))
         found = {each.group: each for each in ours}
-        if len(slots) < self._leases.slots:
-            found |= {e.group: e for e in await stored() if self._leases.slot_of(e.group) not in slots}
+        if len(slots) < self._held_slots.slots:
+            found |= {e.group: e for e in await stored() if self._held_slots.slot_of(e.group) not in slots}
         return [found[name] for name in sorted(found)]
 
 
-def _summary(view: View) -> ManagerListResponse:
+def _summary(view: ClusterState) -> ManagerListResponse:
     living = view.living()
     ids = {peer.identity.incarnation: peer.identity.id for peer in view.peers}
     return ManagerListResponse(

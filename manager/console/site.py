@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from manager.console import texts, words
+from manager.console import formatting, state_labels
 from manager.console.assets import KINDS, Assets
 from manager.console.page import Asked, Page
 from manager.console.pages import links
@@ -156,17 +156,17 @@ def _environment(assets: Assets) -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "duration": texts.duration,
-        "figure": texts.figure,
-        "moment": texts.moment,
-        "iso": texts.iso,
-        "shortened": texts.shortened,
+        "duration": formatting.duration,
+        "figure": formatting.figure,
+        "moment": formatting.moment,
+        "iso": formatting.iso,
+        "shortened": formatting.shortened,
     }
     made.globals |= {
         "asset": assets.address,
-        "ago": texts.ago,
-        "counted": texts.counted,
-        "meaning": words.MEANINGS,
+        "ago": formatting.ago,
+        "counted": formatting.counted,
+        "meaning": state_labels.MEANINGS,
         "links": links,
     }
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from manager.runtime.clock import read_clocks
+from manager.clock import read_clocks
 from protocol.errors import Failure, RefusedError
 
 if TYPE_CHECKING:

@@ -6,20 +6,34 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from manager.background import Loop
+from manager.background.tasks import Loop
 from manager.storage.base import StorageError
+from protocol.messages.events import Event, EventType
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from manager.storage.base import EventLog, Page
-    from protocol.messages.events import Event
 
 PAGE_LENGTH = 100
 READERS = 2
 """Reads at a time: those who follow must not keep the writer from its connection."""
 LOOK_EVERY_S = 1.0
 """How late events may be that another manager has written; those of this one are told of at once."""
+
+
+def told(page: Page, after: int | None) -> tuple[Event, ...]:
+    """The events of `page`, which was read from `after` on; first, what is not among them any more.
+
+    Args:
+        page: as it was read.
+        after: the last event the reader has; None if it takes what is kept, and misses nothing.
+    """
+    if after is None or after >= page.pruned_through:
+        return page.events
+    at_ms = page.events[0].at_ms if page.events else page.last_at_ms
+    gap = Event(id=page.pruned_through, at_ms=at_ms, type=EventType.EVENTS_PRUNED, after=after)
+    return (gap, *page.events)
 
 
 class Feed:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from manager.clock import read_clocks
 from manager.outbox.retention import Retention
-from manager.outbox.webhooks.endpoints import endpoints_of
 from manager.outbox.webhooks.poster import Poster
 from manager.outbox.webhooks.sender import Alone, Sender
-from manager.runtime.clock import read_clocks
+from manager.outbox.webhooks.webhook import webhooks_of
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from manager.background import Loop
+    from manager.background.tasks import Loop
     from manager.outbox.feed import Feed
-    from manager.outbox.webhooks.endpoints import Endpoint
     from manager.outbox.webhooks.sender import Duty
+    from manager.outbox.webhooks.webhook import Webhook
     from manager.settings import ManagerSettings
     from manager.storage.base import EventLog
 
@@ -35,7 +35,7 @@ class Outbox:
     def __init__(
         self, feed: Feed, events: EventLog, settings: ManagerSettings, duty: Duty | None = None
     ) -> None:
-        self._endpoints = endpoints_of(settings.webhook, settings.webhook_secret)
+        self._webhooks = webhooks_of(settings.webhook, settings.webhook_secret)
         self._retention = Retention(
             events, settings.event_retention_ms, settings.event_retention_count, read_clocks
         )
@@ -46,20 +46,20 @@ class Outbox:
 
     async def __aenter__(self) -> Self:
         self._keep(self._retention.start())
-        if self._endpoints:
+        if self._webhooks:
             poster = Poster()
             self._stack.push_async_callback(poster.close)
-            for endpoint in self._endpoints:
-                await self._subscribe(endpoint)
-                self._keep(Sender(endpoint, self._feed, self._events, poster, self._duty).start())
+            for webhook in self._webhooks:
+                await self._subscribe(webhook)
+                self._keep(Sender(webhook, self._feed, self._events, poster, self._duty).start())
         return self
 
-    async def _subscribe(self, endpoint: Endpoint) -> None:
+    async def _subscribe(self, webhook: Webhook) -> None:
         """A new webhook is told everything from here on."""
         with suppress(StorageError):  # then it begins where the storage is well again
-            position = await self._events.position(endpoint.name)
-            is_signed = endpoint.secret is not None
-            log.info("webhook is told what happens", webhook=endpoint.name, after=position, signed=is_signed)
+            position = await self._events.position(webhook.name)
+            is_signed = webhook.secret is not None
+            log.info("webhook is told what happens", webhook=webhook.name, after=position, signed=is_signed)
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.background import Loop
+from manager.background.tasks import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.background import once
+from manager.background.tasks import once
+from manager.clock import read_clocks
 from manager.core.coordinator import Coordinator, DeadlineError
 from manager.core.views import groups
 from manager.core.views.assignors import assignors_of
 from manager.core.views.tallies import tally, unreadable
 from manager.metrics.groups import GroupReader
-from manager.metrics.watch import Watch
+from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
-from manager.runtime.clock import read_clocks
+from manager.runtime.load_batches import load_batches
 from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
-from manager.runtime.slices import slices
-from manager.runtime.tenancy import Everything, Tenancy
+from manager.runtime.routing import Everything, GroupRouting
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
 from telemetry.causes import new_cause_id
@@ -47,17 +47,19 @@ log = structlog.get_logger(__name__)
 class Runtime:
     """The groups of this process on one event loop: all there are, or those of its slots."""
 
-    def __init__(self, settings: GroupSettings, storage: Storage, tenancy: Tenancy | None = None) -> None:
+    def __init__(
+        self, settings: GroupSettings, storage: Storage, routing: GroupRouting | None = None
+    ) -> None:
         self._storage = storage
-        self._tenancy = tenancy or Everything(storage)
+        self._routing = routing or Everything(storage)
         self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
         self.feed = Feed(storage.events)
-        self._watch = Watch()
-        self.meter = self._watch.meter
+        self._observer = TurnObserver()
+        self.meter = self._observer.meter
         self.meter.instruments.read_at_scrape(GroupReader(self))
         self._writer = Writer(
             storage,
-            self._tenancy,
+            self._routing,
             self.meter,
             on_lost=self._evict,
             on_restored=self._restore,
@@ -123,17 +125,17 @@ class Runtime:
         """
         wanted, sizes = set(slots), await self._storage.group_sizes()
         self.meter.lease_changed("taken", len(slots))
-        due = {name: size for name, size in sizes.items() if self._tenancy.slot_of(name) in wanted}
-        await self._take_up({name: due[name] for name in due if not self._tenancy.has_taken_up(name)})
+        due = {name: size for name, size in sizes.items() if self._routing.slot_of(name) in wanted}
+        await self._take_up({name: due[name] for name in due if not self._routing.has_taken_up(name)})
 
     async def _take_up(self, sizes: Mapping[str, int]) -> None:
-        for some in slices(sizes):
+        for some in load_batches(sizes):
             stored = await self._storage.load(some)
             self.check_lease()
             for name in stored:
-                if self._tenancy.is_ours(name):
+                if self._routing.is_ours(name):
                     self._writer.take_up(name, stored[name])
-                    self._tenancy.taken_up(name)
+                    self._routing.taken_up(name)
             await asyncio.sleep(0)
         log.info("groups taken up", groups=len(sizes))
 
@@ -143,12 +145,12 @@ class Runtime:
         What was decided so far is still stored, and answered; `settle` waits for that.
         """
         gone = set(slots)
-        names = [name for name in self._coordinator.names() if self._tenancy.slot_of(name) in gone]
+        names = [name for name in self._coordinator.names() if self._routing.slot_of(name) in gone]
         for name in self._writer.refused.faults():
-            if self._tenancy.slot_of(name) in gone:
+            if self._routing.slot_of(name) in gone:
                 self._writer.refused.remove(name)
         for name in names:
-            refusal = self._tenancy.refusal(name)
+            refusal = self._routing.refusal(name)
             deliver((parked, refusal) for parked in self._coordinator.evict(name))
             self.meter.forget(name)
         return names
@@ -161,18 +163,18 @@ class Runtime:
         """These slots are another manager's: nothing of them is answered or stored any more."""
         self.meter.lease_changed(how, len(slots))
         gone = set(slots)
-        self._writer.abandon(lambda group: self._tenancy.slot_of(group) in gone)
+        self._writer.abandon(lambda group: self._routing.slot_of(group) in gone)
         self.close(slots)
 
     def check_lease(self) -> None:
         """Step down for everything if the lease has run out; comes before anything else that time brings."""
-        if gone := self._tenancy.lapse(read_clocks().mono):
+        if gone := self._routing.lapse(read_clocks().mono):
             log.warning("the lease ran out: stepping down", slots=len(gone))
             self.step_down(gone)
 
     def _fenced(self, slots: Collection[int]) -> None:
         if slots:
-            self._tenancy.lost(slots)
+            self._routing.lost(slots)
             self.step_down(slots)
 
     def _break(self) -> None:
@@ -194,7 +196,7 @@ class Runtime:
     async def _ask(self, group: str, request: Request, connection: Connection | None) -> Outcome:
         pending = Pending(connection, asyncio.get_running_loop().create_future())
         if not self.put(group, request, pending):
-            return await self._tenancy.turn_away(group, request)
+            return await self._routing.turn_away(group, request)
         if pending.future.done():
             return pending.future.result()
         return await self._wait(pending)
@@ -208,7 +210,7 @@ class Runtime:
             False if the group is not answered for here: then nothing was done.
         """
         instant = read_clocks()
-        if self._serving and not self._tenancy.admits(group, instant.mono):
+        if self._serving and not self._routing.admits(group, instant.mono):
             self.check_lease()
             return False
         refusal = self._writer.refusal(group) if self._serving else UNAVAILABLE
@@ -220,7 +222,7 @@ class Runtime:
         except Exception as error:  # noqa: BLE001 - a bug in a rule must not take the manager down
             reply.deliver(self._bug(group, error, request))
             return True
-        self._watch.turned(type(request), turn)
+        self._observer.turned(type(request), turn)
         self._take(turn)
         return True
 
@@ -275,7 +277,7 @@ class Runtime:
             self._bug(connection.group, error)
             return
         if turn is not None:
-            self._watch.turned(None, turn)
+            self._observer.turned(None, turn)
             self._take(turn)
 
     def _arm(self) -> None:
@@ -294,7 +296,7 @@ class Runtime:
         self.check_lease()
         try:
             for turn in self._coordinator.advance(read_clocks()):
-                self._watch.turned(None, turn)
+                self._observer.turned(None, turn)
                 self._writer.take(turn)
         except DeadlineError as error:
             self._bug(error.group, error)
@@ -323,7 +325,7 @@ class Runtime:
 
     def _restore(self, group: str, rows: Iterable[Row]) -> None:
         turn = self._coordinator.restore(group, rows, read_clocks())
-        self._watch.restored(turn)
+        self._observer.restored(turn)
         self._take(turn)
 
     def _durable(self, batch: Batch) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.background import vital
+from manager.background.tasks import vital
 from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
+from manager.runtime.load_batches import GROUPS_AT_ONCE, load_batches
 from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
-from manager.runtime.refused import Refused
-from manager.runtime.slices import GROUPS_AT_ONCE, slices
+from manager.runtime.unloadable_groups import UnloadableGroups
 from manager.storage.base import FencedError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from manager.core.turn import Turn
     from manager.metrics.meter import Meter
     from manager.runtime.commits import Batch
-    from manager.runtime.tenancy import Tenancy
+    from manager.runtime.routing import GroupRouting
     from manager.storage.base import Storage
     from protocol.errors import Failure
 
@@ -48,7 +48,7 @@ class Writer:
     def __init__(
         self,
         storage: Storage,
-        tenancy: Tenancy,
+        routing: GroupRouting,
         meter: Meter,
         *,
         on_lost: Callable[[str], None],
@@ -58,7 +58,7 @@ class Writer:
         on_broken: Callable[[], None],
     ) -> None:
         self._storage = storage
-        self._tenancy = tenancy
+        self._routing = routing
         self._meter = meter
         self._on_lost = on_lost
         self._on_restored = on_restored
@@ -68,7 +68,7 @@ class Writer:
         self._commits = Commits()
         self._backoff = Backoff()
         self._wake = asyncio.Event()
-        self.refused = Refused(self._read_refused)
+        self.refused = UnloadableGroups(self._read_refused)
         self._went_on = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_failing = False  # the last commit failed, and the storage was not seen to be well since
@@ -172,7 +172,7 @@ class Writer:
         changes = (batch := self._commits.begin()).all_changes()
         try:
             with self._patience(), self._meter.commit(len(changes)):
-                await self._storage.commit(changes, self._tenancy.epochs(batch.groups))
+                await self._storage.commit(changes, self._routing.epochs(batch.groups))
         except FencedError as error:
             self._wake.set()
             self._refuse()
@@ -208,10 +208,10 @@ class Writer:
             return
         try:
             with self._patience():
-                self._on_fenced(await self._tenancy.renew(names))
-                sizes = await self._sizes([name for name in names if self._tenancy.serves(name)])
-                names = next(slices(sizes), ())
-                epochs = dict(self._tenancy.epochs(names))
+                self._on_fenced(await self._routing.renew(names))
+                sizes = await self._sizes([name for name in names if self._routing.serves(name)])
+                names = next(load_batches(sizes), ())
+                epochs = dict(self._routing.epochs(names))
                 stored = await self._storage.load(names)
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
             self._is_failing = self._is_away = True
@@ -231,7 +231,7 @@ class Writer:
     def _to_restore(self) -> tuple[str, ...]:
         """Lost groups that are ours to read, some at a time; whoever takes a slot over reads those of it."""
         for name in self._commits.to_restore():
-            if not self._tenancy.serves(name):
+            if not self._routing.serves(name):
                 self._commits.restored(name)
         return self._commits.to_restore()[:GROUPS_AT_ONCE]
 
@@ -242,15 +242,15 @@ class Writer:
         """
         still = await self._storage.still_unreadable(self.refused.rows())
         mended = [name for name in self.refused.faults() if name not in still]
-        for some in slices(await self._sizes(self._refused_here(mended))):
+        for some in load_batches(await self._sizes(self._refused_here(mended))):
             names = self._refused_here(some)
-            epochs = dict(self._tenancy.epochs(names))
+            epochs = dict(self._routing.epochs(names))
             stored = await self._storage.load(names)
             for name in self._refused_here(self._unmoved(names, epochs)):
                 self.take_up(name, stored.get(name, ()))
 
     def _refused_here(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if self.refused.get(name) and self._tenancy.serves(name))
+        return tuple(name for name in names if self.refused.get(name) and self._routing.serves(name))
 
     async def _sizes(self, names: Collection[str]) -> dict[str, int]:
         """Nothing is stored of a group that was deleted; it is to be taken up all the same."""
@@ -263,10 +263,10 @@ class Writer:
         A slot that was lost and taken again meanwhile has been read anew, and may have gone on from there:
         what was read for these `names` is of before.
         """
-        served = [name for name in names if self._tenancy.serves(name)]
-        present = self._tenancy.epochs(served)
+        served = [name for name in names if self._routing.serves(name)]
+        present = self._routing.epochs(served)
         return tuple(
-            name for name in served if present.get(slot := self._tenancy.slot_of(name)) == epochs.get(slot)
+            name for name in served if present.get(slot := self._routing.slot_of(name)) == epochs.get(slot)
         )
 
     def take_up(self, name: str, rows: Iterable[Row]) -> None:

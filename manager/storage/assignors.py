@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from manager.core.rows import GroupRow, MemberRow
 from manager.core.views.assignors import announced
-from manager.storage.reading import read_table
+from manager.storage.row_reader import read_table
 from manager.storage.schema import TABLES
 
 if TYPE_CHECKING:

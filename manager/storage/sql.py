@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from manager.storage.assignors import assignors
-from manager.storage.audit import AuditTable
+from manager.storage.audit_table import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.database import database_at, first_line
 from manager.storage.event_log import SqlEventLog
-from manager.storage.file import DatabaseFile, file_of
-from manager.storage.leases import LeaseTable, hold_fence
+from manager.storage.event_numbering import append
+from manager.storage.lease_table import LeaseTable, hold_fence
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
-from manager.storage.numbering import append
-from manager.storage.reading import group_sizes, read_rows, still_unreadable
-from manager.storage.rows import write_rows
+from manager.storage.row_reader import group_sizes, read_rows, still_unreadable
+from manager.storage.row_writer import write_rows
+from manager.storage.sqlite_file import DatabaseFile, file_of
 from manager.storage.summaries import summaries
 from manager.storage.tallies import tallies
-from manager.storage.tokens import TokenTable
+from manager.storage.token_table import TokenTable
 from protocol.messages.events import Event
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sqlalchemy import Table, func, select
 
 from manager.core.rows import GroupRow, MemberRow, OffsetRow, Row, TaskRow
 from manager.core.views.groups import unreadable
-from manager.storage.reading import read_table
+from manager.storage.row_reader import read_table
 from manager.storage.schema import TABLES
 from protocol.messages.groups import GroupSummary
 

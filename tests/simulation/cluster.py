@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from manager.cluster.slots import slot_of
 from tests.simulation.manager import SimManager
-from tests.simulation.steward import SLOTS
+from tests.simulation.slot_controller import SLOTS
 from tests.simulation.store import Store
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Cluster:
     def owner(self, group: str) -> SimManager | None:
         """Who has the group, as the storage says."""
         holder = self.store.leases.holder(slot_of(group, SLOTS))
-        return next((m for m in self.managers if m.steward.me.incarnation == holder), None)
+        return next((m for m in self.managers if m.controller.me.incarnation == holder), None)
 
     def hand_over(self, group: str) -> None:
         """The owner gives all it has to others in order, as one that is stopped does."""

@@ -1,10 +1,10 @@
-"""Slots and leases as the database keeps them: `manager.storage.leases` in a few lines."""
+"""Slots and leases as the database keeps them: `manager.storage.lease_table` in a few lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.cluster.view import Identity, Peer, Slot, View
+from manager.storage.cluster_state import ClusterState, Identity, Peer, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -36,12 +36,12 @@ class LeaseTable:
                     self._give(slot, me.incarnation)
         self._managers[me.id] = (me, now + lease_ms)
 
-    def renew(self, me: Identity, lease_ms: int, now: int) -> View:
+    def renew(self, me: Identity, lease_ms: int, now: int) -> ClusterState:
         """Prolong the lease, and look around."""
         self._managers[me.id] = (me, now + lease_ms)
         peers = tuple(Peer(identity, 0, expires - now) for identity, expires in self._managers.values())
         slots = tuple(Slot(slot, epoch, self._holders[slot]) for slot, epoch in self.epochs.items())
-        return View(peers, slots)
+        return ClusterState(peers, slots)
 
     def take(self, me: Identity, slots: Collection[int], now: int) -> dict[int, int]:
         """Those that are free, or ours already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from manager.cluster.leases import SlotState
+from manager.cluster.held_slots import SlotState
 from manager.core.coordinator import Coordinator
 from manager.core.parked import Parked
 from manager.core.turn import Instant
@@ -14,13 +14,13 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
 from tests.simulation.invariants import hold
-from tests.simulation.steward import SimSteward
+from tests.simulation.slot_controller import SimSlotController
 from tests.simulation.store import apply, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from manager.cluster.leases import Leases
+    from manager.cluster.held_slots import HeldSlots
     from manager.core.connections import Connection
     from manager.core.turn import Turn
     from manager.runtime.commits import Batch
@@ -92,7 +92,7 @@ class SimManager:
         self._armed: int | None = None
         self._turns = 0
         self._settling: list[tuple[Collection[str], Callable[[], None]]] = []
-        self.steward = SimSteward(self)
+        self.controller = SimSlotController(self)
 
     @property
     def weather(self) -> Weather:
@@ -105,9 +105,9 @@ class SimManager:
         return self.world.now + self._clock_ms
 
     @property
-    def leases(self) -> Leases:
+    def leases(self) -> HeldSlots:
         """What it believes to have."""
-        return self.steward.leases
+        return self.controller.leases
 
     @property
     def instant(self) -> Instant:
@@ -275,7 +275,7 @@ class SimManager:
         """In order, to those who live."""
         give = self.leases.leave()
         if any(give.values()):
-            self.steward.hand_over(give)
+            self.controller.hand_over(give)
 
     def _restore(self) -> None:
         """What was lost is read again under new epochs: what is still under way can do no harm after that."""
@@ -286,7 +286,7 @@ class SimManager:
             self._restore_soon()
             return
         slots = sorted({self.leases.slot_of(group) for group in self._to_restore()})
-        self.step_down(self.leases.retook(slots, store.leases.keep(self.steward.me, slots)))
+        self.step_down(self.leases.retook(slots, store.leases.keep(self.controller.me, slots)))
         stored = {group: store.rows(group).copy() for group in self._to_restore()}
         epochs, _ = self.leases.epochs(stored)
         self._is_busy = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from manager.console.texts import duration
+from manager.console.formatting import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from manager.console.charts.scale import Window, round_steps
 from manager.console.charts.svg import box, chart, hint, line, text
-from manager.console.texts import duration, figure
+from manager.console.formatting import duration, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

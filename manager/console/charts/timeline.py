@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from manager.console.charts.scale import Window
 from manager.console.charts.svg import box, chart, element, hint, line, text
-from manager.console.texts import ago, counted, duration, shortened
+from manager.console.formatting import ago, counted, duration, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,12 +10,12 @@ from manager.console.charts.bars import divided
 from manager.console.charts.lanes import lanes
 from manager.console.charts.states import state_machine
 from manager.console.charts.timeline import Story, timeline
+from manager.console.formatting import duration
 from manager.console.page import Asked, Page
 from manager.console.pages.links import group_api, group_path, task_path, with_query
 from manager.console.pages.members import MemberLine, member_lines
 from manager.console.paging import Part, part_of
-from manager.console.texts import duration
-from manager.console.words import StateCount, in_order, rank
+from manager.console.state_labels import StateCount, in_order, rank
 from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
 from manager.core.views.tallies import first_line
 from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse

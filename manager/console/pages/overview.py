@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from manager.console.charts.bars import divided
+from manager.console.formatting import counted, duration
 from manager.console.page import Asked, Page
 from manager.console.pages.links import group_path, task_path
 from manager.console.paging import Part, part_of
-from manager.console.texts import counted, duration
-from manager.console.words import StateCount, in_order
+from manager.console.state_labels import StateCount, in_order
 from manager.core.views.tallies import is_rebalancing
 from protocol.states import UNREADABLE, TaskState
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from manager.console.charts.series import Column, Subject, series
 from manager.console.definitions import shown
+from manager.console.formatting import duration, figure
 from manager.console.page import Asked, Page
 from manager.console.pages.links import edit_path, group_path, task_api
 from manager.console.pages.members import MemberLine, member_lines
-from manager.console.pages.stories import Entry, story_of
-from manager.console.texts import duration, figure
+from manager.console.pages.task_history import Entry, history_of
 from manager.core.commands import DescribeGroup, GetTask, GetTaskHistory, ListTasks
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.history import TaskHistoryResponse
@@ -121,7 +121,7 @@ def task_page(known: Known, now_ms: int) -> TaskPage:
         lines=tuple(_lines(history)),
         since_ms=history.since_ms,
         definition=shown(task.definition),
-        story=story_of(history.story, known.events, {line.id: line.name for line in members.values()}),
+        story=history_of(history.story, known.events, {line.id: line.name for line in members.values()}),
         may_pause=task.target == Target.RUNNING.value,
         may_resume=task.target != Target.RUNNING.value,
         may_stop=task.target != Target.STOPPED.value,

@@ -12,7 +12,7 @@ from manager.http.authorization import judge_of
 from manager.http.endpoint import Endpoint
 from manager.http.front.replying import JSON
 from manager.http.revocation import while_let_in
-from manager.outbox.pages import told
+from manager.outbox.feed import told
 from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.events import EventListQuery, EventListResponse

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
-    from manager.outbox.webhooks.endpoints import Endpoint
     from manager.outbox.webhooks.secret import Secret
+    from manager.outbox.webhooks.webhook import Webhook
     from protocol.messages.events import Event
 
 ANSWER_S = 10.0
@@ -47,13 +47,13 @@ class Poster:
         """Let go of the connections."""
         await self._session.close()
 
-    async def post(self, endpoint: Endpoint, event: Event) -> Refusal | None:
+    async def post(self, webhook: Webhook, event: Event) -> Refusal | None:
         """Send `event`; None when it was taken."""
         body = _encode(event)
-        headers = signed(event.id, int(self._clock()), body, endpoint.secret)
+        headers = signed(event.id, int(self._clock()), body, webhook.secret)
         try:
             async with self._session.post(
-                endpoint.url, data=body, headers=headers, allow_redirects=False
+                webhook.url, data=body, headers=headers, allow_redirects=False
             ) as response:
                 return _judge(response)
         except TimeoutError:

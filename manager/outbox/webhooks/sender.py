@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from manager.background import Loop
-from manager.outbox.feed import LOOK_EVERY_S
-from manager.outbox.pages import told
+from manager.background.tasks import Loop
+from manager.clock import read_clocks
+from manager.outbox.feed import LOOK_EVERY_S, told
 from manager.outbox.webhooks.delivery import Delivery, Fetch, Post, Rest, Step
-from manager.runtime.clock import read_clocks
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
     from manager.outbox.feed import Feed
-    from manager.outbox.webhooks.endpoints import Endpoint
     from manager.outbox.webhooks.poster import Poster
+    from manager.outbox.webhooks.webhook import Webhook
     from manager.storage.base import EventLog
     from protocol.messages.events import Event
 
@@ -53,8 +52,8 @@ class Alone:
 class Sender:
     """Tells one webhook everything, from its stored position on."""
 
-    def __init__(self, endpoint: Endpoint, feed: Feed, events: EventLog, poster: Poster, duty: Duty) -> None:
-        self._endpoint = endpoint
+    def __init__(self, webhook: Webhook, feed: Feed, events: EventLog, poster: Poster, duty: Duty) -> None:
+        self._webhook = webhook
         self._feed = feed
         self._events = events
         self._poster = poster
@@ -62,14 +61,14 @@ class Sender:
 
     def start(self) -> Loop:
         """Begin; trouble with the database is waited out."""
-        name = self._endpoint.name
+        name = self._webhook.name
         return Loop(
             "telling a webhook", self._deliver, PAUSE_S, "webhook waits for the storage", webhook=name
         )
 
     async def _deliver(self) -> None:
         """As long as it is this manager's to do."""
-        name = self._endpoint.name
+        name = self._webhook.name
         if not self._duty.is_mine(name):
             return
         delivery = Delivery(await self._events.position(name), random.random)
@@ -103,16 +102,16 @@ class Sender:
         return told(page, after)
 
     async def _post(self, delivery: Delivery, event: Event) -> Step:
-        refusal = await self._poster.post(self._endpoint, event)
+        refusal = await self._poster.post(self._webhook, event)
         now = read_clocks().mono
         if refusal is None:
             if delivery.failures:
-                log.info("webhook takes events again", webhook=self._endpoint.name, event_id=event.id)
+                log.info("webhook takes events again", webhook=self._webhook.name, event_id=event.id)
             return delivery.taken(now)
         step = delivery.refused(now, refusal.retry_after_ms)
         log.warning(
             "webhook did not take an event",
-            webhook=self._endpoint.name,
+            webhook=self._webhook.name,
             event_id=event.id,
             reason=refusal.reason,
             failures=delivery.failures,

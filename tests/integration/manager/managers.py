@@ -10,16 +10,16 @@ import aiohttp
 from aiohttp import web
 
 from manager.app import make_app
-from manager.cluster.joining import find_place
-from manager.cluster.steward import Steward
-from manager.cluster.view import Identity
+from manager.cluster.node import open_node
+from manager.cluster.slot_controller import SlotController
 from manager.http.front.server import Runner
 from manager.settings import ManagerSettings
+from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
-    from manager.cluster.leases import Leases
+    from manager.cluster.held_slots import HeldSlots
     from tests.integration.manager.backends import Database
 
 FOR_EVER_MS = 600_000
@@ -28,7 +28,7 @@ SLOTS = 8
 
 
 class Manager:
-    """One of them. Its steward looks when the test says so."""
+    """One of them. Its controller looks when the test says so."""
 
     def __init__(self, database: Database, name: str) -> None:
         self.database = database
@@ -41,41 +41,41 @@ class Manager:
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         settings = ManagerSettings(lease_ms=FOR_EVER_MS, slots=SLOTS, initial_rebalance_delay_ms=0)
         self.me = Identity(self.name, f"{self.name}-{incarnation}", self.url)
-        self.place = await find_place(settings, self.storage, self.me)
-        self.runtime = self.place.runtime
-        assert isinstance(self.place.steward, Steward)
-        self.steward = self.place.steward
-        await self.steward.start()
-        assert self.steward._watch is not None
-        await self.steward._watch.stop()
-        app = make_app(self.runtime, Coordinator(self.name, self.url), 1_000_000, self.place.directory)
+        self.node = await open_node(settings, self.storage, self.me)
+        self.runtime = self.node.runtime
+        assert isinstance(self.node.controller, SlotController)
+        self.controller = self.node.controller
+        await self.controller.start()
+        assert self.controller._watch is not None
+        await self.controller._watch.stop()
+        app = make_app(self.runtime, Coordinator(self.name, self.url), 1_000_000, self.node.directory)
         self._runner = Runner(app)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
 
     async def stop(self) -> None:
         """In order."""
-        await self.place.leave()
+        await self.node.leave()
         await self._runner.cleanup()
 
     @property
-    def leases(self) -> Leases:
+    def leases(self) -> HeldSlots:
         """What it believes."""
-        return self.steward._leases
+        return self.controller._held_slots
 
     def look_by_itself(self) -> None:
         """From now on as it would: when a lease is due, or a stranger asks."""
-        self.steward.watch()
+        self.controller.watch()
 
     async def look(self) -> None:
         """As it would in a moment; what comes of it is carried out."""
-        await self.steward._look_safely()
+        await self.controller._look_safely()
         await self.moved()
 
     async def moved(self) -> None:
         """Until no slot is on the move."""
-        if self.steward._moving is not None:
-            await asyncio.wait([self.steward._moving])
+        if self.controller._moving is not None:
+            await asyncio.wait([self.controller._moving])
 
     def expire(self) -> None:
         """By the database's clock its lease has ended; it does not know."""

@@ -14,7 +14,7 @@ from manager.access.tokens import mint
 from manager.settings import ManagerSettings
 from manager.storage.database import database_at
 from manager.storage.migrate import upgrade, with_schema
-from manager.storage.tokens import add_token, revoke_token
+from manager.storage.token_table import add_token, revoke_token
 
 if TYPE_CHECKING:
     import ssl

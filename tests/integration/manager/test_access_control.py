@@ -28,7 +28,7 @@ BEAT = {"member_id": "m", "instance_id": None, "generation_id": 1, "tasks_revisi
 @pytest.fixture(autouse=True)
 def _news_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits a second for the tokens to be read again."""
-    monkeypatch.setattr("manager.access.keeper.REFRESH_S", 0.05)
+    monkeypatch.setattr("manager.background.token_refresh.REFRESH_S", 0.05)
 
 
 @pytest.fixture

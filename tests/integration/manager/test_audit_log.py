@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from yarl import URL
 
-from manager.access.keeper import changes
+from manager.background.token_refresh import changes
 from manager.storage.sql import SqlStorage
 from protocol.messages.audit import AuditEntry, AuditListQuery
 from protocol.roles import Role
@@ -131,7 +131,7 @@ async def test_entries_are_kept_for_a_time_and_up_to_a_number(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is older, and what is more; a few at a time. Numbers go on, whatever was forgotten."""
-    monkeypatch.setattr("manager.storage.audit.PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr("manager.storage.audit_table.PRUNED_AT_ONCE", 2)
     storage = SqlStorage(database.url)
     await storage.open()
     await storage.audit.add([_entry(at_ms) for at_ms in (10, 20, 30, 40, 50)])
@@ -159,7 +159,7 @@ async def test_a_stopped_manager_has_written_all(
     database: Database, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waited for the next batch is stored before the process ends."""
-    monkeypatch.setattr("manager.access.trail.GATHER_S", 3600.0)
+    monkeypatch.setattr("manager.background.audit_writer.GATHER_S", 3600.0)
     admin = await Tokens(database.url).make(Role.ADMIN)
     async with serving(database.url) as manager:
         await Web(session, manager).ask("POST", "/v1/groups/g/tasks", admin, TASK)

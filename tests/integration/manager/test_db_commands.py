@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING
 
 from cli.main import run
-from manager.cluster.sole import ProcessLock
+from manager.cluster.single_manager import ProcessLock
 from manager.storage.migrate import VERSION_TABLE
 
 if TYPE_CHECKING:

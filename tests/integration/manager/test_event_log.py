@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.rows import GroupRow
-from manager.outbox.pages import told
+from manager.outbox.feed import told
 from manager.storage import event_log
 from manager.storage.base import StorageError
 from manager.storage.database import database_at
-from manager.storage.numbering import append
+from manager.storage.event_numbering import append
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import Coordinator

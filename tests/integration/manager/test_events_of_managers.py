@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.cluster.view import Identity
 from manager.core.commands import CreateTask, NewDefinition
+from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
@@ -103,8 +103,8 @@ async def test_a_webhook_is_one_manager_s_at_a_time(database: Database, stack: A
     await a.look()
     await b.look()
     names = [f"http://h#{n}" for n in range(20)]
-    assert all(a.place.tenancy.is_mine(name) is not b.place.tenancy.is_mine(name) for name in names)
-    assert {a.place.tenancy.is_mine(name) for name in names} == {True, False}
+    assert all(a.node.routing.is_mine(name) is not b.node.routing.is_mine(name) for name in names)
+    assert {a.node.routing.is_mine(name) for name in names} == {True, False}
     a.expire()
     await b.look()
-    assert all(b.place.tenancy.is_mine(name) for name in names)
+    assert all(b.node.routing.is_mine(name) for name in names)

@@ -9,11 +9,11 @@ import pytest
 from aiohttp import web
 
 from manager.app import make_app
+from manager.clock import read_clocks
 from manager.core import connections, sessions
 from manager.core.commands import CreateTask
 from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
-from manager.runtime.clock import read_clocks
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.cluster.view import Identity
 from manager.core.rows import GroupRow
 from manager.storage.base import FencedError, GoneError
+from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from manager.storage.leases import LeaseTable
+    from manager.storage.lease_table import LeaseTable
     from tests.integration.manager.backends import Database
 
 SLOTS = 4
@@ -188,8 +188,8 @@ async def test_a_manager_that_leaves_leaves_its_slots_free(table: LeaseTable) ->
 async def test_the_only_manager_seizes_everything(table: LeaseTable) -> None:
     """Whatever was there before."""
     await table.take(A, [0])
-    sole = Identity("s", "s-1", "http://s")
-    assert await table.seize(sole) == {0: 2, 1: 1, 2: 1, 3: 1}
+    only = Identity("s", "s-1", "http://s")
+    assert await table.seize(only) == {0: 2, 1: 1, 2: 1, 3: 1}
     assert [peer.lease_left_ms for peer in (await table.view()).peers] == [None]
 
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.cluster.leases import Leases, SlotState
+from manager.cluster.held_slots import HeldSlots, SlotState
+from manager.cluster.slot_routing import SlotRouting
 from manager.cluster.slots import slot_of
-from manager.cluster.tenancy import SlotTenancy
-from manager.cluster.view import Identity
 from manager.core.commands import DescribeGroup
 from manager.core.coordinator import Coordinator
 from manager.core.rows import GroupRow, OwnershipRow
-from manager.runtime import slices
+from manager.runtime import load_batches
+from manager.runtime.load_batches import GROUPS_AT_ONCE
 from manager.runtime.runtime import Runtime
-from manager.runtime.slices import GROUPS_AT_ONCE
 from manager.settings import GroupSettings
-from manager.storage import reading
+from manager.storage import row_reader
 from manager.storage.base import StorageError
+from manager.storage.cluster_state import Identity
 from manager.storage.database import ANSWER_S
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
@@ -71,9 +71,9 @@ class Loading:
 
     def __init__(self, storage: Gated) -> None:
         self._table = storage.leases
-        self.leases = Leases(Identity("a", "a-1", "http://a"), SLOTS, None)
-        self.tenancy = SlotTenancy(self.leases, storage, storage.leases)
-        self.runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage, self.tenancy)
+        self.leases = HeldSlots(Identity("a", "a-1", "http://a"), SLOTS, None)
+        self.routing = SlotRouting(self.leases, storage, storage.leases)
+        self.runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage, self.routing)
 
     async def take(self, *slots: int) -> None:
         """It alone has the database."""
@@ -154,7 +154,7 @@ async def test_the_loop_goes_round_between_some_rows_and_the_next(
     loading: Loading, storage: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifty groups may have two thousand tasks each; only what belongs to one group comes at once."""
-    monkeypatch.setattr(slices, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(load_batches, "ROWS_AT_ONCE", 20)
     await storage.commit(owned(8, *GROUPS[:10]) + owned(50, GROUPS[10]))
     turns = restored(monkeypatch, lambda turns, rows: turns.count(len(rows)))
     await loading.take(*range(SLOTS))
@@ -167,28 +167,28 @@ async def test_reading_makes_only_some_rows_in_one_turn_of_the_loop(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One group may have more of them than can be made within a lease."""
-    storage, turns, made = SqlStorage(database.url), Turns(), reading._made
+    storage, turns, made = SqlStorage(database.url), Turns(), row_reader._made
     await storage.open()
-    await storage.commit(owned(3 * reading.ROWS_AT_ONCE, "g"))
+    await storage.commit(owned(3 * row_reader.ROWS_AT_ONCE, "g"))
 
     def counted(*args: Any) -> Row:
         turns.count()
         return made(*args)
 
-    monkeypatch.setattr(reading, "_made", counted)
+    monkeypatch.setattr(row_reader, "_made", counted)
     rows = (await storage.load(["g"]))["g"]
     await storage.close()
-    assert len(rows) == 3 * reading.ROWS_AT_ONCE
-    assert max(turns.counts) <= reading.ROWS_AT_ONCE
+    assert len(rows) == 3 * row_reader.ROWS_AT_ONCE
+    assert max(turns.counts) <= row_reader.ROWS_AT_ONCE
 
 
 async def test_reading_may_take_long_if_only_the_database_goes_on_answering(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A group that takes longer than a server may be silent would never be served."""
-    storage, made, loop = SqlStorage(database.url), reading._made, asyncio.get_running_loop()
+    storage, made, loop = SqlStorage(database.url), row_reader._made, asyncio.get_running_loop()
     await storage.open()
-    await storage.commit(owned(3 * reading.ROWS_AT_ONCE, "g"))
+    await storage.commit(owned(3 * row_reader.ROWS_AT_ONCE, "g"))
     begun, rows = loop.time(), 0
 
     def slowly(*args: Any) -> Row:
@@ -196,9 +196,9 @@ async def test_reading_may_take_long_if_only_the_database_goes_on_answering(
         rows += 1
         return made(*args)
 
-    monkeypatch.setattr(reading, "_made", slowly)
-    monkeypatch.setattr(loop, "time", lambda: begun + rows / reading.ROWS_AT_ONCE * 0.9 * ANSWER_S)
-    assert len((await storage.load(["g"]))["g"]) == 3 * reading.ROWS_AT_ONCE
+    monkeypatch.setattr(row_reader, "_made", slowly)
+    monkeypatch.setattr(loop, "time", lambda: begun + rows / row_reader.ROWS_AT_ONCE * 0.9 * ANSWER_S)
+    assert len((await storage.load(["g"]))["g"]) == 3 * row_reader.ROWS_AT_ONCE
     monkeypatch.undo()
     await storage.close()
 
@@ -207,11 +207,11 @@ async def test_lost_groups_come_back_a_few_at_a_time(
     loading: Loading, storage: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After trouble with the database there may be as many, and one of them may be as large."""
-    monkeypatch.setattr(slices, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(load_batches, "ROWS_AT_ONCE", 20)
     await storage.commit(owned(50, GROUPS[10]))
     await loading.take(*range(SLOTS))
     await loading.runtime.load(range(SLOTS))
-    loading.tenancy.loaded(range(SLOTS))
+    loading.routing.loaded(range(SLOTS))
     asked, load = [], storage.load
 
     async def noted(groups: Collection[str] | None = None) -> dict[str, list[Row]]:
@@ -262,11 +262,11 @@ async def test_a_slot_that_is_lost_while_it_is_read_is_not_served(loading: Loadi
     await loading.take(*range(SLOTS))
     reading = asyncio.create_task(loading.runtime.load(range(SLOTS)))
     await eventually(lambda: len(loading.runtime.groups()) == GROUPS_AT_ONCE)
-    loading.tenancy.lost([0])
+    loading.routing.lost([0])
     loading.runtime.step_down([0])
     storage.gate.set()
     await reading
-    loading.tenancy.loaded(range(SLOTS))
+    loading.routing.loaded(range(SLOTS))
     held = {slot_of(line.group, SLOTS) for line in loading.runtime.groups()}
     assert held == {1, 2, 3}
     assert loading.leases.in_state(SlotState.SERVING) == (1, 2, 3)
@@ -289,7 +289,7 @@ async def test_the_lease_is_renewed_while_the_first_groups_are_read(
         return await renew(*args)
 
     async def slowly() -> dict[str, int]:
-        manager.place.tenancy.on_stranger()  # somebody wakes the steward, as time would
+        manager.node.routing.on_stranger()  # somebody wakes the controller, as time would
         await gate.wait()
         return await names()
 

@@ -187,7 +187,7 @@ async def test_a_restarted_manager_knows_its_groups_from_the_start(tmp_path: Pat
 async def test_slots_that_come_and_go_are_counted_and_take_their_groups_series_along(served: Served) -> None:
     """What happens to the group from then on is another manager's to tell."""
     await served.stable()
-    slot = served.runtime._tenancy.slot_of("g")
+    slot = served.runtime._routing.slot_of("g")
     served.runtime.step_down([slot])
     await served.runtime.load([slot])
     served.runtime.step_down([slot], "handed_over")

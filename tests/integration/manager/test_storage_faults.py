@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from manager.clock import read_clocks
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
 from manager.runtime import backoff, writer
-from manager.runtime.clock import read_clocks
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage import engine

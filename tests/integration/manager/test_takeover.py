@@ -10,11 +10,11 @@ import aiohttp
 import pytest
 from aiohttp import ClientSession
 
-from manager.cluster.joining import find_place
-from manager.cluster.leases import SlotState
-from manager.cluster.view import Identity
+from manager.cluster.held_slots import SlotState
+from manager.cluster.node import open_node
 from manager.core.commands import DescribeGroup
 from manager.settings import ManagerSettings
+from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure, StartupError
 from protocol.messages.base import encode_opaque
@@ -171,7 +171,7 @@ async def test_a_stop_hands_over_at_once(a: Manager, b: Manager) -> None:
         a.runtime.ask(group, HeartbeatRequest(member_id=beat.member_id, generation_id=1, wait_ms=100_000))
     )
     await turn()
-    await a.steward.stop()
+    await a.controller.stop()
     refused: Any = await held
     assert error(refused) == "NOT_COORDINATOR"
     assert refused.fields["coordinator"].id == "b"
@@ -196,7 +196,7 @@ async def test_members_may_go_on_while_their_group_is_loaded(
 
     monkeypatch.setattr(b.storage, "group_sizes", slowly)
     a.expire()
-    await b.steward._look_safely()
+    await b.controller._look_safely()
     await eventually(lambda: b.leases.in_state(SlotState.LOADING))
     assert error(await b.runtime.ask(group, beat)) == "NONE"
     assert error(await b.runtime.ask(group, join(beat.member_id))) == "COORDINATOR_LOAD_IN_PROGRESS"
@@ -301,7 +301,7 @@ async def test_the_second_process_of_an_id_ends_the_first(a: Manager) -> None:
     again = Identity(a.name, "a-2", a.url)
     await a.storage.leases.register(again, 600_000, is_starting=True)
     await a.look()
-    assert isinstance(a.steward.deposed.result(), StartupError)
+    assert isinstance(a.controller.deposed.result(), StartupError)
     assert error(await a.runtime.ask(group, beat)) != "NONE"
 
 
@@ -310,7 +310,7 @@ async def test_of_two_that_start_at_once_under_one_id_one_is_told_why_it_does_no
 ) -> None:
     """In one line that names the setting."""
     storage = SqlStorage(database.url)
-    place = await find_place(ManagerSettings(), storage, Identity("a", "a-1", "http://a"))
+    node = await open_node(ManagerSettings(), storage, Identity("a", "a-1", "http://a"))
     register = storage.leases.register
 
     async def overtaken(me: Identity, lease_ms: int, *, is_starting: bool) -> None:
@@ -319,8 +319,8 @@ async def test_of_two_that_start_at_once_under_one_id_one_is_told_why_it_does_no
 
     monkeypatch.setattr(storage.leases, "register", overtaken)
     with pytest.raises(StartupError, match="--manager-id a: a manager of that id serves at"):
-        await place.steward.start()
-    await place.leave()
+        await node.controller.start()
+    await node.leave()
 
 
 async def test_the_database_is_away_for_longer_than_a_lease(a: Manager, database: Database) -> None:

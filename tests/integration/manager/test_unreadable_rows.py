@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
 from manager.core.rows import OffsetRow, OwnershipRow, RebalanceRow, Unreadable
-from manager.runtime import refused
+from manager.runtime import unloadable_groups
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
@@ -155,7 +155,7 @@ async def test_a_group_is_served_again_once_its_row_is_mended(
     database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its row is looked at from time to time; it is said once to be refused, and once not to be any more."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     spoiler = Spoiler(database, "tasks", "target")
     spoiler.spoil("SIDEWAYS")
     storage = SqlStorage(database.url)
@@ -219,7 +219,7 @@ async def test_a_group_that_was_deleted_for_good_is_not_refused_any_more(
     database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is stored of it, and that can be read."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "tasks", "target").spoil("SIDEWAYS")
     runtime = Runtime(GroupSettings(), SqlStorage(database.url))
     await runtime.start()
@@ -235,7 +235,7 @@ async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is
     database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever deletes that row alone is told what else there is; deleted as documented, the group is new."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "groups", "state").spoil("Bogus")
     runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), SqlStorage(database.url))
     await runtime.start()
@@ -256,7 +256,7 @@ async def test_a_group_whose_state_is_lost_is_brought_together_anew(
     database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the docs say: PreparingRebalance is what is always true of a group with members."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.001)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "groups", "state").spoil("Bogus")
     runtime = Runtime(GroupSettings(), SqlStorage(database.url))
     await runtime.start()

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from manager.storage.tokens import TokenTable
+from manager.storage.token_table import TokenTable
 from protocol.roles import Role
 from tests.fakes.turns import eventually
 from tests.integration.manager.secured import Tokens, Web, serving
@@ -25,7 +25,7 @@ BEAT = {"member_id": "m", "instance_id": None, "generation_id": 1, "tasks_revisi
 @pytest.fixture(autouse=True)
 def _news_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits a second for the tokens to be read again."""
-    monkeypatch.setattr("manager.access.keeper.REFRESH_S", 0.05)
+    monkeypatch.setattr("manager.background.token_refresh.REFRESH_S", 0.05)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ async def test_tokens_that_cannot_be_read_for_long_open_nothing(
         web = Web(session, url)
         beat = "/v1/groups/g/heartbeat"
         assert (await web.ask("POST", beat, worker, BEAT))[0] == 404
-        monkeypatch.setattr("manager.access.keeper.STALE_S", 0.01)
+        monkeypatch.setattr("manager.background.token_refresh.STALE_S", 0.01)
         before = reads
         await eventually(lambda: reads > before + 1)
         is_away = True
@@ -143,7 +143,7 @@ async def test_tokens_that_cannot_be_read_for_long_open_nothing(
         status, body = await web.ask("POST", beat, worker, BEAT)
         assert (status, body["error"]) == (503, "COORDINATOR_NOT_AVAILABLE")
         assert (await web.ask("GET", "/v1/groups"))[0] == 503
-        monkeypatch.setattr("manager.access.keeper.STALE_S", 3600)
+        monkeypatch.setattr("manager.background.token_refresh.STALE_S", 3600)
         is_away = False
         while (await web.ask("GET", "/v1/groups", viewer))[0] != 200:
             pass

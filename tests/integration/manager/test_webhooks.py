@@ -15,7 +15,7 @@ from manager.core.commands import CreateTask, NewDefinition
 from manager.outbox import feed
 from manager.outbox.outbox import Outbox
 from manager.outbox.webhooks import delivery, poster, sender
-from manager.outbox.webhooks.endpoints import endpoints_of
+from manager.outbox.webhooks.webhook import webhooks_of
 from manager.runtime.runtime import Runtime
 from manager.settings import ManagerSettings
 from manager.storage.sql import SqlStorage
@@ -82,8 +82,8 @@ class Site:
 
     async def stored(self, receiver: Receiver, position: int) -> None:
         """Wait until it is durable how far a webhook has come."""
-        (endpoint,) = endpoints_of([receiver.url], [])
-        while await self.storage.events.position(endpoint.name) < position:
+        (webhook,) = webhooks_of([receiver.url], [])
+        while await self.storage.events.position(webhook.name) < position:
             await settle()
 
 

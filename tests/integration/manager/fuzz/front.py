@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aiohttp import web
 
 from manager.app import make_app
+from manager.clock import read_clocks
 from manager.http.front.server import Runner
-from manager.runtime.clock import read_clocks
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage

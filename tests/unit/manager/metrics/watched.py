@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from manager.metrics.groups import GroupReader
-from manager.metrics.watch import Watch
+from manager.metrics.turn_observer import TurnObserver
 from tests.unit.manager.core.bench import Ask, Bench
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class WatchedBench(Bench):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.watch = Watch()
+        self.watch = TurnObserver()
         self.watch.meter.instruments.read_at_scrape(GroupReader(self))
         self._asked: type[Request] | None = None
         self._restores = False

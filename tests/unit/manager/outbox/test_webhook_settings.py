@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from configuration.settings import SettingsError, resolve
-from manager.outbox.webhooks.endpoints import endpoints_of
 from manager.outbox.webhooks.secret import read_secret
+from manager.outbox.webhooks.webhook import webhooks_of
 from manager.settings import ManagerSettings
 from protocol.errors import StartupError
 
@@ -42,10 +42,10 @@ def test_a_key_is_read_from_a_file_or_a_variable(key_file: Path) -> None:
 
 def test_a_key_is_not_shown(key_file: Path) -> None:
     """Neither by itself nor in what holds it, nor is the path of its URL."""
-    (endpoint,) = endpoints_of(["https://u:pw@hooks.example/T0/secret-path?t=1"], [f"file:{key_file}"])
-    for shown in (repr(endpoint), str(endpoint), endpoint.name, repr(endpoint.secret)):
+    (webhook,) = webhooks_of(["https://u:pw@hooks.example/T0/secret-path?t=1"], [f"file:{key_file}"])
+    for shown in (repr(webhook), str(webhook), webhook.name, repr(webhook.secret)):
         assert not [word for word in ("horse", "pw", "secret-path", "t=1") if word in shown]
-    assert endpoint.name.startswith("https://hooks.example:443#")
+    assert webhook.name.startswith("https://hooks.example:443#")
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_one_key_signs_for_all_or_each_webhook_has_its_own() -> None:
     """In the order they are given; any other number is refused."""
     urls = ["http://a/", "http://b/"]
     keys = {"A": "a", "B": "b"}
-    assert [endpoint.secret for endpoint in endpoints_of(urls, [])] == [None, None]
+    assert [webhook.secret for webhook in webhooks_of(urls, [])] == [None, None]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in keys.items():
             patch.setenv(name, value)
-        each = endpoints_of(urls, ["env:A", "env:B"])
-        shared = endpoints_of(urls, ["env:A"])
+        each = webhooks_of(urls, ["env:A", "env:B"])
+        shared = webhooks_of(urls, ["env:A"])
     assert [e.secret.sign(b"m") for e in each if e.secret] == [signature(b"a"), signature(b"b")]
     assert [e.secret.sign(b"m") for e in shared if e.secret] == [signature(b"a")] * 2
 
@@ -98,7 +98,7 @@ def test_what_does_not_fit_together_is_refused(
 ) -> None:
     """One line that names the setting."""
     with pytest.raises(StartupError, match=complaint):
-        endpoints_of(urls, references)
+        webhooks_of(urls, references)
 
 
 @pytest.mark.parametrize("value", ["ftp://a/", "hooks.example/x", "https://a/x y", "http://a/#f"])

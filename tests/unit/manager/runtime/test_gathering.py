@@ -10,7 +10,7 @@ import pytest
 
 from manager.core.rows import GroupRow
 from manager.runtime import writer as subject
-from manager.runtime.tenancy import Everything
+from manager.runtime.routing import Everything
 from manager.runtime.writer import Writer
 from tests.fakes.turns import turn, until
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from manager.core.rows import GroupRow, TaskRow, Unreadable, UnreadableError
-from manager.runtime import refused
-from manager.runtime.tenancy import Everything
+from manager.runtime import unloadable_groups
+from manager.runtime.routing import Everything
 from manager.runtime.writer import Writer
 from manager.storage.base import StorageError
 from tests.fakes.turns import eventually, settle, until
@@ -123,7 +123,7 @@ async def test_others_rows_are_written_while_a_refused_group_is_read_again(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have so many rows that reading them takes seconds, and nobody has to wait for that."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.0)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.0)
     setting.shelf.works = True
     setting.writer.refused.add("g", TORN)
     await until(lambda: setting.shelf.reads)
@@ -139,7 +139,7 @@ async def test_a_group_whose_row_is_as_it_was_is_not_read_again(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many rows it has, one is looked at; all are read once that one is not in the way any more."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.0)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.0)
     setting.shelf.is_mended = False
     looks, look = [], setting.shelf.still_unreadable
 
@@ -159,7 +159,7 @@ async def test_what_was_read_of_a_refused_group_before_its_slot_was_lost_is_read
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with lost groups: somebody else may have mended and changed it."""
-    monkeypatch.setattr(refused, "AGAIN_S", 0.0)
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.0)
     setting.writer.refused.add("g", TORN)
     await until(lambda: setting.shelf.reads)
     setting.slot.epoch, setting.shelf.generation = 2, 7
