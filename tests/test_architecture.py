@@ -82,7 +82,6 @@ ROOMS = {
             *("settings", "sinks", "spark", "status", "tasks"),
         },
     },
-    },
 }
 """What the packages and modules within a top-level one may import of each other; any, where not named."""
 HEAVY = ("aiohttp", "prometheus_client", "sqlalchemy", "pyspark", "rich", "sqlglot", "pandas", "yaml")
