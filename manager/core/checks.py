@@ -49,7 +49,7 @@ def list_tag(group: Group) -> str | None:
     """The tag of the group's list of tasks; None if there is no such group."""
     if group.is_unknown:
         return None
-    rows = group.herd.definitions.values()
+    rows = group.tasks.definitions.values()
     return etag_of_all((row.task, row.definition, row.target.value) for row in rows)
 
 
@@ -65,6 +65,19 @@ def _met(conditions: Conditions, present: str | None, what: str, changed: str) -
 def unknown(group: Group) -> RefusedError:
     """The refusal of whoever asks for a group that is not there."""
     return RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group.name}")
+
+
+def task(group: Group, name: str) -> TaskRow:
+    """The task called so.
+
+    Raises:
+        RefusedError: GROUP_ID_NOT_FOUND or UNKNOWN_TASK.
+    """
+    known(group)
+    row = group.tasks.definitions.get(name)
+    if row is None:
+        raise RefusedError(ErrorCode.UNKNOWN_TASK, f"there is no task {name} in group {group.name}")
+    return row
 
 
 def instance(group: Group, member_id: str, instance_id: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
 
 QUIET_MS: Final = 2000
 """Silence of a member after which a connection that it closes was just idle.
@@ -106,4 +106,4 @@ def forget(member: Member, connection: Connection) -> None:
 def _waits(group: Group, member: Member) -> bool:
     if member.id in group.joining or member.parked_sync is not None or member.held_heartbeat is not None:
         return True
-    return any(claim.member_id == member.id for claim in group.herd.waiting.values())
+    return any(claim.member_id == member.id for claim in group.tasks.waiting.values())

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import commands, connections, loading, sessions, waiting
+from manager.core import commands, connections, loading, member_ids, purgatory, scheduling, sessions
 from manager.core.group import Group
-from manager.core.handed_out import Newcomers
-from manager.core.history import Memory
+from manager.core.history import HistoryMemory
+from manager.core.member_ids import NewGroupIds
 from manager.core.membership import (
+    disconnects,
     drains,
     expiry,
     heartbeat,
     join,
     leave,
-    member_ids,
     offsets,
     rebalance,
     sync,
@@ -27,11 +27,12 @@ from manager.core.tasks import (
     lost_workers,
     ownership,
     probation,
+    reports,
     resets,
 )
 from manager.core.timers import Timers
 from manager.core.turn import Instant, Turn
-from manager.core.views import groups, history, tasks
+from manager.core.views import groups, tasks
 from protocol.errors import RefusedError
 from protocol.messages import membership
 from protocol.messages import offsets as offset_messages
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from manager.core.connections import Connection
     from manager.core.group import TimerKey
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.rows import Row
     from manager.settings import GroupSettings
     from protocol.messages.base import Request
@@ -58,18 +59,18 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     offset_messages.FetchOffsetsRequest: offsets.fetch,
     offset_messages.DeleteOffsetsRequest: offsets.delete,
     ownership_messages.ClaimRequest: claims.claim,
-    ownership_messages.ReleaseRequest: claims.release,
-    ownership_messages.ReportRequest: claims.report,
+    ownership_messages.ReleaseRequest: reports.release,
+    ownership_messages.ReportRequest: reports.report,
     commands.DescribeGroup: groups.describe,
-    commands.DeleteGroup: groups.delete,
-    commands.StartRebalance: groups.start_rebalance,
+    commands.DeleteGroup: expiry.delete_group,
+    commands.StartRebalance: rebalance.start_by_admin,
     commands.ListRebalances: groups.list_rebalances,
     commands.RemoveMember: leave.remove_by_admin,
     commands.DrainMember: drains.drain,
     commands.ListTasks: tasks.list_all,
     commands.GetTask: tasks.get,
-    commands.GetTaskHistory: history.of_task,
-    commands.ListMoves: history.of_moves,
+    commands.GetTaskHistory: tasks.get_history,
+    commands.ListMoves: tasks.list_moves,
     commands.GetTaskStatus: tasks.get_status,
     commands.CreateTask: definitions.create,
     commands.PutTask: definitions.put,
@@ -82,17 +83,17 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
 
 DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     sessions.SESSION: expiry.session_over,
-    member_ids.OUTSTANDING: member_ids.never_came,
-    rebalance.INITIAL_DELAY[0]: rebalance.initial_delay_over,
-    rebalance.JOIN_PHASE[0]: rebalance.join_phase_over,
-    rebalance.SYNC_PHASE[0]: sync.phase_over,
-    rebalance.RETENTION[0]: expiry.retention_over,
-    waiting.HELD: heartbeat.wait_over,
-    waiting.CLAIM: claims.wait_over,
+    member_ids.OUTSTANDING: expiry.id_over,
+    rebalance.INITIAL_DELAY[0]: expiry.initial_delay_over,
+    rebalance.JOIN_PHASE[0]: expiry.join_phase_over,
+    rebalance.SYNC_PHASE[0]: expiry.sync_phase_over,
+    scheduling.RETENTION[0]: expiry.retention_over,
+    purgatory.HELD: heartbeat.wait_over,
+    purgatory.CLAIM: claims.wait_over,
     ownership.FENCE: claims.owner_too_slow,
     former_owners.LEASE: claims.former_owner_stopped,
-    probation.PROBATION: claims.probation_over,
-    definitions.GATHERING[0]: definitions.gathered,
+    probation.PROBATION: reports.probation_over,
+    scheduling.GATHERING[0]: rebalance.tasks_changed,
     lost_workers.KEPT: expiry.worker_did_not_return,
 }
 
@@ -113,8 +114,8 @@ class Coordinator:
         self._new_id = new_id
         self._groups: dict[str, Group] = {}
         self._timers: Timers[str] = Timers()
-        self._newcomers = Newcomers()
-        self._memory = Memory()
+        self._new_group_ids = NewGroupIds()
+        self._memory = HistoryMemory()
 
     def handle(self, name: str, request: Request, parked: Parked, instant: Instant) -> Turn:
         """Carry one request out.
@@ -143,7 +144,7 @@ class Coordinator:
         if not was_open or group is None or connections.is_gone(group, connection):
             return None
         turn = self._turn(group, instant)
-        expiry.connection_closed(turn, connection, by_peer=by_peer)
+        disconnects.connection_closed(turn, connection, by_peer=by_peer)
         self._keep(group)
         return turn
 
@@ -179,15 +180,15 @@ class Coordinator:
     def evict(self, name: str) -> tuple[Parked, ...]:
         """Let a group go from memory; its waiting requests are the caller's to answer."""
         group = self._let_go(name)
-        return () if group is None else waiting.take_all(group)
+        return () if group is None else purgatory.take_all(group)
 
     def _let_go(self, name: str) -> Group | None:
         """Nothing of the group is kept; what is left of it, if it was there, is the caller's."""
         group = self._groups.pop(name, None)
         self._timers.cancel(name)
         if group is not None:
-            self._newcomers.forget(group)
-            group.forget_stories()
+            self._new_group_ids.forget(group)
+            group.forget_history()
         return group
 
     def bury(self, name: str) -> None:
@@ -196,7 +197,7 @@ class Coordinator:
         if dead is not None and dead.state is GroupState.DEAD:
             fresh = self._new(name)
             former_owners.inherit(fresh, dead)
-            dead.forget_stories()
+            dead.forget_history()
             self._groups[name] = fresh
             self._keep(fresh)
 
@@ -220,20 +221,20 @@ class Coordinator:
         return Group(name, self._settings, self._memory)
 
     def _turn(self, group: Group, instant: Instant) -> Turn:
-        return Turn(group, instant, self._new_id, self._newcomers)
+        return Turn(group, instant, self._new_id, self._new_group_ids)
 
     def _keep(self, group: Group) -> None:
         """What is to be done at the end of every step on `group`."""
-        self._newcomers.look_at(group)
-        for crowded in member_ids.make_room(self._newcomers):
+        self._new_group_ids.look_at(group)
+        for crowded in member_ids.make_room(self._new_group_ids):
             self._keep_one(crowded)
         self._keep_one(group)
 
     def _keep_one(self, group: Group) -> None:
         """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
         if group.is_unknown:
-            group.forget_stories()
-        if group.is_unknown and not group.herd.ownership:
+            group.forget_history()
+        if group.is_unknown and not group.tasks.ownership:
             self._let_go(group.name)
             return
         self._groups[group.name] = group

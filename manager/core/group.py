@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from manager.core.history import Memory, Story
+from manager.core.history import BoundedHistory, HistoryMemory, TaskHistory
 from manager.core.member import Member
 from manager.core.rows import (
     Change,
@@ -21,20 +21,19 @@ from manager.core.rows import (
     Row,
     TaskRow,
 )
-from manager.core.tasks.registry import Herd
-from manager.core.tasks.task_history import Chronicle
+from manager.core.task_registry import TaskRegistry
 from manager.core.timers import Timers
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.settings import GroupSettings
     from protocol.messages.groups import StoryLine
 
-HISTORY_LENGTH = 100
-STORY_LENGTH = 64
+REBALANCES_KEPT = 100
+LINES_KEPT = 64
 
 TimerKey = tuple[str, str]
 """(kind, what of that kind): ("session", member id), ("join", ""), ..."""
@@ -68,7 +67,6 @@ class Group:
     __slots__ = (
         "delay",
         "header",
-        "herd",
         "history",
         "joining",
         "leader_id",
@@ -77,18 +75,19 @@ class Group:
         "offsets",
         "outstanding",
         "protocol_type",
+        "rebalances",
         "round",
         "settings",
         "state",
         "statics",
-        "story",
+        "tasks",
         "timers",
         "unsynced",
         "votes",
     )
 
-    def __init__(self, name: str, settings: GroupSettings, memory: Memory | None = None) -> None:
-        memory = memory or Memory()
+    def __init__(self, name: str, settings: GroupSettings, memory: HistoryMemory | None = None) -> None:
+        memory = memory or HistoryMemory()
         self.settings = settings
         self.state = GroupState.EMPTY
         self.header = GroupRow(group=name)
@@ -104,9 +103,9 @@ class Group:
         self.round: Round | None = None
         self.unsynced: set[str] = set()
         self.offsets: dict[str, OffsetRow] = {}
-        self.herd = Herd(chronicle=Chronicle(memory))
-        self.history: deque[RebalanceRow] = deque(maxlen=HISTORY_LENGTH)
-        self.story: Story[StoryLine] = Story(memory, STORY_LENGTH)
+        self.tasks = TaskRegistry(history=TaskHistory(memory))
+        self.rebalances: deque[RebalanceRow] = deque(maxlen=REBALANCES_KEPT)
+        self.history: BoundedHistory[StoryLine] = BoundedHistory(memory, LINES_KEPT)
         self.timers: Timers[TimerKey] = Timers()
 
     @property
@@ -131,7 +130,7 @@ class Group:
             self.header.generation
             or self.members
             or self.offsets
-            or self.herd.definitions
+            or self.tasks.definitions
             or self.state is not GroupState.EMPTY
         )
 
@@ -147,14 +146,14 @@ class Group:
         """The rebalance timeout of `member` in milliseconds; it may have been let in with a longer one."""
         return min(member.row.rebalance_timeout_ms, self.settings.max_rebalance_timeout_ms)
 
-    def tell_story(self) -> str:
+    def history_text(self) -> str:
         """What happened lately, oldest first."""
-        return "; ".join(f"{line.at_ms} [{line.generation_id}] {line.event}" for line in self.story)
+        return "; ".join(f"{line.at_ms} [{line.generation_id}] {line.event}" for line in self.history)
 
-    def forget_stories(self) -> None:
+    def forget_history(self) -> None:
         """The group goes from memory, and with it what was remembered of it."""
-        self.story.clear()
-        self.herd.chronicle.forget_all()
+        self.history.clear()
+        self.tasks.history.forget_all()
 
     def admit(self, member: Member) -> None:
         """Take `member` in at the end of the line; the first one in leads."""
@@ -179,7 +178,7 @@ class Group:
             del self.statics[member.row.instance_id]
         self.votes.subtract(member.names)
         self.unsynced.discard(member.id)
-        self.herd.forget_member(member.id)
+        self.tasks.forget_member(member.id)
         if self.leader_id == member.id:
             self.leader_id = next(iter(self.members), None)
 
@@ -193,11 +192,11 @@ class Group:
             case OffsetRow():
                 self.offsets[change.offset_key] = change
             case TaskRow():
-                self.herd.definitions[change.task] = change
+                self.tasks.definitions[change.task] = change
             case OwnershipRow():
-                self.herd.keep_ownership(change)
+                self.tasks.keep_ownership(change)
             case RebalanceRow():
-                self.history.append(change)
+                self.rebalances.append(change)
             case Dropped():
                 self._drop(change)
 
@@ -213,9 +212,11 @@ class Group:
         if dropped.kind is OffsetRow:
             self.offsets.pop(last, None)
         elif dropped.kind is TaskRow:
-            self.herd.forget_task(last)
+            self.tasks.forget_task(last)
         elif dropped.kind is RebalanceRow:
-            self.history = deque((row for row in self.history if row.key != dropped.key), HISTORY_LENGTH)
+            self.rebalances = deque(
+                (row for row in self.rebalances if row.key != dropped.key), REBALANCES_KEPT
+            )
         elif dropped.kind is GroupRow:
             self.header = GroupRow(group=self.name)
 
@@ -224,9 +225,9 @@ class Group:
         yield self.header
         yield from (member.stored for member in self.members.values() if member.stored is not None)
         yield from self.offsets.values()
-        yield from self.herd.definitions.values()
-        yield from self.herd.ownership.values()
-        yield from self.history
+        yield from self.tasks.definitions.values()
+        yield from self.tasks.ownership.values()
+        yield from self.rebalances
 
     def durable(self) -> dict[tuple[Any, ...], Any]:
         """The durable part by table and key, to be compared with what storage holds."""

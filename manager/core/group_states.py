@@ -41,7 +41,7 @@ _MACHINE = Machine(
 
 
 class IllegalMoveError(Exception):
-    """A move the table does not have: a bug. The group stays as it was; the text tells its story."""
+    """A move the table does not have: a bug. The group stays as it was; the text tells its history."""
 
 
 def move(turn: Turn, trigger: str) -> None:
@@ -56,6 +56,6 @@ def move(turn: Turn, trigger: str) -> None:
         _MACHINE.events[trigger].trigger(group)
     except MachineError as error:
         raise IllegalMoveError(
-            f"group {group.name}: no move {trigger!r} from {before.value}; its story: {group.tell_story()}"
+            f"group {group.name}: no move {trigger!r} from {before.value}; history: {group.history_text()}"
         ) from error
     turn.note(f"{before.value} -> {group.state.value}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import sessions
+from manager.core import scheduling, sessions
 from manager.core.membership import rebalance, rebalance_history
 from manager.core.rows import GroupRow, OwnershipRow, Unreadable, UnreadableError
 from manager.core.tasks import assignments, former_owners, lost_workers, ownership, probation
@@ -38,7 +38,7 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
     if group.header.leader_id in group.members:
         group.leader_id = group.header.leader_id
     turn.note("restored from storage")
-    group.herd.chronicle.since_ms = turn.instant.wall
+    group.tasks.history.since_ms = turn.instant.wall
     for member in group.members.values():
         member.confirmed = True
         sessions.arrived(turn, member)
@@ -60,9 +60,9 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
 
 def _retain(turn: Turn) -> None:
     if turn.group.header.idle_since_ms:
-        rebalance.retain(turn)
+        scheduling.resume_retention(turn)
     else:
-        rebalance.begin_retention(turn)
+        scheduling.begin_retention(turn)
 
 
 def _apply(group: Group, rows: Iterable[Row]) -> None:
@@ -71,9 +71,9 @@ def _apply(group: Group, rows: Iterable[Row]) -> None:
         if isinstance(row, Unreadable):
             raise UnreadableError(row)
         group.apply(row)
-    if group.header is unread and (group.members or group.herd.definitions):
+    if group.header is unread and (group.members or group.tasks.definitions):
         raise UnreadableError(_headless(group.name))
-    for owned in group.herd.ownership.values():
+    for owned in group.tasks.ownership.values():
         if owned.owner is not None and owned.owner not in group.members:
             raise UnreadableError(_ghostly(owned))
 

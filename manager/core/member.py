@@ -13,7 +13,7 @@ from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
     from manager.core.connections import Connection
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.rows import MemberRow
     from protocol.messages.membership import JoinRequest
 

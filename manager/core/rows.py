@@ -152,6 +152,11 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     reached: Reached | None = None
     unsettled: bool = False
 
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether the task is not to be started any more."""
+        return self.blame is not None and self.blame.quarantined
+
 
 class RebalanceRow(Row, frozen=True, kw_only=True):
     """One line of the group's history."""

@@ -9,7 +9,7 @@ from manager.core import connections
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 SESSION = "session"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manager.core.handed_out import Newcomers
+from manager.core.member_ids import NewGroupIds
 from manager.core.rows import Dropped, OwnershipRow, Record, Row
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manager.core.group import Group
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from protocol.messages.base import Response
     from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 
@@ -38,23 +38,23 @@ class Instant(NamedTuple):
 class Turn:
     """The effects of one step on `group`.
 
-    `new_id` makes the unique half of a member id, and `newcomers` are those that were handed out in groups
-    that do not exist yet.
+    `new_id` makes the unique half of a member id, and `new_group_ids` are those that were handed out in
+    groups that do not exist yet.
     """
 
-    __slots__ = ("answers", "changes", "group", "instant", "new_id", "newcomers")
+    __slots__ = ("answers", "changes", "group", "instant", "new_group_ids", "new_id")
 
     def __init__(
         self,
         group: Group,
         instant: Instant,
         new_id: Callable[[], str],
-        newcomers: Newcomers | None = None,
+        new_group_ids: NewGroupIds | None = None,
     ) -> None:
         self.group = group
         self.instant = instant
         self.new_id = new_id
-        self.newcomers = newcomers or Newcomers()
+        self.new_group_ids = new_group_ids or NewGroupIds()
         self.answers: list[tuple[Parked, Outcome]] = []
         self.changes: list[Record] = []
 
@@ -73,10 +73,10 @@ class Turn:
         self.answer(parked, Failure(code, message, fields))
 
     def note(self, event: str) -> None:
-        """Add a line to the group's story; a long one is cut, since requests may bring their own words."""
+        """Add a line to the group's history; a long one is cut, since requests may bring their own words."""
         group = self.group
         event = event[:MAX_NOTE_LENGTH]
-        group.story.add(StoryLine(self.instant.wall, group.generation, event), event)
+        group.history.add(StoryLine(self.instant.wall, group.generation, event), event)
 
     def tell(self, kind: EventType, *, cause: str | None = None, **details: Any) -> None:
         """Tell the outside, in the transaction that makes it so; `details` are fields of `Event`."""
@@ -87,7 +87,7 @@ class Turn:
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""
         if isinstance(row, OwnershipRow):
-            self.group.herd.tell(self.instant.wall, row)
+            self.group.tasks.tell(self.instant.wall, row)
         self.group.apply(row)
         self.changes.append(row)
 

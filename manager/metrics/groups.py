@@ -76,5 +76,5 @@ def _member_state(group: Group, member: Member) -> str:
 
 def _task_states(group: Group) -> Counter[TaskState]:
     """The owners' table has rows of deleted tasks, too: their tokens go on counting."""
-    ownership = group.herd.ownership
-    return Counter(row.state for task in group.herd.definitions if (row := ownership.get(task)) is not None)
+    ownership = group.tasks.ownership
+    return Counter(row.state for task in group.tasks.definitions if (row := ownership.get(task)) is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from manager.core.parked import Parked
+from manager.core.purgatory import Parked
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import msgspec
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
 from manager.core.tasks import settling
 from manager.core.tasks.probation import has_any
-from manager.core.tasks.quarantine import is_quarantined
 from manager.settings import GroupSettings
 from protocol.states import GroupState, Target
 from tests.simulation.cluster import Cluster
@@ -230,27 +229,27 @@ class History:
             return
         if live is None:
             raise InvariantError("every group becomes Stable", f"{group} is nowhere")
-        hold("every group becomes Stable", live.state is GroupState.STABLE, live.tell_story)
+        hold("every group becomes Stable", live.state is GroupState.STABLE, live.history_text)
         present = {member.membership_id for member in alive}
-        hold("members are who lives", set(live.members) == present, live.tell_story)
+        hold("members are who lives", set(live.members) == present, live.history_text)
         settled = all(member.settled_in == live.generation for member in alive)
-        hold("every member knows its generation", settled, live.tell_story)
+        hold("every member knows its generation", settled, live.history_text)
         running = {task: w.membership_id for w in alive if isinstance(w, SimWorker) for task in w.owned}
         everybody_drained = all(member.row.draining for member in live.members.values())
         offered = {row.task for row in settling.offered(live)} - _given_up(live)
         wanted = set() if everybody_drained else offered
         quarantined = self._quarantined(group)
-        hold("only what kills is in quarantine", quarantined <= {POISON}, live.tell_story)
-        hold("what kills is in quarantine", POISON not in wanted, live.tell_story)
+        hold("only what kills is in quarantine", quarantined <= {POISON}, live.history_text)
+        hold("what kills is in quarantine", POISON not in wanted, live.history_text)
         hold("a poison task costs few workers", self.poisoned_in_calm <= MOST_POISONED, self.poisoned_in_calm)
-        hold("suspects are cleared", everybody_drained or not has_any(live), live.tell_story)
-        owners = {task: live.herd.owner_of(task) for task in wanted}
+        hold("suspects are cleared", everybody_drained or not has_any(live), live.history_text)
+        owners = {task: live.tasks.owner_of(task) for task in wanted}
         hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
 
     def _quarantined(self, group: str) -> set[str]:
         live = self.live(group)
-        rows = live.herd.ownership.values() if live is not None else ()
-        return {row.task for row in rows if is_quarantined(row)}
+        rows = live.tasks.ownership.values() if live is not None else ()
+        return {row.task for row in rows if row.is_quarantined}
 
     def _await_aftermath(self) -> None:
         """Whoever heard nothing from a frozen manager finds out a session later, when all else is well.
@@ -299,6 +298,8 @@ class History:
 
 def _given_up(live: Group) -> set[str]:
     """Stopped tasks whose sink did not answer: they are offered again with the next rebalance."""
-    herd = live.herd
-    rows = (herd.ownership_of(live.name, task) for task in herd.definitions if herd.is_to_stop(task))
+    registry = live.tasks
+    rows = (
+        registry.ownership_of(live.name, task) for task in registry.definitions if registry.is_to_stop(task)
+    )
     return {row.task for row in rows if row.owner is None and row.cause is not None}

@@ -190,11 +190,11 @@ class Watch:
         again = Group(live.name, settings)
         for row in in_order(rows):
             again.apply(row)
-        hold("a reloaded group is the live one", _by_key(again) == _by_key(live), live.tell_story)
-        hold("a reloaded herd is the live one", again.herd.owned == live.herd.owned, live.tell_story)
-        kept = {row.lost_by for row in live.herd.ownership.values() if row.lost_by is not None}
+        hold("a reloaded group is the live one", _by_key(again) == _by_key(live), live.history_text)
+        hold("a reloaded herd is the live one", again.tasks.owned == live.tasks.owned, live.history_text)
+        kept = {row.lost_by for row in live.tasks.ownership.values() if row.lost_by is not None}
         endless = [worker for worker in kept if (lost_workers.KEPT, worker) not in live.timers]
-        hold("what is kept for a lost worker has a deadline", not endless, (endless, live.tell_story()))
+        hold("what is kept for a lost worker has a deadline", not endless, (endless, live.history_text()))
 
 
 def _by_key(group: Group) -> dict[tuple[type[Row], tuple[Any, ...]], Row]:

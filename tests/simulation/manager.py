@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from manager.cluster.held_slots import SlotState
 from manager.core.coordinator import Coordinator
-from manager.core.parked import Parked
+from manager.core.purgatory import Parked
 from manager.core.turn import Instant
 from manager.runtime.commits import Commits
 from protocol.errors import ErrorCode, Failure

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.core import coordinator, waiting
-from manager.core.tasks import claims
+from manager.core import coordinator, purgatory
+from manager.core.tasks import reports
 from protocol.errors import ErrorCode
 from tests.simulation.campaign import Fault, Outcome, explain, run_plan, run_seeds
 from tests.simulation.history import History
@@ -64,7 +64,7 @@ def test_a_seed_is_a_history() -> None:
 
 def test_a_broken_rule_is_found_and_its_history_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """With tokens unchecked, a stale report changes an owner's task; a few deeds are enough to show it."""
-    monkeypatch.setattr(claims, "_check_token", lambda *_: ErrorCode.NONE)
+    monkeypatch.setattr(reports, "_check_token", lambda *_: ErrorCode.NONE)
     fault = first_fault(range(20))
     assert fault
     told = explain(fault)
@@ -74,7 +74,7 @@ def test_a_broken_rule_is_found_and_its_history_cut_short(monkeypatch: pytest.Mo
 
 def test_a_heartbeat_that_is_never_answered_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports keep the session of a worker whose held heartbeat hangs; that it hangs is seen all the same."""
-    monkeypatch.setitem(coordinator.DEADLINES, waiting.HELD, lambda *_: None)
+    monkeypatch.setitem(coordinator.DEADLINES, purgatory.HELD, lambda *_: None)
     kinds = {fault.kind for fault in run_seeds(tuple(range(10))).faults}
     assert "every request is answered" in kinds
 

@@ -15,7 +15,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE
 if TYPE_CHECKING:
     from manager.core.commands import DrainMember
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 

@@ -1,93 +1,109 @@
-"""What silence and broken connections lead to (protocol §4, Sessions and Broken connections)."""
+"""What ends by itself or by an admin: sessions, phases, waiting for somebody, and groups (protocol §4)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import connections, sessions, waiting
-from manager.core.membership import departure, member_ids, rebalance
+from manager.core import checks, group_states, member_ids, scheduling
+from manager.core.membership import rebalance
+from manager.core.membership.departure import depart
 from manager.core.tasks import definitions, lost_workers
+from protocol.errors import ErrorCode, RefusedError
+from protocol.messages.base import Response
 from protocol.messages.events import EventType
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.connections import Connection
-    from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.commands import DeleteGroup
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 
 def session_over(turn: Turn, member_id: str) -> None:
     """Nothing was heard of a member for its session timeout."""
-    member = turn.group.members[member_id]
-    lost_workers.remove(turn, member, "its session ended")
-    rebalance.start(turn, f"the session of {member_id} ended")
+    lost = [turn.group.members[member_id]]
+    depart(turn, lost, "its session ended", is_lost=True, reason=f"the session of {member_id} ended")
 
 
-def connection_closed(turn: Turn, connection: Connection, *, by_peer: bool) -> None:
-    """A connection closed whose last request was a member's; `by_peer` unless the manager has closed it.
-
-    A static member is spared: it may come back on another connection, in its own time. A dynamic one that
-    was never confirmed is withdrawn and its id expected again; a confirmed one gets the grace period, unless
-    it has another connection.
-    """
-    member = connection.member
-    if member is None or member.is_static:
-        return
-    parked = connection.parked
-    if parked is not None and not member.confirmed:
-        _withdraw(turn, member)
-        return
-    if _ends_what_was_in_use(turn, member, connection, parked) and by_peer:
-        sessions.shorten(turn, member)
-    else:
-        sessions.resume(turn, member)
-
-
-def _ends_what_was_in_use(turn: Turn, member: Member, connection: Connection, parked: Parked | None) -> bool:
-    """Whether `connection` was the last one that `member` had in use; what waits there is given up."""
-    if parked is None and not connections.was_in_use(turn.now, member, connection):
-        connections.forget(member, connection)
-        return False
-    member.closed_at = turn.now
-    if parked is not None:
-        _give_up(turn, member, parked)
-    return connections.lose(turn.group, member, connection)
-
-
-def _withdraw(turn: Turn, member: Member) -> None:
-    turn.group.joining.pop(member.id).settle()
-    departure.remove(turn, member, "its connection closed before it was confirmed")
-    member_ids.expect(turn, member.id, member.row.session_timeout_ms)
+def id_over(turn: Turn, member_id: str) -> None:
+    """Nobody joined with a handed-out id in time."""
+    member_ids.forget(turn, member_id)
     rebalance.maybe_complete(turn)
 
 
-def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
+def initial_delay_over(turn: Turn, _: str = "") -> None:
+    """A window of the initial delay ended: open another if somebody came in it and time remains."""
     group = turn.group
-    parked.settle()
-    if group.joining.get(member.id) is parked:
-        del group.joining[member.id]
-    if member.parked_sync is parked:
-        member.parked_sync = None
-    if member.held_heartbeat is parked:
-        member.held_heartbeat = None
-        group.timers.cancel(waiting.held_key(member))
-    for number in [n for n, claim in group.herd.waiting.items() if claim.parked is parked]:
-        waiting.unpark_claim(group, number)
+    delay = group.delay
+    if delay is None:
+        return
+    window = min(group.settings.initial_rebalance_delay_ms, delay.remaining_ms)
+    if delay.joined and window:
+        delay.remaining_ms -= window
+        delay.joined = False
+        group.timers.set(rebalance.INITIAL_DELAY, turn.now + window)
+    else:
+        _complete_with_those_who_came(turn)
+
+
+def join_phase_over(turn: Turn, _: str = "") -> None:
+    """The join phase reached its deadline."""
+    if turn.group.state is GroupState.PREPARING_REBALANCE:
+        _complete_with_those_who_came(turn)
+
+
+def _complete_with_those_who_came(turn: Turn) -> None:
+    """Absent static members stay (KIP-345), all others are lost."""
+    group = turn.group
+    group.delay = None
+    late = [m for m in group.members.values() if m.id not in group.joining and not m.is_static]
+    depart(turn, late, "it did not rejoin in time", is_lost=True)
+    rebalance.complete(turn)
+
+
+def sync_phase_over(turn: Turn, _: str = "") -> None:
+    """Those who took part in the join and never synced are removed, and the group rebalances."""
+    group = turn.group
+    missing = [member for member in group.members.values() if member.id in group.unsynced]
+    if missing:
+        names = ", ".join(member.id for member in missing)
+        depart(turn, missing, "it did not sync in time", is_lost=True, reason=f"{names} did not sync")
 
 
 def worker_did_not_return(turn: Turn, worker: str) -> None:
     """The tasks of a lost worker have waited for it long enough."""
     if lost_workers.release(turn, worker):
         turn.note(f"{worker} did not return, its tasks are anybody's")
-        definitions.gather(turn)
+        scheduling.rebalance_soon(turn)
 
 
 def retention_over(turn: Turn, _: str = "") -> None:
     """An Empty group that keeps nothing is forgotten."""
     group = turn.group
-    if group.state is GroupState.EMPTY and not group.offsets and not group.herd.definitions:
-        for row in tuple(group.history):
-            turn.drop(row)
-        turn.drop(group.header)
-        turn.tell(EventType.GROUP_DELETED, cause="it was empty and kept nothing for group_retention_ms")
+    if group.state is GroupState.EMPTY and not group.offsets and not group.tasks.definitions:
+        _forget(turn, "it was empty and kept nothing for group_retention_ms")
+
+
+def delete_group(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
+    """Forget an Empty group with all it keeps; only its tokens go on counting.
+
+    It is Dead from now on, and gone once that is durable.
+    """
+    group = turn.group
+    checks.known(group)
+    if group.state is not GroupState.EMPTY:
+        raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
+    group_states.move(turn, group_states.BURY)
+    for row in tuple(group.offsets.values()):
+        turn.drop(row)
+    for task in tuple(group.tasks.definitions.values()):
+        definitions.forget(turn, task)
+    _forget(turn, "deleted by an admin")
+    turn.answer(parked, Response())
+
+
+def _forget(turn: Turn, cause: str) -> None:
+    for line in tuple(turn.group.rebalances):
+        turn.drop(line)
+    turn.drop(turn.group.header)
+    turn.tell(EventType.GROUP_DELETED, cause=cause)

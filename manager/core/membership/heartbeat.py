@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, sessions, waiting
+from manager.core import checks, purgatory, sessions
 from protocol.messages.membership import HeartbeatResponse
 
 if TYPE_CHECKING:
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import HeartbeatRequest
 
@@ -22,14 +22,14 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
     sessions.heard(turn, member, parked)
     checks.stable(group)
     if member.held_heartbeat is not None:
-        waiting.answer_heartbeat(turn, member)
+        purgatory.answer_heartbeat(turn, member)
     wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
     if not wait_ms or _has_missed_something(member, request):
         turn.answer(parked, HeartbeatResponse(tasks_revision=group.header.tasks_revision))
         return
     member.held_heartbeat = parked
     parked.wait()
-    group.timers.set(waiting.held_key(member), turn.now + wait_ms)
+    group.timers.set(purgatory.held_key(member), turn.now + wait_ms)
 
 
 def _has_missed_something(member: Member, request: HeartbeatRequest) -> bool:
@@ -39,4 +39,4 @@ def _has_missed_something(member: Member, request: HeartbeatRequest) -> bool:
 
 def wait_over(turn: Turn, member_id: str) -> None:
     """A held heartbeat was held long enough."""
-    waiting.answer_heartbeat(turn, turn.group.members[member_id])
+    purgatory.answer_heartbeat(turn, turn.group.members[member_id])

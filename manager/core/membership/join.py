@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, sessions
+from manager.core import checks, member_ids, sessions
 from manager.core.member import Member, adopt, detached
-from manager.core.membership import departure, member_ids, rebalance, static_members
+from manager.core.membership import rebalance, static_members
+from manager.core.membership.departure import depart
 from manager.core.membership.responses import join_response
-from manager.core.parking import park_join
+from manager.core.purgatory import park_join
 from manager.core.rows import MemberRow
 from protocol.errors import ErrorCode, RefusedError
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from manager.core.group import Group
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from manager.settings import GroupSettings
     from protocol.messages.membership import JoinRequest
@@ -109,8 +110,8 @@ def _check_size(group: Group, member: Member | None) -> None:
 
 def _drop_asking(turn: Turn, member_id: str, member: Member | None) -> None:
     if member is not None:
-        departure.remove(turn, member, "the group is full")
-        rebalance.outlast_a_crash(turn)
+        depart(turn, [member], "the group is full", reason="the group is full")
+        return
     member_ids.forget(turn, member_id)
     rebalance.maybe_complete(turn)
 
@@ -143,7 +144,7 @@ def _new_row(group: Group, member_id: str, request: JoinRequest, parked: Parked)
 
 
 def _because(turn: Turn, request: JoinRequest, what: str) -> str:
-    """The history has the member's own words (KIP-800), the story what it did as well."""
+    """The rebalance has the member's own words (KIP-800), the history what it did as well."""
     if request.reason:
         turn.note(what)
     return request.reason or what

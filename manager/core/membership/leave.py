@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks
-from manager.core.membership import departure, member_ids, rebalance
-from manager.core.tasks import lost_workers
+from manager.core import checks, member_ids
+from manager.core.membership import rebalance
+from manager.core.membership.departure import depart
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.membership import LeaveResponse, LeftMember
-from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from manager.core.commands import RemoveMember
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import Leaver, LeaveRequest
 
@@ -31,7 +30,7 @@ def leave(turn: Turn, request: LeaveRequest, parked: Parked) -> None:
     )
     turn.answer(parked, LeaveResponse(members=outcomes))
     if len(turn.group.members) < before:
-        _rebalance_without(turn, _told_reasons(request, outcomes) or "members left")
+        rebalance.start(turn, _told_reasons(request, outcomes) or "members left")
     else:
         rebalance.maybe_complete(turn)
 
@@ -56,10 +55,8 @@ def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
     except RefusedError as refusal:
         return refusal.failure.code
     stopped = leaver.stopped and leaver.member_id == member.id
-    if leaver.engine is not None:
-        lost_workers.died(turn, member, leaver.reason or "its engine died", leaver.engine, stopped=stopped)
-    else:
-        departure.remove(turn, member, leaver.reason or "it left", stopped=stopped)
+    why = leaver.reason or ("it left" if leaver.engine is None else "its engine died")
+    depart(turn, [member], why, engine=leaver.engine, stopped=stopped)
     return ErrorCode.NONE
 
 
@@ -69,15 +66,9 @@ def _find(group: Group, leaver: Leaver) -> Member:
     return checks.member(group, leaver.member_id, leaver.instance_id)
 
 
-def _rebalance_without(turn: Turn, reason: str) -> None:
-    if turn.group.state is not GroupState.EMPTY:
-        rebalance.start(turn, reason)
-
-
 def remove_by_admin(turn: Turn, request: RemoveMember, parked: Parked) -> None:
     """Fence a member from outside."""
     checks.known(turn.group)
     member = checks.member(turn.group, request.member_id, None)
-    departure.remove(turn, member, "removed by an admin")
     turn.answer(parked, Response())
-    _rebalance_without(turn, f"{member.id} was removed by an admin")
+    depart(turn, [member], "removed by an admin", reason=f"{member.id} was removed by an admin")

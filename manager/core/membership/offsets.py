@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, sessions
-from manager.core.membership import rebalance
+from manager.core import checks, scheduling, sessions
 from manager.core.rows import OffsetRow
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NO_GENERATION
@@ -13,7 +12,7 @@ from protocol.messages.offsets import CommittedOffset, FetchOffsetsResponse, Off
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from protocol.messages.offsets import (
         CommitOffsetsRequest,
@@ -81,5 +80,5 @@ def delete(turn: Turn, request: DeleteOffsetsRequest, parked: Parked) -> None:
     for key in request.keys:
         if key in group.offsets:
             turn.drop(group.offsets[key])
-    rebalance.begin_retention(turn)
+    scheduling.begin_retention(turn)
     turn.answer(parked, OffsetErrorsResponse(offsets=dict.fromkeys(request.keys, ErrorCode.NONE)))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import group_states, sessions, waiting
+from manager.core import checks, group_states, purgatory, scheduling, sessions
 from manager.core.group import InitialDelay
-from manager.core.membership import rebalance_history, voting
+from manager.core.membership import rebalance_history
 from manager.core.membership.responses import join_response
 from manager.core.tasks import lost_workers, ownership
 from protocol.errors import ErrorCode
+from protocol.messages.base import Response
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
+    from manager.core.commands import StartRebalance
+    from manager.core.group import Group
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 JOIN_PHASE = ("join phase", "")
 INITIAL_DELAY = ("initial delay", "")
 SYNC_PHASE = ("sync phase", "")
-RETENTION = ("retention", "")
 
 
 def start(turn: Turn, reason: str) -> None:
@@ -32,19 +36,26 @@ def start(turn: Turn, reason: str) -> None:
     """
     if turn.group.state is not GroupState.PREPARING_REBALANCE:
         prepare(turn, reason)
-    outlast_a_crash(turn)
+    scheduling.outlast_a_crash(turn)
     maybe_complete(turn)
 
 
-def outlast_a_crash(turn: Turn) -> None:
-    """Have a reload rebalance by itself where it would find a Stable group.
+def start_by_admin(turn: Turn, request: StartRebalance, parked: Parked) -> None:
+    """Have everybody join anew; an Empty group has nobody to."""
+    group = turn.group
+    checks.known(group)
+    if group.state is not GroupState.EMPTY:
+        start(turn, request.reason or "asked for by an admin")
+    turn.answer(parked, Response())
 
-    A rebalance that only a parked join needs is not noted down: the join is sent again. A member that was
-    removed or a task that was added is not.
-    """
-    header = turn.group.header
-    if header.state is GroupState.STABLE:
-        turn.put(msgspec.structs.replace(header, state=GroupState.PREPARING_REBALANCE))
+
+def tasks_changed(turn: Turn, _: str = "") -> None:
+    """The tasks have been left alone for a while; an assignment that is being made is awaited first."""
+    group = turn.group
+    if group.state is GroupState.AWAITING_SYNC:
+        group.timers.set(scheduling.GATHERING, turn.now + scheduling.GATHER_QUIET_MS)
+    elif group.state is GroupState.STABLE:
+        start(turn, "the set of tasks changed")
 
 
 def prepare(turn: Turn, reason: str) -> None:
@@ -67,10 +78,10 @@ def _wake_everybody(turn: Turn) -> None:
     """Whatever waits for something of the old assignment is told to rejoin."""
     for member in turn.group.members.values():
         if member.parked_sync is not None:
-            waiting.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+            purgatory.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
             sessions.renew(turn, member)
-        waiting.refuse_heartbeat(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
-    waiting.refuse_claims(turn, tuple(turn.group.herd.waiting), ErrorCode.REBALANCE_IN_PROGRESS)
+        purgatory.refuse_heartbeat(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    purgatory.refuse_claims(turn, tuple(turn.group.tasks.waiting), ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def _open_initial_delay(turn: Turn) -> None:
@@ -81,27 +92,6 @@ def _open_initial_delay(turn: Turn) -> None:
         next(iter(group.members), ""), max(group.largest_rebalance_timeout() - delay, 0)
     )
     group.timers.set(INITIAL_DELAY, turn.now + delay)
-
-
-def initial_delay_over(turn: Turn, _: str = "") -> None:
-    """A window of the initial delay ended: open another if somebody came in it and time remains."""
-    group = turn.group
-    delay = group.delay
-    if delay is None:
-        return
-    window = min(group.settings.initial_rebalance_delay_ms, delay.remaining_ms)
-    if delay.joined and window:
-        delay.remaining_ms -= window
-        delay.joined = False
-        group.timers.set(INITIAL_DELAY, turn.now + window)
-    else:
-        complete(turn)
-
-
-def join_phase_over(turn: Turn, _: str = "") -> None:
-    """The join phase reached its deadline."""
-    if turn.group.state is GroupState.PREPARING_REBALANCE:
-        complete(turn)
 
 
 def maybe_complete(turn: Turn) -> None:
@@ -117,12 +107,9 @@ def maybe_complete(turn: Turn) -> None:
 
 
 def complete(turn: Turn) -> None:
-    """End the join phase with those who came; absent static members stay (KIP-345)."""
+    """End the join phase with those who are members still."""
     group = turn.group
     group.delay = None
-    for member in tuple(group.members.values()):
-        if member.id not in group.joining and not member.is_static:
-            lost_workers.remove(turn, member, "it did not rejoin in time")
     if group.members and not group.joining:
         group.timers.set(JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
         return
@@ -146,27 +133,9 @@ def _become_empty(turn: Turn) -> None:
             leader_id=None,
         )
     )
-    group.herd.assigned = {}
+    group.tasks.assigned = {}
     rebalance_history.complete_round(turn)
-    begin_retention(turn)
-
-
-def begin_retention(turn: Turn) -> None:
-    """An Empty group is remembered for `group_retention_ms` from now; one that never had members is not."""
-    if turn.group.generation:
-        turn.put(msgspec.structs.replace(turn.group.header, idle_since_ms=turn.instant.wall))
-        retain(turn)
-
-
-def retain(turn: Turn) -> None:
-    """An Empty group is remembered for what is left of its time, whichever manager had it before.
-
-    A wall clock that was set back meanwhile makes that the whole time once more, and never longer.
-    """
-    group = turn.group
-    whole = group.settings.group_retention_ms
-    left = group.header.idle_since_ms + whole - turn.instant.wall
-    group.timers.set(RETENTION, turn.now + min(max(left, 0), whole))
+    scheduling.begin_retention(turn)
 
 
 def _begin_generation(turn: Turn) -> None:
@@ -181,7 +150,7 @@ def _begin_generation(turn: Turn) -> None:
             generation=group.generation + 1,
             state=GroupState.PREPARING_REBALANCE,
             protocol_type=group.protocol_type,
-            protocol_name=voting.choose_protocol(group),
+            protocol_name=choose_protocol(group),
             leader_id=group.leader_id,
         )
     )
@@ -191,13 +160,28 @@ def _begin_generation(turn: Turn) -> None:
     group.timers.set(SYNC_PHASE, turn.now + group.largest_rebalance_timeout())
     for member_id in joining:
         ownership.disown_unclaimed(turn, group.members[member_id])
-    group.herd.offered = frozenset(row.task for row, _ in lost_workers.offers(group))
+    group.tasks.offered = frozenset(row.task for row, _ in lost_workers.offers(group))
     for member_id, parked in joining.items():
         member = group.members[member_id]
         member.confirmed = True
         turn.answer(parked, join_response(group, member))
     for member in group.members.values():
         sessions.renew(turn, member)
+
+
+def choose_protocol(group: Group) -> str:
+    """What a generation runs on, of the protocols that all support (protocol §4, Protocol choice).
+
+    Each member votes for the first candidate of its own list; a tie goes to the leader's preference.
+    """
+    everybody = len(group.members)
+    candidates = {name for name, votes in group.votes.items() if votes == everybody}
+    ballot: Counter[str] = Counter()
+    for member in group.members.values():
+        ballot[next(p.name for p in member.row.protocols if p.name in candidates)] += 1
+    most = max(ballot.values())
+    leader = group.members[group.leader_id or next(iter(group.members))]
+    return next(p.name for p in leader.row.protocols if ballot[p.name] == most)
 
 
 def _store_members(turn: Turn) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core.group import HISTORY_LENGTH, Round
+from manager.core.group import REBALANCES_KEPT, Round
 from manager.core.rows import RebalanceRow
 from protocol.messages.events import EventType
 
@@ -19,7 +19,7 @@ def open_round(turn: Turn, reason: str) -> None:
     group = turn.group
     reason = reason[:MAX_REASON_LENGTH]
     turn.note(f"rebalance: {reason}")
-    group.round = Round(reason, turn.now, turn.instant.wall, dict(group.herd.assigned))
+    group.round = Round(reason, turn.now, turn.instant.wall, dict(group.tasks.assigned))
 
 
 def complete_round(turn: Turn) -> None:
@@ -42,8 +42,8 @@ def close_round(turn: Turn) -> RebalanceRow | None:
     closing, group.round = group.round, None
     if closing is None:
         return None
-    if len(group.history) == HISTORY_LENGTH:
-        turn.drop(group.history[0])
+    if len(group.rebalances) == REBALANCES_KEPT:
+        turn.drop(group.rebalances[0])
     line = RebalanceRow(
         group=group.name,
         generation_id=group.generation,
@@ -51,7 +51,7 @@ def close_round(turn: Turn) -> RebalanceRow | None:
         started_at_ms=closing.started_at_ms,
         duration_ms=turn.now - closing.started_at,
         members=len(group.members),
-        moved=_count_moved(closing.before, group.herd.assigned),
+        moved=_count_moved(closing.before, group.tasks.assigned),
     )
     turn.put(line)
     return line

@@ -53,7 +53,7 @@ def _roster(group: Group) -> tuple[JoinedMember, ...]:
 
 def _load(group: Group, task: str) -> float | None:
     """How much work its worker says it is, None while nobody has measured it."""
-    progress = group.herd.progress.get(task)
+    progress = group.tasks.progress.get(task)
     return figure(progress.metrics, "load") if progress is not None else None
 
 

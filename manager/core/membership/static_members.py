@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import sessions, waiting
+from manager.core import purgatory, scheduling, sessions
 from manager.core.member import Member, adopt
-from manager.core.membership import rebalance, voting
+from manager.core.membership import rebalance
 from manager.core.membership.responses import join_response
-from manager.core.parking import park_join
-from manager.core.tasks import claims, definitions, ownership, probation, settling
+from manager.core.purgatory import park_join
+from manager.core.tasks import claims, ownership, probation, settling
 from protocol.errors import ErrorCode
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import JoinRequest
 
@@ -30,18 +30,18 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     fenced at once.
     """
     group = turn.group
-    waiting.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
+    purgatory.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
     new = _successor(turn, old, request, parked)
     are_suspected = probation.worker_died(turn, old, "it was started again before its session ended")
     _take_place(turn, old, new)
     if group.state is GroupState.STABLE and _is_as_good_as(turn, old):
         _slip_in(turn, new, parked)
         if are_suspected or settling.is_due(group):
-            definitions.gather(turn)
+            scheduling.rebalance_soon(turn)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:
         rebalance.prepare(turn, f"static member {request.instance_id} came back")
-        rebalance.outlast_a_crash(turn)
+        scheduling.outlast_a_crash(turn)
     park_join(turn, new, parked)
     rebalance.maybe_complete(turn)
 
@@ -49,7 +49,7 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
 def _is_as_good_as(turn: Turn, old: Member) -> bool:
     """Whether the present assignment still is what it would be with the new member in the place of `old`."""
     group = turn.group
-    return not old.row.draining and voting.choose_protocol(group) == group.header.protocol_name
+    return not old.row.draining and rebalance.choose_protocol(group) == group.header.protocol_name
 
 
 def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> Member:
@@ -65,9 +65,9 @@ def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) ->
 
 def _take_place(turn: Turn, old: Member, new: Member) -> None:
     group = turn.group
-    herd = group.herd
+    registry = group.tasks
     ownership.take_all(turn, old)
-    herd.assigned = {t: new.id if m == old.id else m for t, m in herd.assigned.items()}
+    registry.assigned = {t: new.id if m == old.id else m for t, m in registry.assigned.items()}
     led = group.is_leader(old)
     line = [new if member is old else member for member in group.members.values()]
     group.timers.cancel(sessions.key(old))

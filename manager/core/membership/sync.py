@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, group_states, sessions, waiting
-from manager.core.membership import rebalance, rebalance_history
+from manager.core import checks, group_states, purgatory, scheduling, sessions
+from manager.core.membership import rebalance_history
 from manager.core.membership.responses import sync_response
-from manager.core.tasks import assignments, definitions, lost_workers, ownership
+from manager.core.tasks import assignments, lost_workers, ownership
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NULL
 from protocol.states import GroupState
@@ -17,7 +17,7 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.tasks.assignments import Placement
     from manager.core.turn import Turn
     from protocol.messages.membership import MemberAssignment, SyncRequest
@@ -63,7 +63,7 @@ def _synced(turn: Turn, member: Member, parked: Parked) -> None:
 
 
 def _park(turn: Turn, member: Member, parked: Parked) -> None:
-    waiting.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    purgatory.refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
     member.parked_sync = parked
     parked.wait()
     sessions.suspend(turn, member)
@@ -77,7 +77,7 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
         if member.row.assignment != assignment:
             turn.put(msgspec.structs.replace(member.row, assignment=assignment))
     group_states.move(turn, group_states.STABILISE)
-    resumed = GroupState.PREPARING_REBALANCE if definitions.is_gathering(group) else GroupState.STABLE
+    resumed = GroupState.PREPARING_REBALANCE if scheduling.is_rebalancing_soon(group) else GroupState.STABLE
     turn.put(msgspec.structs.replace(group.header, state=resumed))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
@@ -88,14 +88,3 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
         if parked is not None:
             turn.answer(parked, sync_response(group, member))
             sessions.renew(turn, member)
-
-
-def phase_over(turn: Turn, _: str = "") -> None:
-    """Those who took part in the join and never synced are removed, and the group rebalances."""
-    group = turn.group
-    missing = [group.members[member_id] for member_id in group.members if member_id in group.unsynced]
-    for member in missing:
-        lost_workers.remove(turn, member, "it did not sync in time")
-    if missing:
-        names = ", ".join(member.id for member in missing)
-        rebalance.start(turn, f"{names} did not sync")

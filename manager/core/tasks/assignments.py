@@ -52,10 +52,10 @@ def restore(group: Group) -> None:
 
 def follow(group: Group, placement: Placement) -> None:
     """Make `placement` the present one; whatever has changed of a task concerns its member from now on."""
-    group.herd.assigned = placement.assigned
-    group.herd.left_out = placement.left_out
+    group.tasks.assigned = placement.assigned
+    group.tasks.left_out = placement.left_out
     for task, member_id in placement.assigned.items():
-        definition = group.herd.definitions.get(task)
+        definition = group.tasks.definitions.get(task)
         member = group.members[member_id]
         if definition is not None and definition.revision > member.concern_revision:
             member.concern_revision = definition.revision
@@ -65,7 +65,7 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     placement = Placement()
     if group.protocol_type != PROTOCOL_TYPE:
         return placement
-    known = group.herd.offered | group.herd.definitions.keys()
+    known = group.tasks.offered | group.tasks.definitions.keys()
     latest = {entry.member_id: entry for entry in entries if entry.member_id in group.members}
     for entry in latest.values():
         given = _given(entry, placement.faults)

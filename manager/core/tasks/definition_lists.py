@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from manager.core.commands import PutTask, PutTasks
     from manager.core.group import Group
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from protocol.messages.tasks import PutResult
 
@@ -51,7 +51,7 @@ def refused_list(code: ErrorCode, problems: tuple[Problem, ...]) -> RefusedError
 def _unmet(group: Group, request: PutTasks) -> Iterator[Problem]:
     for position, each in enumerate(request.tasks):
         try:
-            checks.meets(each.conditions, group.herd.definitions.get(each.task))
+            checks.meets(each.conditions, group.tasks.definitions.get(each.task))
         except RefusedError as refusal:
             yield Problem(f"tasks[{position}]", refusal.failure.message)
 
@@ -67,7 +67,7 @@ def _put(turn: Turn, request: PutTask, *, validate_only: bool) -> TaskPut:
 
 def _delete(turn: Turn, task: str, *, validate_only: bool) -> TaskPut:
     """One that is not there is no error: the request may have been carried out before, its answer lost."""
-    row = turn.group.herd.definitions.get(task)
+    row = turn.group.tasks.definitions.get(task)
     if row is not None and not validate_only:
         definitions.remove(turn, row)
     result: PutResult = "unchanged" if row is None else "deleted"

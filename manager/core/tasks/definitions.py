@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core import checks, waiting
+from manager.core import checks, purgatory, scheduling
 from manager.core.commands import PutTaskResponse
-from manager.core.membership import rebalance
 from manager.core.rows import TaskRow
 from manager.core.tasks import former_owners, ownership, probation
-from manager.core.views.tasks import find, status_response, task_response
+from manager.core.tasks.responses import status_response, task_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.events import EventType
@@ -27,22 +26,16 @@ if TYPE_CHECKING:
         SetTarget,
     )
     from manager.core.group import Group
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
     from protocol.messages.tasks import Reached
-
-GATHERING = ("gathering", "")
-GATHER_QUIET_MS = 50
-"""How long the set of tasks must have been left alone before the group rebalances."""
-GATHER_AT_MOST_MS = 1000
-"""The longest that a change may wait for others (protocol §5)."""
 
 
 def create(turn: Turn, request: CreateTask, parked: Parked) -> None:
     """Add a task, and the group if need be."""
     group = turn.group
     checks.not_dead(group)
-    if request.task in group.herd.definitions:
+    if request.task in group.tasks.definitions:
         raise RefusedError(
             ErrorCode.TASK_EXISTS, f"there is a task {request.task} in group {group.name} already"
         )
@@ -73,7 +66,7 @@ def plan(group: Group, request: PutTask) -> tuple[TaskRow | None, TaskRow]:
 
     Its revision is yet to grow; nothing is done.
     """
-    before = group.herd.definitions.get(request.task)
+    before = group.tasks.definitions.get(request.task)
     if before is None:
         target = request.target or Target.RUNNING
         return None, _new(group.name, request.task, request.definition, target)
@@ -113,7 +106,7 @@ def _defined(row: TaskRow, definition: NewDefinition) -> TaskRow:
 def _add(turn: Turn, row: TaskRow) -> TaskRow:
     row = change(turn, row, EventType.TASK_CREATED)
     start_over(turn, row)
-    gather(turn)
+    scheduling.rebalance_soon(turn)
     return row
 
 
@@ -139,11 +132,11 @@ def announce(turn: Turn, task: str) -> None:
     """
     group = turn.group
     turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
-    for member_id in {group.herd.owner_of(task): None, group.herd.assigned.get(task): None}:
+    for member_id in {group.tasks.owner_of(task): None, group.tasks.assigned.get(task): None}:
         member = group.members.get(member_id) if member_id is not None else None
         if member is not None:
             member.concern_revision = group.header.tasks_revision
-            waiting.answer_heartbeat(turn, member)
+            purgatory.answer_heartbeat(turn, member)
 
 
 def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None:
@@ -157,7 +150,7 @@ def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None
     group = turn.group
     turn.put(
         msgspec.structs.replace(
-            group.herd.ownership_of(group.name, row.task),
+            group.tasks.ownership_of(group.name, row.task),
             owner=None,
             state=TaskState.STOPPED if row.target is Target.STOPPED else TaskState.UNASSIGNED,
             batch_id=None,
@@ -176,23 +169,23 @@ def _redefine(turn: Turn, row: TaskRow, wanted: TaskRow) -> TaskRow:
     moved = (wanted.weight, wanted.worker, wanted.labels) != (row.weight, row.worker, row.labels)
     former_owners.remember(turn, row, wanted)
     changed = change(turn, wanted)
-    if _revive(turn, changed) or (moved and turn.group.herd.is_runnable(row.task)):
-        gather(turn)
+    if _revive(turn, changed) or (moved and turn.group.tasks.is_runnable(row.task)):
+        scheduling.rebalance_soon(turn)
     return changed
 
 
 def _revive(turn: Turn, row: TaskRow) -> bool:
     """A completed or quarantined task that is wanted again has to be placed again; whether it was one."""
-    herd = turn.group.herd
-    completed = herd.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
+    registry = turn.group.tasks
+    completed = registry.ownership_of(turn.group.name, row.task).state is TaskState.COMPLETED
     if completed:
-        start_over(turn, row, herd.reached_by(row.task))
+        start_over(turn, row, registry.reached_by(row.task))
     return probation.pardon(turn, row.task) or completed
 
 
 def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
     """Pause, resume or stop; whoever resumes a task takes its side against what is held against it."""
-    row = _retarget(turn, find(turn.group, request.task), request.target)
+    row = _retarget(turn, checks.task(turn.group, request.task), request.target)
     if request.target is Target.RUNNING:
         _pardon(turn, row)
     turn.answer(parked, status_response(turn.group, row))
@@ -208,32 +201,32 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
     if target is Target.RUNNING:
         _pardon(turn, row)
     if Target.STOPPED in {before, target}:
-        ownership_row = turn.group.herd.ownership_of(turn.group.name, row.task)
+        ownership_row = turn.group.tasks.ownership_of(turn.group.name, row.task)
         if ownership_row.owner is None and ownership_row.state is not TaskState.COMPLETED:
             state = TaskState.STOPPED if target is Target.STOPPED else TaskState.UNASSIGNED
             ownership.settle(turn, msgspec.structs.replace(ownership_row, state=state))
-        gather(turn)
+        scheduling.rebalance_soon(turn)
     return row
 
 
 def _pardon(turn: Turn, row: TaskRow) -> None:
     """Whoever wants a task to run takes its side against what is held against it."""
     if probation.pardon(turn, row.task):
-        gather(turn)
+        scheduling.rebalance_soon(turn)
 
 
 def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
     """Start the query anew on its owner, without a rebalance; a completed task runs once more."""
-    row = find(turn.group, request.task)
+    row = checks.task(turn.group, request.task)
     row = change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
     if _revive(turn, row):
-        gather(turn)
+        scheduling.rebalance_soon(turn)
     turn.answer(parked, status_response(turn.group, row))
 
 
 def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
     """Forget a task; its owner finds out at once, its token goes on counting."""
-    row = find(turn.group, request.task)
+    row = checks.task(turn.group, request.task)
     checks.meets(request.conditions, row)
     remove(turn, row)
     turn.answer(parked, Response())
@@ -244,44 +237,14 @@ def remove(turn: Turn, row: TaskRow) -> None:
     announce(turn, row.task)
     forget(turn, row)
     if turn.group.state is GroupState.EMPTY:
-        rebalance.begin_retention(turn)
-    gather(turn)
+        scheduling.begin_retention(turn)
+    scheduling.rebalance_soon(turn)
 
 
 def forget(turn: Turn, row: TaskRow) -> None:
     """There is no such task any more; what is left of it is its token, and the number of its last reset."""
-    if turn.group.herd.owner_of(row.task) is not None:
+    if turn.group.tasks.owner_of(row.task) is not None:
         ownership.take_away(turn, row.task, turn.now)
     start_over(turn, row)
     turn.drop(row)
     turn.tell(EventType.TASK_DELETED, task=row.task)
-
-
-def gather(turn: Turn) -> None:
-    """The set of tasks changed: rebalance soon, once for all changes of a short while.
-
-    A join phase under way needs no other: its leader is told the tasks when it completes.
-    """
-    group = turn.group
-    rebalance.outlast_a_crash(turn)
-    if group.state not in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
-        return
-    herd = group.herd
-    if GATHERING not in group.timers:
-        herd.gathering_since = turn.now
-    at_most = herd.gathering_since + GATHER_AT_MOST_MS
-    group.timers.set(GATHERING, min(turn.now + GATHER_QUIET_MS, at_most))
-
-
-def is_gathering(group: Group) -> bool:
-    """Whether the set of tasks has changed since the leader was told of it."""
-    return GATHERING in group.timers
-
-
-def gathered(turn: Turn, _: str = "") -> None:
-    """The gathering window closed; an assignment that is being made is awaited first."""
-    group = turn.group
-    if group.state is GroupState.AWAITING_SYNC:
-        group.timers.set(GATHERING, turn.now + GATHER_QUIET_MS)
-    elif group.state is GroupState.STABLE:
-        rebalance.start(turn, "the set of tasks changed")

@@ -47,13 +47,13 @@ def begin(turn: Turn, row: OwnershipRow, member: Member, since: int) -> OwnerLea
 
 
 def _is_unfenced(group: Group, row: OwnershipRow) -> bool:
-    definition = group.herd.definitions.get(row.task)
+    definition = group.tasks.definitions.get(row.task)
     return row.lease is not None or (definition is not None and not is_fenced(definition.definition))
 
 
 def remember(turn: Turn, before: TaskRow, after: TaskRow) -> None:
     """A definition changes: its owner may run the one without a fence for as long as it is the owner."""
-    row = turn.group.herd.ownership.get(before.task)
+    row = turn.group.tasks.ownership.get(before.task)
     if row is None or row.owner is None or is_fenced(before.definition) or not is_fenced(after.definition):
         return
     timeout_ms = part_of(turn.group.members[row.owner].row.session_timeout_ms, FREE)
@@ -68,27 +68,27 @@ def holder(row: OwnershipRow) -> str | None:
 def end(turn: Turn, task: str) -> None:
     """The former owner runs `task` no more."""
     turn.group.timers.cancel(key(task))
-    turn.put(msgspec.structs.replace(turn.group.herd.ownership[task], lease=None))
+    turn.put(msgspec.structs.replace(turn.group.tasks.ownership[task], lease=None))
 
 
 def released(turn: Turn, member: Member, task: str, token: int) -> None:
     """`member` says that it runs `task` no more, after it was taken from it."""
-    row = turn.group.herd.ownership.get(task)
+    row = turn.group.tasks.ownership.get(task)
     if row is not None and (holder(row), row.token) == (member.id, token):
         end(turn, task)
 
 
 def restore(turn: Turn) -> None:
     """After a reload nobody knows when a former owner was heard last: it has the full time again."""
-    for row in turn.group.herd.ownership.values():
+    for row in turn.group.tasks.ownership.values():
         if row.lease is not None and row.owner is None:
             turn.group.timers.set(key(row.task), turn.now + row.lease.timeout_ms)
 
 
 def inherit(group: Group, dead: Group) -> None:
     """The tokens of a deleted group go on in `group`, and so does the wait for its former owners."""
-    group.herd.ownership = dead.herd.ownership
-    for task in group.herd.ownership:
+    group.tasks.ownership = dead.tasks.ownership
+    for task in group.tasks.ownership:
         deadline = dead.timers.deadline(key(task))
         if deadline is not None:
             group.timers.set(key(task), deadline)

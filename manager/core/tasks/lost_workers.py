@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core.membership import departure
-from manager.core.tasks import probation, settling
+from manager.core.tasks import settling
 from protocol.messages.base import NULL
-from protocol.messages.events import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from manager.core.member import Member
     from manager.core.rows import TaskRow
     from manager.core.turn import Turn
-    from protocol.messages.membership import EngineEnd
 
 KEPT = "tasks kept"
 
@@ -36,48 +33,29 @@ def _worker(member: Member) -> str:
     return member.row.instance_id or member.row.client_id
 
 
-def remove(turn: Turn, member: Member, why: str) -> None:
-    """Take a member out that was lost; what it owned waits for its return if the settings say so."""
-    owned = turn.group.herd.owned_by(member.id)
-    died(turn, member, why)
-    if owned and turn.group.settings.lost_task_delay_ms:
-        _keep(turn, owned, _worker(member))
-
-
-def died(
-    turn: Turn, member: Member, how: str, engine: EngineEnd | None = None, *, stopped: bool = False
-) -> None:
-    """Take a member out that has died; its tasks may be to blame.
-
-    `engine` and `stopped` are its own words, if it had the time for any (`Leaver`).
-    """
-    tasks = len(turn.group.herd.owned_by(member.id))
-    probation.worker_died(turn, member, how, engine)
-    departure.remove(turn, member, how, stopped=stopped)
-    generation = turn.group.generation
-    turn.tell(EventType.WORKER_LOST, member=member.id, generation_id=generation, cause=how, tasks=tasks)
-
-
-def _keep(turn: Turn, names: tuple[str, ...], worker: str) -> None:
-    group = turn.group
+def keep(turn: Turn, names: tuple[str, ...], member: Member) -> None:
+    """`member` was lost and owned these tasks: they wait for its return, if the settings say so."""
+    group, worker = turn.group, _worker(member)
     delay_ms = group.settings.lost_task_delay_ms
-    kept = [name for name in names if group.herd.is_runnable(name) and not group.herd.is_to_stop(name)]
+    if not names or not delay_ms:
+        return
+    kept = [name for name in names if group.tasks.is_runnable(name) and not group.tasks.is_to_stop(name)]
     for name in kept:
-        turn.put(msgspec.structs.replace(group.herd.ownership[name], lost_by=worker))
+        turn.put(msgspec.structs.replace(group.tasks.ownership[name], lost_by=worker))
     group.timers.set(_timer(worker), turn.now + delay_ms)
     turn.note(f"{len(kept)} tasks are kept for {worker}, {delay_ms} ms at most")
 
 
 def restore(turn: Turn) -> None:
     """After a reload, every lost worker has the full time again."""
-    for row in turn.group.herd.ownership.values():
+    for row in turn.group.tasks.ownership.values():
         if row.lost_by is not None:
             turn.group.timers.set(_timer(row.lost_by), turn.now + turn.group.settings.lost_task_delay_ms)
 
 
 def release(turn: Turn, worker: str) -> bool:
     """The tasks kept for a worker are anybody's; false if there are none."""
-    kept = [row for row in turn.group.herd.ownership.values() if row.lost_by == worker]
+    kept = [row for row in turn.group.tasks.ownership.values() if row.lost_by == worker]
     for row in kept:
         turn.put(msgspec.structs.replace(row, lost_by=None))
     return bool(kept)
@@ -85,8 +63,8 @@ def release(turn: Turn, worker: str) -> bool:
 
 def given_back(turn: Turn) -> None:
     """What has been given to a worker is kept for nobody any more, even if its claim is yet to be granted."""
-    for task in turn.group.herd.assigned:
-        row = turn.group.herd.ownership.get(task)
+    for task in turn.group.tasks.assigned:
+        row = turn.group.tasks.ownership.get(task)
         if row is not None and row.lost_by is not None:
             turn.put(msgspec.structs.replace(row, lost_by=None))
 
@@ -98,6 +76,6 @@ def offers(group: Group) -> Iterator[tuple[TaskRow, str | None]]:
     """
     returned = {_worker(m): m.id for m in group.members.values() if m.row.assignment == NULL}
     for row in settling.offered(group):
-        worker = group.herd.ownership_of(group.name, row.task).lost_by
+        worker = group.tasks.ownership_of(group.name, row.task).lost_by
         if worker is None or worker in returned:
             yield row, None if worker is None else returned[worker]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from manager.core.task_registry import LIVE_STATES
 from manager.core.tasks import former_owners
-from manager.core.tasks.registry import LIVE_STATES
 from protocol.fencing import next_number
 from protocol.messages.events import EventType
 from protocol.states import Target, TaskState
@@ -43,13 +43,13 @@ def fence_key(task: str) -> TimerKey:
 def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
     """Give `task` to `member` under the next token."""
     group = turn.group
-    herd = group.herd
-    before = herd.ownership_of(group.name, task)
+    registry = group.tasks
+    before = registry.ownership_of(group.name, task)
     row = msgspec.structs.replace(
         before,
         token=next_number(before.token, turn.instant.wall),
         owner=member.id,
-        state=AT_FIRST[herd.definitions[task].target],
+        state=AT_FIRST[registry.definitions[task].target],
         generation_id=group.generation,
         cause=None,
         since_ms=turn.instant.wall,
@@ -58,20 +58,20 @@ def grant(turn: Turn, task: str, member: Member) -> OwnershipRow:
     )
     group.timers.cancel(former_owners.key(task))
     turn.put(row)
-    if herd.is_to_stop(task):
+    if registry.is_to_stop(task):
         _begin_patience(turn, task, member)
     return row
 
 
 def end_patience(turn: Turn, task: str) -> None:
     """The owner of `task` need not let go of it, as far as is known; another assignment may begin it anew."""
-    turn.group.herd.taken_since.pop(task, None)
+    turn.group.tasks.taken_since.pop(task, None)
     turn.group.timers.cancel(fence_key(task))
 
 
 def free(turn: Turn, task: str) -> None:
     """Its owner runs `task` no more, as it says itself; the token it held is stale from now on."""
-    _disown(turn, turn.group.herd.ownership[task], lease=None)
+    _disown(turn, turn.group.tasks.ownership[task], lease=None)
 
 
 def take_away(turn: Turn, task: str, since: int) -> None:
@@ -83,13 +83,13 @@ def take_away(turn: Turn, task: str, since: int) -> None:
         since: when that has begun its last lease on itself at the latest; now, if it stays a member.
     """
     group = turn.group
-    row = group.herd.ownership[task]
+    row = group.tasks.ownership[task]
     lease = former_owners.begin(turn, row, group.members[str(row.owner)], since)
     _disown(turn, msgspec.structs.replace(row, unsettled=True), lease)
 
 
 def _disown(turn: Turn, row: OwnershipRow, lease: OwnerLease | None) -> None:
-    definition = turn.group.herd.definitions.get(row.task)
+    definition = turn.group.tasks.definitions.get(row.task)
     state = row.state
     if definition is not None and definition.target is Target.STOPPED:
         state = TaskState.STOPPED
@@ -100,12 +100,12 @@ def _disown(turn: Turn, row: OwnershipRow, lease: OwnerLease | None) -> None:
 
 def settle(turn: Turn, row: OwnershipRow) -> None:
     """Store `row`; a change of state dates from now, and an owner that is gone needs no more patience."""
-    herd = turn.group.herd
-    before = herd.ownership_of(turn.group.name, row.task)
-    row = msgspec.structs.replace(row, reached=herd.reached_by(row.task))
+    registry = turn.group.tasks
+    before = registry.ownership_of(turn.group.name, row.task)
+    row = msgspec.structs.replace(row, reached=registry.reached_by(row.task))
     if row.owner is None:
         end_patience(turn, row.task)
-        herd.probation.pop(row.task, None)
+        registry.probation.pop(row.task, None)
     if row.state is before.state:
         turn.put(row)
         return
@@ -122,13 +122,13 @@ def _tell(turn: Turn, row: OwnershipRow, owner: str | None) -> None:
 
 def free_all(turn: Turn, member: Member) -> None:
     """`member` goes, and runs nothing any more, as it says itself."""
-    for task in turn.group.herd.owned_by(member.id):
+    for task in turn.group.tasks.owned_by(member.id):
         free(turn, task)
 
 
 def take_all(turn: Turn, member: Member) -> None:
     """`member` goes, and owns nothing any more; its queries may go on running."""
-    for task in turn.group.herd.owned_by(member.id):
+    for task in turn.group.tasks.owned_by(member.id):
         take_away(turn, task, member.heard_at)
 
 
@@ -139,7 +139,7 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     (protocol §7); without this its tasks would wait for its rebalance timeout. It may be at it still.
     """
     group = turn.group
-    tasks = group.herd.owned_by(member.id)
+    tasks = group.tasks.owned_by(member.id)
     if not tasks or group.protocol_type != PROTOCOL_TYPE:
         return
     told = member.told()
@@ -147,7 +147,7 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
         return
     claiming = frozenset(told.claiming)
     for task in tasks:
-        if task not in claiming and told.owned.get(task) != group.herd.ownership[task].token:
+        if task not in claiming and told.owned.get(task) != group.tasks.ownership[task].token:
             take_away(turn, task, turn.now)
 
 
@@ -158,11 +158,11 @@ def follow_assignment(turn: Turn) -> None:
     let go of by whoever it is assigned to as well: it is given away to be settled, not to be kept.
     """
     group = turn.group
-    herd = group.herd
-    for member_id, tasks in herd.owned.items():
+    registry = group.tasks
+    for member_id, tasks in registry.owned.items():
         member = group.members[member_id]
         for task in tasks:
-            if herd.assigned.get(task) == member_id and not herd.is_to_stop(task):
+            if registry.assigned.get(task) == member_id and not registry.is_to_stop(task):
                 end_patience(turn, task)
             else:
                 _begin_patience(turn, task, member)
@@ -171,5 +171,5 @@ def follow_assignment(turn: Turn) -> None:
 def _begin_patience(turn: Turn, task: str, member: Member) -> None:
     """From now on if it has not begun yet; a rebalance does not begin it anew."""
     group = turn.group
-    since = group.herd.taken_since.setdefault(task, turn.now)
+    since = group.tasks.taken_since.setdefault(task, turn.now)
     group.timers.set(fence_key(task), since + group.patience_with(member))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core.rows import WorkerDeath
+from manager.core.task_registry import LIVE_STATES, Taken
 from manager.core.tasks import ownership, quarantine
-from manager.core.tasks.registry import LIVE_STATES, Taken
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
 from protocol.states import Target, TaskState
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
     from manager.core.rows import OwnershipRow
-    from manager.core.tasks.registry import Herd
+    from manager.core.task_registry import TaskRegistry
     from manager.core.turn import Turn
     from protocol.messages.ownership import TaskReport
 
@@ -44,7 +44,7 @@ def key(task: str) -> TimerKey:
 def begin(turn: Turn, row: OwnershipRow) -> None:
     """The task was granted: it is on probation."""
     group = turn.group
-    group.herd.probation[row.task] = turn.now
+    group.tasks.probation[row.task] = turn.now
     group.timers.set(key(row.task), turn.now + _proof_ms(group, row))
 
 
@@ -58,7 +58,7 @@ def restore(turn: Turn) -> None:
 
     What was taken from a silent worker just before is forgotten.
     """
-    for row in turn.group.herd.ownership.values():
+    for row in turn.group.tasks.ownership.values():
         if row.blame is not None and row.owner is not None:
             begin(turn, row)
 
@@ -69,11 +69,11 @@ def taken_away(turn: Turn, task: str) -> None:
     Without this, poison whose workers have a session longer than their rebalance timeout would be taken from
     each before anybody knows that it is dead, and never be found.
     """
-    herd = turn.group.herd
-    row = herd.ownership[task]
-    if task in herd.probation and row.state in LIVE_STATES:
+    registry = turn.group.tasks
+    row = registry.ownership[task]
+    if task in registry.probation and row.state in LIVE_STATES:
         owner = turn.group.members[str(row.owner)]
-        herd.in_doubt.setdefault(task, {})[owner.id] = Taken(herd.probation[task], owner.heard_at)
+        registry.in_doubt.setdefault(task, {})[owner.id] = Taken(registry.probation[task], owner.heard_at)
 
 
 def is_harmless(entry: TaskReport) -> bool:
@@ -84,11 +84,11 @@ def is_harmless(entry: TaskReport) -> bool:
 def clear(turn: Turn, task: str) -> bool:
     """The task does its worker no harm. Returns whether that was in doubt."""
     group = turn.group
-    if group.herd.probation.pop(task, None) is None:
+    if group.tasks.probation.pop(task, None) is None:
         return False
-    group.herd.in_doubt.pop(task, None)
+    group.tasks.in_doubt.pop(task, None)
     group.timers.cancel(key(task))
-    row = group.herd.ownership[task]
+    row = group.tasks.ownership[task]
     if row.blame is None:
         return False
     if row.owner is not None and quarantine.is_suspect(row):
@@ -100,14 +100,14 @@ def clear(turn: Turn, task: str) -> bool:
 
 def has_any(group: Group) -> bool:
     """Whether any task is to be started alone."""
-    return any(is_suspect(group, task) for task in group.herd.definitions)
+    return any(is_suspect(group, task) for task in group.tasks.definitions)
 
 
 def is_suspect(group: Group, task: str) -> bool:
     """Whether the task is to run, and alone at first."""
-    herd = group.herd
-    is_wanted = herd.definitions[task].target is Target.RUNNING
-    return is_wanted and quarantine.is_suspect(herd.ownership_of(group.name, task))
+    registry = group.tasks
+    is_wanted = registry.definitions[task].target is Target.RUNNING
+    return is_wanted and quarantine.is_suspect(registry.ownership_of(group.name, task))
 
 
 def behind_others(group: Group, tasks: Iterable[str]) -> list[str]:
@@ -116,7 +116,7 @@ def behind_others(group: Group, tasks: Iterable[str]) -> list[str]:
     What is no suspect is not kept waiting for one, so it comes first: begun beside a suspect, it would share
     the blame, and where one worker is left, no death would ever be a task's own.
     """
-    known = group.herd.definitions
+    known = group.tasks.definitions
     return sorted(tasks, key=lambda task: task in known and is_suspect(group, task))
 
 
@@ -124,10 +124,10 @@ def must_wait(group: Group, member: Member, task: str) -> bool:
     """Whether a suspect is not to be granted yet: others are on probation there, or still to move away."""
     if not is_suspect(group, task):
         return False
-    herd = group.herd
-    owned = herd.owned_by(member.id)
-    leaving = any(herd.assigned.get(each) != member.id for each in owned)
-    on_probation = sum(each in herd.probation for each in owned)
+    registry = group.tasks
+    owned = registry.owned_by(member.id)
+    leaving = any(registry.assigned.get(each) != member.id for each in owned)
+    on_probation = sum(each in registry.probation for each in owned)
     return leaving or on_probation >= 1 + member.cleared // CLEARED_FOR_ONE_MORE
 
 
@@ -140,11 +140,13 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
     that ended by itself was ended by one of its tasks: if none was on probation, by any of them. (A static
     worker that stopped in order falls silent, too: it ran nothing.)
     """
-    herd = turn.group.herd
-    lost = _lost_in_silence(herd, member)
-    live = [row for task in herd.owned_by(member.id) if (row := herd.ownership[task]).state in LIVE_STATES]
-    live += [herd.ownership[task] for task in lost]
-    began = herd.probation | lost
+    registry = turn.group.tasks
+    lost = _lost_in_silence(registry, member)
+    live = [
+        row for task in registry.owned_by(member.id) if (row := registry.ownership[task]).state in LIVE_STATES
+    ]
+    live += [registry.ownership[task] for task in lost]
+    began = registry.probation | lost
     blamed = [row for row in live if row.task in began]
     if not blamed and engine is EngineEnd.EXITED:
         blamed = live
@@ -160,23 +162,23 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
             alone=len(blamed) == 1,
         )
         _hold_against(turn, row, death, is_anothers=row.owner not in {None, member.id})
-    rows = [herd.ownership[row.task] for row in blamed]
-    return any(quarantine.is_suspect(row) or quarantine.is_quarantined(row) for row in rows)
+    rows = [registry.ownership[row.task] for row in blamed]
+    return any(quarantine.is_suspect(row) or row.is_quarantined for row in rows)
 
 
-def _lost_in_silence(herd: Herd, member: Member) -> dict[str, int]:
+def _lost_in_silence(registry: TaskRegistry, member: Member) -> dict[str, int]:
     """What was taken from `member` on probation and may have killed it by then, and when it was granted."""
     return {
         task: taken.began
-        for task, losers in herd.in_doubt.items()
+        for task, losers in registry.in_doubt.items()
         if (taken := losers.get(member.id)) is not None
         and taken.heard_at == member.heard_at
-        and herd.definitions[task].target is Target.RUNNING
+        and registry.definitions[task].target is Target.RUNNING
     }
 
 
 def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
-    for row in tuple(turn.group.herd.ownership.values()):
+    for row in tuple(turn.group.tasks.ownership.values()):
         if row.blame is not None and row.task not in blamed and not row.blame.quarantined:
             turn.put(msgspec.structs.replace(row, blame=quarantine.relieved(row.blame)))
 
@@ -186,13 +188,13 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
 
     Who has been silent for long may die after the task was found guilty by the deaths of others.
     """
-    if quarantine.is_quarantined(row):
+    if row.is_quarantined:
         return
     held = quarantine.after(row.blame, death)
     if is_anothers:
         held = msgspec.structs.replace(held, quarantined=False)
     row = msgspec.structs.replace(row, blame=held)
-    if is_anothers and (began := turn.group.herd.probation.get(row.task)) is not None:
+    if is_anothers and (began := turn.group.tasks.probation.get(row.task)) is not None:
         turn.group.timers.set(key(row.task), began + _proof_ms(turn.group, row))
     if not held.quarantined:
         turn.put(row)
@@ -213,15 +215,15 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
 def pardon(turn: Turn, task: str) -> bool:
     """Somebody takes the task's side: nothing is held against it any more. Whether it was in quarantine."""
     group = turn.group
-    group.herd.in_doubt.pop(task, None)
-    row = group.herd.ownership_of(group.name, task)
+    group.tasks.in_doubt.pop(task, None)
+    row = group.tasks.ownership_of(group.name, task)
     if row.blame is None:
         return False
     pardoned = msgspec.structs.replace(row, blame=None)
-    if not quarantine.is_quarantined(row):
+    if not row.is_quarantined:
         turn.put(pardoned)
         return False
-    stopped = group.herd.definitions[task].target is Target.STOPPED
+    stopped = group.tasks.definitions[task].target is Target.STOPPED
     state = TaskState.STOPPED if stopped else TaskState.UNASSIGNED
     ownership.settle(turn, msgspec.structs.replace(pardoned, state=state, cause=None))
     return True

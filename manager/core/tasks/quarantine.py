@@ -48,11 +48,6 @@ def is_suspect(row: OwnershipRow) -> bool:
     return len(deaths) >= SUSPECT_LOSSES or exits(deaths) > 0
 
 
-def is_quarantined(row: OwnershipRow) -> bool:
-    """Whether the task is not to be started any more."""
-    return row.blame is not None and row.blame.quarantined
-
-
 def after(blame: Blame | None, death: WorkerDeath) -> Blame:
     """What is held against the task after another death."""
     deaths = (*(blame.deaths if blame is not None else ()), death)[-DEATHS_KEPT:]

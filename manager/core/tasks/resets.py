@@ -8,8 +8,8 @@ import msgspec
 
 from definition.document import is_fenced
 from definition.resets import faults, meaning, read_ends, refused_offsets
+from manager.core import checks, scheduling
 from manager.core.tasks import definitions, former_owners
-from manager.core.views.tasks import find
 from protocol.errors import ErrorCode, RefusedError
 from protocol.fencing import next_number
 from protocol.messages.events import EventType
@@ -19,7 +19,7 @@ from protocol.states import Target
 if TYPE_CHECKING:
     from manager.core.commands import ResetTask
     from manager.core.group import Group
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.rows import TaskRow
     from manager.core.turn import Turn
     from protocol.messages.tasks import Offsets
@@ -33,7 +33,7 @@ def reset(turn: Turn, request: ResetTask, parked: Parked) -> None:
     might still write into a sink that has been emptied for the rows to come.
     """
     group = turn.group
-    row = find(group, request.task)
+    row = checks.task(group, request.task)
     _check_stopped(group, row)
     ends = read_ends(row.definition)
     if problems := tuple(faults(ends, request.offsets)):
@@ -50,13 +50,13 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
             ErrorCode.INVALID_REQUEST,
             f"target: task {row.task} is to be {row.target.value}; only one that is STOPPED can be reset",
         )
-    owner = group.herd.owner_of(row.task)
+    owner = group.tasks.owner_of(row.task)
     if owner is not None:
         raise RefusedError(
             ErrorCode.REBALANCE_IN_PROGRESS,
             f"task {row.task} is still being stopped by {owner}; reset it when it has no owner any more",
         )
-    former = former_owners.holder(group.herd.ownership_of(group.name, row.task))
+    former = former_owners.holder(group.tasks.ownership_of(group.name, row.task))
     if former is not None:
         raise RefusedError(
             ErrorCode.REBALANCE_IN_PROGRESS,
@@ -67,14 +67,14 @@ def _check_stopped(group: Group, row: TaskRow) -> None:
 
 def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskReset]:
     """Store the reset; returns the token that fences all before it, and the reset."""
-    herd = turn.group.herd
+    registry = turn.group.tasks
     definitions.start_over(turn, definitions.change(turn, row, EventType.TASK_RESET))
-    ownership = herd.ownership[row.task]
+    ownership = registry.ownership[row.task]
     token = next_number(ownership.token, turn.instant.wall)
     stored = TaskReset(token, offsets)
     unsettled = ownership.unsettled or is_fenced(row.definition)
     turn.put(msgspec.structs.replace(ownership, token=token, reset=stored, unsettled=unsettled))
-    definitions.gather(turn)
-    herd.progress.pop(row.task, None)
+    scheduling.rebalance_soon(turn)
+    registry.progress.pop(row.task, None)
     turn.note(f"task {row.task} was reset under token {token}")
     return token, stored

@@ -44,7 +44,7 @@ def is_possible(group: Group) -> bool:
 
 def offered(group: Group) -> Iterable[TaskRow]:
     """The runnable tasks, without those to be settled where a member cannot."""
-    rows = tuple(group.herd.runnable())
+    rows = tuple(group.tasks.runnable())
     if all(row.target is not Target.STOPPED for row in rows) or is_possible(group):
         return rows
     return (row for row in rows if row.target is not Target.STOPPED)
@@ -52,21 +52,27 @@ def offered(group: Group) -> Iterable[TaskRow]:
 
 def is_due(group: Group) -> bool:
     """Whether a task is to be settled that nobody has been given to do it."""
-    herd = group.herd
-    waiting = (task for task in herd.definitions if herd.is_to_stop(task) and herd.is_runnable(task))
-    return any(task not in herd.assigned for task in waiting) and is_possible(group)
+    registry = group.tasks
+    waiting = (
+        task for task in registry.definitions if registry.is_to_stop(task) and registry.is_runnable(task)
+    )
+    return any(task not in registry.assigned for task in waiting) and is_possible(group)
 
 
 def under_way(group: Group, member: Member) -> set[str]:
     """The stopped tasks that `member` has yet to be done with, as the patience with it has begun."""
-    herd = group.herd
-    return {task for task in herd.taken_since if herd.owner_of(task) == member.id and herd.is_to_stop(task)}
+    registry = group.tasks
+    return {
+        task
+        for task in registry.taken_since
+        if registry.owner_of(task) == member.id and registry.is_to_stop(task)
+    }
 
 
 def may_have(group: Group, member: Member, task: str) -> bool:
     """Whether `member` is granted `task` if it has been given it."""
-    herd = group.herd
-    return herd.is_runnable(task) and (member.settles or not herd.is_to_stop(task))
+    registry = group.tasks
+    return registry.is_runnable(task) and (member.settles or not registry.is_to_stop(task))
 
 
 def is_left_open(row: OwnershipRow, member: Member, entry: TaskReport) -> bool:

@@ -1,15 +1,11 @@
-"""Looking at a group and steering it as a whole (protocol §5, Admin endpoints)."""
+"""Looking at groups (protocol §5, Admin endpoints)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, group_states
-from manager.core.membership import rebalance
-from manager.core.tasks import definitions
-from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.base import NULL, Response
-from protocol.messages.events import EventType
+from manager.core import checks
+from protocol.messages.base import NULL
 from protocol.messages.groups import (
     DescribedMember,
     DescribeGroupResponse,
@@ -20,10 +16,10 @@ from protocol.messages.groups import (
 from protocol.states import UNREADABLE, GroupState
 
 if TYPE_CHECKING:
-    from manager.core.commands import DeleteGroup, DescribeGroup, ListRebalances, StartRebalance
+    from manager.core.commands import DescribeGroup, ListRebalances
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 
@@ -41,7 +37,7 @@ def describe(turn: Turn, _: DescribeGroup, parked: Parked) -> None:
             protocol_name=group.header.protocol_name,
             leader_id=group.leader_id,
             members=tuple(_describe_member(group, member) for member in group.members.values()),
-            tasks=len(group.herd.definitions),
+            tasks=len(group.tasks.definitions),
             tasks_revision=group.header.tasks_revision,
         ),
     )
@@ -70,7 +66,7 @@ def summary(group: Group) -> GroupSummary:
         protocol_type=group.protocol_type,
         generation_id=group.generation,
         members=len(group.members),
-        tasks=len(group.herd.definitions),
+        tasks=len(group.tasks.definitions),
     )
 
 
@@ -79,19 +75,10 @@ def unreadable(name: str) -> GroupSummary:
     return GroupSummary(name, UNREADABLE, protocol_type=None, generation_id=-1, members=0, tasks=0)
 
 
-def start_rebalance(turn: Turn, request: StartRebalance, parked: Parked) -> None:
-    """Have everybody join anew; an Empty group has nobody to."""
-    group = turn.group
-    checks.known(group)
-    if group.state is not GroupState.EMPTY:
-        rebalance.start(turn, request.reason or "asked for by an admin")
-    turn.answer(parked, Response())
-
-
 def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None:
-    """Answer with the history, newest first."""
+    """Answer with the rebalances and the history, newest first."""
     checks.known(turn.group)
-    newest = [*reversed(turn.group.history)][: request.limit]
+    newest = [*reversed(turn.group.rebalances)][: request.limit]
     lines = tuple(
         Rebalance(
             generation_id=row.generation_id,
@@ -103,25 +90,4 @@ def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None
         )
         for row in newest
     )
-    turn.answer(parked, RebalanceListResponse(rebalances=lines, story=tuple(reversed(turn.group.story))))
-
-
-def delete(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
-    """Forget an Empty group with all it keeps; only its tokens go on counting.
-
-    It is Dead from now on, and gone once that is durable.
-    """
-    group = turn.group
-    checks.known(group)
-    if group.state is not GroupState.EMPTY:
-        raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
-    group_states.move(turn, group_states.BURY)
-    for row in tuple(group.offsets.values()):
-        turn.drop(row)
-    for task in tuple(group.herd.definitions.values()):
-        definitions.forget(turn, task)
-    for line in tuple(group.history):
-        turn.drop(line)
-    turn.drop(group.header)
-    turn.tell(EventType.GROUP_DELETED, cause="deleted by an admin")
-    turn.answer(parked, Response())
+    turn.answer(parked, RebalanceListResponse(rebalances=lines, story=tuple(reversed(turn.group.history))))

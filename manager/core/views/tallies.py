@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from manager.core.views.tasks import why_unassigned
+from manager.core.tasks.responses import why_unassigned
 from protocol.states import UNREADABLE, GroupState, TaskState
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def unreadable(name: str, fault: str) -> Tally:
 
 def tally(group: Group) -> Tally:
     """The group as it is."""
-    states = {task: group.herd.ownership_of(group.name, task).state for task in group.herd.definitions}
+    states = {task: group.tasks.ownership_of(group.name, task).state for task in group.tasks.definitions}
     counts = Counter(state.value for state in states.values())
     return Tally(
         group=group.name,
@@ -76,9 +76,9 @@ def _troubles(group: Group, states: dict[str, TaskState]) -> tuple[Trouble, ...]
 
 
 def _why(group: Group, task: str) -> str | None:
-    herd = group.herd
-    cause = herd.ownership_of(group.name, task).cause
-    cause = cause or why_unassigned(group, herd.definitions[task], herd.assigned.get(task))
+    registry = group.tasks
+    cause = registry.ownership_of(group.name, task).cause
+    cause = cause or why_unassigned(group, registry.definitions[task], registry.assigned.get(task))
     return first_line(cause)
 
 

@@ -213,7 +213,7 @@ class Front:
         assert self.runtime.parked == 0
         coordinator = self.runtime._coordinator
         for group in filter(None, map(coordinator.group, coordinator.names())):
-            waiting = [*group.joining, *(claim.member_id for claim in group.herd.waiting.values())]
+            waiting = [*group.joining, *(claim.member_id for claim in group.tasks.waiting.values())]
             waiting += [m.id for m in group.members.values() if m.parked_sync or m.held_heartbeat]
             assert all(group.members[member_id].is_static for member_id in waiting)
 

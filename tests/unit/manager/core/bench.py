@@ -11,7 +11,7 @@ from manager.core.commands import CreateTask, NewDefinition
 from manager.core.connections import Connection
 from manager.core.coordinator import Coordinator
 from manager.core.group import Group
-from manager.core.parked import Parked
+from manager.core.purgatory import Parked
 from manager.core.rows import Dropped, GroupRow, OwnershipRow, Row
 from manager.core.turn import Instant, Turn
 from manager.settings import GroupSettings
@@ -306,7 +306,7 @@ class Bench:
     def redeal(self, ids: list[str], owners: dict[str, str]) -> None:
         """A rebalance in which everybody keeps what it owns until told otherwise."""
         for member_id in ids:
-            owned = {t: self.group.herd.ownership[t].token for t in self.group.herd.owned_by(member_id)}
+            owned = {t: self.group.tasks.ownership[t].token for t in self.group.tasks.owned_by(member_id)}
             self.join(member_id, kind="sparkherd", metadata={"owned": owned, "x": self.group.generation})
         self.deal(ids, owners)
 
@@ -330,7 +330,7 @@ class Bench:
 
     def owner(self, task: str) -> tuple[str | None, int, str]:
         """Owner, token, state."""
-        row = self.group.herd.ownership[task]
+        row = self.group.tasks.ownership[task]
         return row.owner, row.token, row.state.value
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from manager.core import scheduling
 from manager.core.commands import DeleteTask, GetTask, GetTaskStatus, NewDefinition, PutTask
-from manager.core.tasks import definitions
 from protocol.etags import ALWAYS, Conditions, etag_of
 from protocol.states import Target
 from tests.unit.manager.core.bench import Ask, Bench
@@ -93,8 +93,8 @@ def test_a_definition_and_a_target_come_with_one_request(target: Target) -> None
     put(two, b'{"a":2}')
     put(two, b'{"a":2}', target=target)
     assert (one.group.durable(), one.told) == (two.group.durable(), two.told)
-    assert one.group.herd.definitions["t"].target is target
-    assert definitions.is_gathering(one.group) == (target is Target.STOPPED)
+    assert one.group.tasks.definitions["t"].target is target
+    assert scheduling.is_rebalancing_soon(one.group) == (target is Target.STOPPED)
 
 
 def test_a_definition_and_an_end_of_the_stop_come_with_one_request() -> None:
@@ -103,4 +103,4 @@ def test_a_definition_and_an_end_of_the_stop_come_with_one_request() -> None:
     put(bench, b'{"a":1}', target=Target.STOPPED)
     put(bench, b'{"a":2}', target=Target.RUNNING)
     status = bench.ask(GetTaskStatus(task="t")).answer
-    assert (status.state, bench.group.herd.definitions["t"].definition_version) == ("UNASSIGNED", 2)
+    assert (status.state, bench.group.tasks.definitions["t"].definition_version) == ("UNASSIGNED", 2)

@@ -26,10 +26,10 @@ def test_a_rebalance_is_told_when_its_assignment_is_there_with_what_the_history_
     assert told(bench, "rebalance.completed") == []
     bench.deal(ids, {"t": ids[0]})
     (event,) = told(bench, "rebalance.completed")
-    line = bench.group.history[-1]
+    line = bench.group.rebalances[-1]
     assert (event.group, event.generation_id, event.members, event.cause) == ("g", 2, 2, line.reason)
     assert event.at_ms == WALL + bench.now
-    assert [row.generation_id for row in bench.group.history] == [1, 2]
+    assert [row.generation_id for row in bench.group.rebalances] == [1, 2]
 
 
 def test_a_lost_worker_is_told_with_what_it_ran() -> None:
@@ -60,7 +60,7 @@ def test_a_failure_is_told_once_with_its_cause_cut() -> None:
         bench.report(ids[0], "t", 1, TaskState.FAILED, cause=trace)
     (event,) = told(bench, "task.failed")
     assert (event.task, event.member, event.cause) == ("t", ids[0], trace[:MAX_CAUSE_LENGTH])
-    assert bench.group.herd.ownership["t"].cause == trace
+    assert bench.group.tasks.ownership["t"].cause == trace
 
 
 def test_a_task_that_has_failed_already_is_not_told_again() -> None:

@@ -19,7 +19,7 @@ def rejoin(bench: Bench, ids: list[str]) -> Ask:
         bench.join(
             member_id,
             kind="sparkherd",
-            metadata={"owned": {t: bench.owner(t)[1] for t in bench.group.herd.owned_by(member_id)}},
+            metadata={"owned": {t: bench.owner(t)[1] for t in bench.group.tasks.owned_by(member_id)}},
         )
         for member_id in ids
     ]
@@ -125,7 +125,7 @@ def test_a_lost_worker_that_returns_gets_its_tasks_back() -> None:
     assert offered(leader) == {"t1": UNSET, "t2": returned}
     bench.deal([a, returned], {"t1": a, "t2": returned})
     assert bench.claim(returned, "t2").answer.granted[0].token == 2
-    assert bench.group.herd.ownership["t2"].lost_by is None
+    assert bench.group.tasks.ownership["t2"].lost_by is None
 
 
 def test_a_returned_worker_keeps_what_it_waits_to_be_granted() -> None:
@@ -150,7 +150,7 @@ def test_a_stopped_task_is_kept_for_nobody() -> None:
     bench.heartbeat(a)
     bench.pass_time(1)
     assert b not in bench.group.members
-    assert bench.group.herd.ownership["t2"].lost_by is None
+    assert bench.group.tasks.ownership["t2"].lost_by is None
 
 
 def test_after_a_crash_the_kept_tasks_have_the_full_delay_again() -> None:

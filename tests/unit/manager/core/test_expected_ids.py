@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from manager.core import handed_out
+from manager.core import member_ids
 from manager.core.commands import CreateTask, DeleteGroup, DeleteTask
-from manager.core.membership import member_ids
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import JoinRequest, Protocol
@@ -16,7 +15,7 @@ from tests.unit.manager.core.bench import SESSION_MS, Ask, Bench, definition
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that are soon reached."""
     monkeypatch.setattr(member_ids, "MOST_IN_A_GROUP", 3)
-    monkeypatch.setattr(handed_out, "MOST_IN_NEW_GROUPS", 5)
+    monkeypatch.setattr(member_ids, "MOST_IN_NEW_GROUPS", 5)
 
 
 def join(bench: Bench, group: str, member_id: str = "") -> Failure | None:

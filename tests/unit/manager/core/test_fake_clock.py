@@ -7,7 +7,7 @@ from tests.unit.manager.core.bench import WALL, Bench
 
 def told(bench: Bench) -> list[tuple[int, str]]:
     """When what happened, oldest first, in milliseconds of the fake clock."""
-    return [(line.at_ms - WALL, line.event) for line in bench.group.story]
+    return [(line.at_ms - WALL, line.event) for line in bench.group.history]
 
 
 def test_each_deadline_of_a_chain_is_seen_at_its_own_time_in_one_jump() -> None:

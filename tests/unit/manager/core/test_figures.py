@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from manager.core.tasks.figures import INTERVAL_MS, SLOTS, Figures
+from manager.core.task_metrics import INTERVAL_MS, SLOTS, Figures
 from protocol.messages.base import MAX_INT
 
 T0 = 1_700_000_000_000

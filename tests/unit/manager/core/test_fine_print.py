@@ -309,7 +309,7 @@ def test_what_outlives_a_group_is_taken_up_without_its_row() -> None:
     fresh.restore("g", left, bench.instant)
     group = fresh.group("g")
     assert group is not None
-    assert list(group.herd.ownership) == ["t"]
+    assert list(group.tasks.ownership) == ["t"]
 
 
 def test_only_the_leader_is_told_the_tasks() -> None:

@@ -244,7 +244,7 @@ def test_the_history_says_why_and_how_long() -> None:
     bench.pass_time(1500)
     bench.join(first)
     bench.settle(list(bench.group.members))
-    newest = bench.group.history[-1]
+    newest = bench.group.rebalances[-1]
     assert (newest.generation_id, newest.duration_ms, newest.members) == (2, 1500, 2)
     assert len(newest.reason) == 255
 

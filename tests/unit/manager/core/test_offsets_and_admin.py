@@ -147,7 +147,7 @@ def test_the_history_is_newest_first_and_bounded() -> None:
         bench.settle([member])
     lines = bench.ask(ListRebalances(limit=3)).answer.rebalances
     assert [line.generation_id for line in lines] == [121, 120, 119]
-    assert len(bench.group.history) == 100
+    assert len(bench.group.rebalances) == 100
 
 
 def test_the_story_says_what_happened_why_and_when() -> None:
@@ -162,7 +162,7 @@ def test_the_story_says_what_happened_why_and_when() -> None:
     for _ in range(100):
         bench.stable(None)
         bench.pass_time(SESSION_MS)
-    assert len(bench.group.story) == 64
+    assert len(bench.group.history) == 64
 
 
 def test_a_group_whose_members_all_left_while_nobody_looked_comes_back_empty() -> None:

@@ -158,7 +158,7 @@ def test_the_leave_of_a_static_worker_in_its_absence_is_no_proof() -> None:
     bench.sync(owner, given={owner: {"tasks": ["t"]}}, instance_id="a")
     bench.claim(owner, "t")
     bench.leave(("", "a"))
-    assert former_owners.holder(bench.group.herd.ownership["t"]) == owner
+    assert former_owners.holder(bench.group.tasks.ownership["t"]) == owner
 
 
 def test_a_release_is_proof() -> None:
@@ -177,7 +177,7 @@ def test_the_report_of_an_ended_query_is_proof(state: TaskState) -> None:
     bench = Bench()
     owner, _ = unfenced(bench)
     assert bench.report(owner, "t", 1, state) == "NONE"
-    assert bench.group.herd.ownership["t"].lease is None
+    assert bench.group.tasks.ownership["t"].lease is None
 
 
 def test_an_owner_that_does_not_rejoin_is_waited_for_from_its_last_heartbeat() -> None:
@@ -275,7 +275,7 @@ def test_a_worker_waits_for_nobody_but_others() -> None:
     former, other = disown(bench)
     bench.deal([former, other], {"t": former})
     assert [grant.token for grant in bench.claim(former, "t").answer.granted] == [2]
-    assert bench.group.herd.ownership["t"].lease is None
+    assert bench.group.tasks.ownership["t"].lease is None
 
 
 @pytest.mark.parametrize("tells", [True, False])
@@ -326,7 +326,7 @@ def test_a_takeover_does_not_shorten_the_wait() -> None:
     bench.pass_time(1)
     assert bench.claim(heir, "t").answer.granted
     bench.crash()
-    assert bench.group.herd.ownership["t"].lease is None
+    assert bench.group.tasks.ownership["t"].lease is None
 
 
 @pytest.mark.parametrize(("before", "after"), [("parquet", "sql"), ("sql", "parquet")])
@@ -362,4 +362,4 @@ def test_a_new_name_waits_for_nobody() -> None:
     """There is no former owner."""
     bench = Bench()
     assert bench.ask(CreateTask(task="n", definition=definition(), target=Target.RUNNING)).error == "NONE"
-    assert bench.group.herd.ownership["n"].lease is None
+    assert bench.group.tasks.ownership["n"].lease is None

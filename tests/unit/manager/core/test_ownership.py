@@ -388,9 +388,9 @@ def test_of_two_entries_for_one_member_the_last_one_counts() -> None:
     entries = tuple(MemberAssignment(worker, encode_opaque({"tasks": [task]})) for task in ("t", "u"))
     request = SyncRequest(member_id=worker, generation_id=bench.group.generation, assignments=entries)
     assert bench.ask(request).error == "NONE"
-    assert bench.group.herd.assigned == {"u": worker}
+    assert bench.group.tasks.assigned == {"u": worker}
     bench.crash()
-    assert bench.group.herd.assigned == {"u": worker}
+    assert bench.group.tasks.assigned == {"u": worker}
 
 
 def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assignment() -> None:

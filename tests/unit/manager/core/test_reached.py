@@ -23,7 +23,7 @@ def at_work(batch_id: int = 4) -> tuple[Bench, str, str]:
 
 def report(bench: Bench, member_id: str, batch_id: int | None, place: str = HERE, **more: Any) -> None:
     """What a worker says of `t` while it runs it."""
-    token = bench.group.herd.ownership["t"].token
+    token = bench.group.tasks.ownership["t"].token
     assert bench.report(member_id, "t", token, batch_id=batch_id, checkpoint=place, **more) == "NONE"
 
 
@@ -36,14 +36,14 @@ def reached(bench: Bench, member_id: str) -> Reached | None:
 
 def stored(bench: Bench) -> Reached | None:
     """What would outlast a crash."""
-    return bench.group.herd.ownership["t"].reached
+    return bench.group.tasks.ownership["t"].reached
 
 
 def test_a_grant_says_how_far_the_task_had_come_and_where() -> None:
     """The next owner compares its checkpoint with that; of a task that is new there is nothing to say."""
     bench, a, b = at_work()
     bench.redeal([a, b], {"t": b, "u": b})
-    bench.release(a, t=bench.group.herd.ownership["t"].token)
+    bench.release(a, t=bench.group.tasks.ownership["t"].token)
     assert reached(bench, b) == Reached(4, HERE, a)
     assert bench.claim(b, "u").answer.granted[0].reached is None
 
@@ -68,7 +68,7 @@ def test_whoever_goes_leaves_it_behind(how: str) -> None:
     elif how == "leaves":
         bench.leave((a, None))
     else:
-        bench.release(a, t=bench.group.herd.ownership["t"].token)
+        bench.release(a, t=bench.group.tasks.ownership["t"].token)
     assert stored(bench) == Reached(4, HERE, a)
     bench.crash()
     assert stored(bench) == Reached(4, HERE, a)
@@ -84,7 +84,7 @@ def test_a_checkpoint_in_another_place_is_stored_at_once() -> None:
 def test_a_worker_that_does_not_say_where_its_checkpoint_is_changes_nothing() -> None:
     """One of before, or one whose checkpoint lags behind its batches."""
     bench, a, _ = at_work()
-    token = bench.group.herd.ownership["t"].token
+    token = bench.group.tasks.ownership["t"].token
     bench.report(a, "t", token, batch_id=7)
     assert reached(bench, a) == Reached(4, HERE, a)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from manager.core.commands import DeleteTask, GetTaskHistory, ListMoves
-from manager.core.tasks.task_history import CAUSE_LENGTH, LINES_KEPT
+from manager.core.history import CAUSE_LENGTH, TASK_LINES_KEPT
 from protocol.states import TaskState
 from tests.unit.manager.core.bench import WALL, Bench
 
@@ -78,10 +78,10 @@ def test_what_is_kept_is_bounded() -> None:
     """A task that restarts for ever has a story of the last lines only."""
     bench = Bench()
     (one,) = bench.herd(1, "t")
-    for step in range(LINES_KEPT):
+    for step in range(TASK_LINES_KEPT):
         bench.report(one, "t", 1, TaskState.RESTARTING, cause=f"cause {step}")
     lines = history(bench).story
-    assert len(lines) == LINES_KEPT
+    assert len(lines) == TASK_LINES_KEPT
     assert lines[0].cause == "cause 0"
 
 

@@ -166,7 +166,7 @@ def test_nothing_is_shown_of_what_was_before() -> None:
     reset(bench)
     status = bench.ask(GetTaskStatus(task="t")).answer
     assert (status.batch_id, status.metrics, status.state) == (None, None, "STOPPED")
-    assert bench.group.herd.ownership["t"].cause is None
+    assert bench.group.tasks.ownership["t"].cause is None
 
 
 def test_a_completed_task_runs_again_after_a_reset() -> None:
@@ -217,7 +217,7 @@ def test_a_reset_has_a_worker_tell_the_sink_of_it() -> None:
     assert bench.owner("t") == (None, token + 1, "STOPPED")
     assert bench.ask(GetTaskStatus(task="t")).answer.cause is None
     bench.redeal([worker], {})
-    assert bench.group.herd.offered == frozenset()
+    assert bench.group.tasks.offered == frozenset()
 
 
 def test_a_sink_that_could_not_be_told_is_told_later() -> None:
@@ -241,7 +241,7 @@ def test_the_reset_of_a_task_without_a_fence_has_nobody_to_tell() -> None:
     bench.deal([worker], {})
     assert reset(bench).error == "NONE"
     bench.redeal([worker], {})
-    assert bench.group.herd.offered == frozenset()
+    assert bench.group.tasks.offered == frozenset()
 
 
 def test_a_task_stopped_after_its_owner_was_lost_is_settled_by_another() -> None:
@@ -254,7 +254,7 @@ def test_a_task_stopped_after_its_owner_was_lost_is_settled_by_another() -> None
     bench.deal([b], {offered.task: b})
     assert [grant.target for grant in bench.claim(b, "t").answer.granted] == ["STOPPED"]
     bench.report(b, "t", bench.owner("t")[1], TaskState.STOPPED)
-    assert not bench.group.herd.ownership["t"].unsettled
+    assert not bench.group.tasks.ownership["t"].unsettled
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_who_has_run_a_task_has_settled_it(state: TaskState, *, unsettled: bool)
     bench.claim(b, "t")
     bench.report(b, "t", bench.owner("t")[1], state)
     bench.release(b, t=bench.owner("t")[1])
-    assert bench.group.herd.ownership["t"].unsettled is unsettled
+    assert bench.group.tasks.ownership["t"].unsettled is unsettled
 
 
 def test_an_owner_that_is_too_slow_to_stop_leaves_a_task_to_be_settled() -> None:

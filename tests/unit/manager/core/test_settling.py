@@ -90,7 +90,7 @@ def test_the_word_of_a_worker_that_cannot_settle_does_not_count(*, settles: bool
     bench.crash()
     assert bench.report(worker, "t", granted.token, TaskState.STOPPED) == "NONE"
     assert bench.owner("t") == (None, granted.token, "STOPPED")
-    assert bench.group.herd.ownership["t"].unsettled is not settles
+    assert bench.group.tasks.ownership["t"].unsettled is not settles
 
 
 @pytest.mark.parametrize("state", [TaskState.RUNNING, TaskState.COMPLETED])
@@ -104,7 +104,7 @@ def test_a_query_raises_the_fence_in_any_version(state: TaskState) -> None:
     bench.deal([worker], {"t": worker})
     bench.claim(worker, "t")
     bench.report(worker, "t", bench.owner("t")[1], state)
-    assert not bench.group.herd.ownership["t"].unsettled
+    assert not bench.group.tasks.ownership["t"].unsettled
 
 
 def test_what_a_worker_can_is_read_with_each_of_its_joins() -> None:
@@ -178,7 +178,7 @@ def test_an_owner_that_does_not_stop_is_fenced_though_the_task_is_assigned_to_it
     assert bench.ask(ResetTask(task="t")).error == "REBALANCE_IN_PROGRESS"
     stay(bench, worker, 3)
     assert bench.owner("t")[0] is None
-    assert bench.group.herd.ownership["t"].unsettled
+    assert bench.group.tasks.ownership["t"].unsettled
     assert bench.ask(ResetTask(task="t")).error == "NONE"
 
 
@@ -307,7 +307,7 @@ def test_who_settles_a_thousand_tasks_one_after_the_other_keeps_each_until_it_is
             left.remove(each.task)
         bench.pass_time(1000)
         bench.redeal([worker], dict.fromkeys(left, worker))
-    assert not any(bench.group.herd.ownership[name].unsettled for name in names)
+    assert not any(bench.group.tasks.ownership[name].unsettled for name in names)
 
 
 def test_a_resumed_task_is_not_taken_from_its_owner_while_the_group_comes_together() -> None:

@@ -5,9 +5,8 @@ from sys import getsizeof
 import pytest
 
 from manager.core.commands import DeleteGroup, DeleteTask
-from manager.core.history import LINE_BYTES, Memory, Story
+from manager.core.history import LINE_BYTES, BoundedHistory, HistoryMemory, TaskHistory
 from manager.core.rows import OwnershipRow
-from manager.core.tasks.task_history import Chronicle
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
 from protocol.states import TaskState
 from protocol.worker_lease import FREE, part_of
@@ -16,35 +15,35 @@ from tests.unit.manager.core.bench import SESSION_MS, Bench
 MOST = 2**20
 
 
-def fail(chronicle: Chronicle, tasks: int, times: int, letter: str) -> None:
+def fail(history: TaskHistory, tasks: int, times: int, letter: str) -> None:
     """Each of `tasks` fails so many times, with a long cause of its own each time."""
     for time in range(times):
         for number in range(tasks):
             cause = f"{time} {number} ".ljust(MAX_CAUSE_LENGTH, letter)
             row = OwnershipRow(group="g", task=f"t{number}", token=time, owner="w", cause=cause)
-            chronicle.note(time, None, row)
+            history.note(time, None, row)
 
 
-def bytes_of(chronicle: Chronicle, tasks: int) -> int:
+def bytes_of(history: TaskHistory, tasks: int) -> int:
     """What the causes take that it tells."""
-    return sum(getsizeof(line.cause) for number in range(tasks) for line in chronicle.story_of(f"t{number}"))
+    return sum(getsizeof(line.cause) for number in range(tasks) for line in history.of_task(f"t{number}"))
 
 
 def test_a_herd_that_fails_again_and_again_takes_so_many_bytes_and_no_more() -> None:
     """Whatever letters its causes are written in; the latest lines of all its tasks are there."""
     for letter in "x\u2192\U0001f525":
-        memory = Memory(MOST)
-        chronicle = Chronicle(memory)
-        fail(chronicle, tasks=50, times=60, letter=letter)
+        memory = HistoryMemory(MOST)
+        history = TaskHistory(memory)
+        fail(history, tasks=50, times=60, letter=letter)
         assert MOST * 0.9 < memory.bytes <= MOST
-        assert bytes_of(chronicle, tasks=50) < MOST
-        assert all(list(chronicle.story_of(f"t{number}"))[-1].at_ms == 59 for number in range(50))
+        assert bytes_of(history, tasks=50) < MOST
+        assert all(list(history.of_task(f"t{number}"))[-1].at_ms == 59 for number in range(50))
 
 
 def test_the_oldest_line_of_any_story_is_forgotten_first() -> None:
     """Nothing but its age counts."""
-    memory = Memory(4 * LINE_BYTES)
-    quiet, loud = Story[int](memory, 9), Story[int](memory, 9)
+    memory = HistoryMemory(4 * LINE_BYTES)
+    quiet, loud = BoundedHistory[int](memory, 9), BoundedHistory[int](memory, 9)
     quiet.add(1)
     loud.add(2)
     quiet.add(3)
@@ -59,8 +58,8 @@ def test_the_oldest_line_of_any_story_is_forgotten_first() -> None:
 
 def test_a_story_is_no_longer_than_it_may_be_and_gives_back_what_it_took() -> None:
     """Its lines are counted once, with their text."""
-    memory = Memory(MOST)
-    story = Story[str](memory, 2)
+    memory = HistoryMemory(MOST)
+    story = BoundedHistory[str](memory, 2)
     for line in ("a", "b", "c"):
         story.add(line, line)
     assert (list(story), list(reversed(story)), len(story)) == (["b", "c"], ["c", "b"], 2)
@@ -71,8 +70,8 @@ def test_a_story_is_no_longer_than_it_may_be_and_gives_back_what_it_took() -> No
 
 def test_the_newest_line_is_told_however_long_it_is() -> None:
     """There is one at least."""
-    memory = Memory(LINE_BYTES)
-    story = Story[str](memory, 9)
+    memory = HistoryMemory(LINE_BYTES)
+    story = BoundedHistory[str](memory, 9)
     story.add("a", "a" * 1000)
     story.add("b", "b" * 1000)
     assert list(story) == ["b"]
@@ -103,7 +102,7 @@ def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in() ->
     bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.FAILED, cause="\0" + "x" * 10**6)
-    assert bench.group.herd.ownership["t"].cause == "\ufffd" + "x" * (MAX_CAUSE_LENGTH - 1)
+    assert bench.group.tasks.ownership["t"].cause == "\ufffd" + "x" * (MAX_CAUSE_LENGTH - 1)
     with pytest.raises(ValueError, match=r"tasks\[0\].metrics: .* at most 65536 bytes"):
         bench.report(worker, "t", 1, metrics={"text": "x" * 65_536})
     assert bench.report(worker, "t", 1, metrics={"text": "x" * 65_000}) == "NONE"
@@ -124,15 +123,15 @@ def test_a_deleted_task_has_no_story_when_its_owner_s_lease_is_over(what: str) -
             bench.leave((member, None), stopped=False)
         bench.ask(DeleteGroup())
         bench.coordinator.bury("g")
-    assert list(bench.group.herd.chronicle.story_of("t")) == []
+    assert list(bench.group.tasks.history.of_task("t")) == []
     bench.pass_time(SESSION_MS // 2)
     for member in list(bench.group.members):
         bench.heartbeat(member)
     bench.pass_time(part_of(SESSION_MS, FREE) - SESSION_MS // 2)
-    assert bench.group.herd.ownership["t"].lease is None
-    assert list(bench.group.herd.chronicle.story_of("t")) == []
+    assert bench.group.tasks.ownership["t"].lease is None
+    assert list(bench.group.tasks.history.of_task("t")) == []
     bench.create("t")
-    assert [line.state for line in bench.group.herd.chronicle.story_of("t")] == ["UNASSIGNED"]
+    assert [line.state for line in bench.group.tasks.history.of_task("t")] == ["UNASSIGNED"]
 
 
 @pytest.mark.parametrize("keeps_tokens", [False, True])

@@ -41,36 +41,36 @@ def rounds(bench: Bench, poison: str, engine: EngineEnd | None, at_most: int) ->
 
 def grant_all(bench: Bench, ids: list[str], poison: str) -> str | None:
     """Everybody claims what it is given until all is granted, or somebody has the poison."""
-    herd = bench.group.herd
+    registry = bench.group.tasks
     for _ in range(30):
         for member_id in ids:
-            bench.claim(member_id, *(t for t, m in herd.assigned.items() if m == member_id))
-        if (owner := herd.owner_of(poison)) is not None:
+            bench.claim(member_id, *(t for t, m in registry.assigned.items() if m == member_id))
+        if (owner := registry.owner_of(poison)) is not None:
             return owner
         for member_id in ids:
             get_through(bench, member_id)
-        if all(herd.owner_of(row.task) for row in herd.runnable()):
+        if all(registry.owner_of(row.task) for row in registry.runnable()):
             return None
     raise AssertionError("some tasks are never granted")
 
 
 def get_through(bench: Bench, member_id: str) -> None:
     """Each task of a member has done a batch."""
-    for task in bench.group.herd.owned_by(member_id):
-        bench.report(member_id, task, bench.group.herd.ownership[task].token, batch_id=0)
+    for task in bench.group.tasks.owned_by(member_id):
+        bench.report(member_id, task, bench.group.tasks.ownership[task].token, batch_id=0)
 
 
 def bring_in_another(bench: Bench) -> None:
     """A worker in place of the dead one; everything is dealt anew, in turn."""
     newcomer = bench.join(kind="sparkherd")
     for member_id in [m for m in bench.group.members if m not in bench.group.joining]:
-        owned = {t: bench.group.herd.ownership[t].token for t in bench.group.herd.owned_by(member_id)}
+        owned = {t: bench.group.tasks.ownership[t].token for t in bench.group.tasks.owned_by(member_id)}
         bench.join(member_id, kind="sparkherd", metadata={"owned": owned})
     bench.pass_time()
     ids = [*bench.group.members]
     assert newcomer.answer.member_id in ids
-    names = [row.task for row in bench.group.herd.runnable()]
-    owner_of = bench.group.herd.owner_of
+    names = [row.task for row in bench.group.tasks.runnable()]
+    owner_of = bench.group.tasks.owner_of
     bench.deal(ids, {t: owner_of(t) or ids[n % len(ids)] for n, t in enumerate(names)})
 
 
@@ -124,9 +124,9 @@ def test_a_worker_killed_from_outside_is_held_against_no_settled_task(engine: En
     bench.die(a, engine)
     bring_in_another(bench)
     for member_id in bench.group.members:
-        wanted = [t for t, m in bench.group.herd.assigned.items() if m == member_id]
+        wanted = [t for t, m in bench.group.tasks.assigned.items() if m == member_id]
         assert [g.task for g in bench.claim(member_id, *wanted).answer.granted] == sorted(wanted)
-    assert [row.blame for row in bench.group.herd.ownership.values()] == [None] * 6
+    assert [row.blame for row in bench.group.tasks.ownership.values()] == [None] * 6
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -136,7 +136,7 @@ def test_chaos_puts_nothing_into_quarantine(seed: int) -> None:
     bench.herd(3, *"abcdef")
     for _ in range(20):
         for member_id in bench.group.members:
-            wanted = [t for t, m in bench.group.herd.assigned.items() if m == member_id]
+            wanted = [t for t, m in bench.group.tasks.assigned.items() if m == member_id]
             bench.claim(member_id, *wanted)
             if chance.random() < 0.6:
                 get_through(bench, member_id)
@@ -153,7 +153,7 @@ def suspected(*tasks: str) -> tuple[Bench, str]:
     a, b = bench.herd(2, *(name for task in tasks for name in (task, f"{task}-settled")))
     get_through(bench, b)
     bench.die(a, EXITED)
-    bench.redeal([b], dict.fromkeys(bench.group.herd.definitions, b))
+    bench.redeal([b], dict.fromkeys(bench.group.tasks.definitions, b))
     return bench, b
 
 
@@ -167,12 +167,12 @@ def test_suspects_start_one_after_another() -> None:
     )
     assert "waits for its turn" in status(bench, "b").cause
     waiting = bench.claim(b, "b", "c", wait_ms=3000)
-    bench.report(b, "a", bench.group.herd.ownership["a"].token)
+    bench.report(b, "a", bench.group.tasks.ownership["a"].token)
     assert waiting.waits
-    bench.report(b, "a", bench.group.herd.ownership["a"].token, batch_id=0)
+    bench.report(b, "a", bench.group.tasks.ownership["a"].token, batch_id=0)
     assert [g.task for g in waiting.answer.granted] == ["b"]
     waiting = bench.claim(b, "c", wait_ms=3000)
-    bench.report(b, "b", bench.group.herd.ownership["b"].token, TaskState.FAILED, cause="no such table")
+    bench.report(b, "b", bench.group.tasks.ownership["b"].token, TaskState.FAILED, cause="no such table")
     assert [g.task for g in waiting.answer.granted] == ["c"]
 
 
@@ -180,7 +180,7 @@ def test_of_one_claim_suspects_come_last() -> None:
     """Else the others begin beside one, and no death is ever its own where one worker is left."""
     bench, b = suspected("a")
     bench.create("new", "z")
-    bench.redeal([b], dict.fromkeys(bench.group.herd.definitions, b))
+    bench.redeal([b], dict.fromkeys(bench.group.tasks.definitions, b))
     answer = bench.claim(b, "a", "new", "z", "gone").answer
     assert [g.task for g in answer.granted] == ["new", "z"]
     assert [p.task for p in answer.pending] == ["a"]
@@ -198,7 +198,7 @@ def test_a_suspect_without_data_is_believed_after_a_while() -> None:
     waiting = bench.claim(b, "b", wait_ms=SESSION_MS)
     bench.pass_time(3000)
     assert [g.task for g in waiting.answer.granted] == ["b"]
-    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["a"].blame is None
 
 
 def test_a_death_that_nobody_can_be_blamed_for_speaks_for_the_suspects_elsewhere() -> None:
@@ -207,19 +207,19 @@ def test_a_death_that_nobody_can_be_blamed_for_speaks_for_the_suspects_elsewhere
     a, b, c = bench.herd(3, "a", "b", "c")
     get_through(bench, c)
     bench.die(a)
-    held = bench.group.herd.ownership["a"].blame
+    held = bench.group.tasks.ownership["a"].blame
     assert held is not None
     assert [death.engine for death in held.deaths] == [None]
     bench.redeal([b, c], {"a": c, "b": b, "c": c})
     get_through(bench, b)
     bench.die(b)
-    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["a"].blame is None
 
 
 def test_who_killed_after_a_minute_is_not_believed_in_half_of_one() -> None:
     """A large batch takes its time to run out of memory: twice as long as before has to pass."""
     bench, _ = suspected("a")
-    row = bench.group.herd.ownership["a"]
+    row = bench.group.tasks.ownership["a"]
     assert row.blame is not None
     [death] = row.blame.deaths
     slow = structs.replace(
@@ -232,7 +232,7 @@ def test_nothing_is_settled_by_a_death_that_may_have_been_anothers() -> None:
     """A new task was on its way up beside the suspect: both are suspects now, and the next one tells."""
     bench, b = suspected("a")
     bench.create("new")
-    bench.redeal([b], dict.fromkeys(bench.group.herd.definitions, b))
+    bench.redeal([b], dict.fromkeys(bench.group.tasks.definitions, b))
     bench.claim(b, "a")
     bench.claim(b, "new")
     bench.die(b, EXITED)
@@ -261,7 +261,7 @@ def test_many_suspects_do_not_take_for_ever() -> None:
     tasks = [f"t{n}" for n in range(40)]
     bench, b = suspected(*tasks)
     turns = 0
-    while any(bench.group.herd.owner_of(task) is None for task in tasks):
+    while any(bench.group.tasks.owner_of(task) is None for task in tasks):
         bench.claim(b, *tasks)
         get_through(bench, b)
         turns += 1
@@ -300,7 +300,7 @@ def test_quarantine_outlasts_managers_and_rebalances() -> None:
     bench.crash()
     bring_in_another(bench)
     assert (status(bench, "a").state, status(bench, "a").cause) == ("FAILED", before.cause)
-    assert "a" not in bench.group.herd.assigned
+    assert "a" not in bench.group.tasks.assigned
 
 
 @pytest.mark.parametrize(
@@ -318,9 +318,9 @@ def test_only_an_admin_ends_it(command: Any) -> None:
     bench.pass_time(100)
     assert status(bench, "a").state == "UNASSIGNED"
     assert "died" not in str(status(bench, "a").cause)
-    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["a"].blame is None
     bring_in_another(bench)
-    assert bench.claim(bench.group.herd.assigned["a"], "a").answer.granted
+    assert bench.claim(bench.group.tasks.assigned["a"], "a").answer.granted
 
 
 @pytest.mark.parametrize("order", [SetTarget, PutTask])
@@ -330,7 +330,7 @@ def test_a_quarantined_task_that_was_stopped_runs_again_when_that_is_wanted(orde
     bench.ask(SetTarget(task="a", target=Target.STOPPED))
     wanted = {"definition": definition()} if order is PutTask else {}
     bench.ask(order(task="a", target=Target.RUNNING, **wanted))
-    assert bench.group.herd.is_runnable("a")
+    assert bench.group.tasks.is_runnable("a")
     assert status(bench, "a").state == "UNASSIGNED"
 
 
@@ -340,7 +340,7 @@ def test_a_task_in_quarantine_is_kept_for_no_worker() -> None:
     bench.herd(2, "a", "b")
     assert rounds(bench, "a", None, 20) > 0
     assert status(bench, "a").state == "FAILED"
-    assert bench.group.herd.ownership["a"].lost_by is None
+    assert bench.group.tasks.ownership["a"].lost_by is None
 
 
 def test_a_stopped_task_in_quarantine_stays_stopped() -> None:
@@ -360,7 +360,7 @@ def test_a_deleted_task_takes_its_record_with_it() -> None:
     bench.ask(DeleteTask(task="a"))
     bench.create("a")
     assert status(bench, "a").state == "UNASSIGNED"
-    assert "a" in {row.task for row in bench.group.herd.runnable()}
+    assert "a" in {row.task for row in bench.group.tasks.runnable()}
 
 
 def test_a_manager_that_takes_over_remembers_who_is_suspected() -> None:
@@ -390,7 +390,7 @@ def test_a_static_worker_that_comes_back_too_soon_has_died_too() -> None:
         bench.pass_time(100)
         is_news = deaths >= quarantine.SUSPECT_LOSSES
         assert bench.state == ("PreparingRebalance" if is_news else "Stable")
-        row = bench.group.herd.ownership["a"]
+        row = bench.group.tasks.ownership["a"]
         assert row.blame is not None
         assert len(row.blame.deaths) == deaths
     assert bench.owner("a")[2] == "FAILED"
@@ -402,7 +402,7 @@ def test_who_leaves_in_order_or_is_removed_has_not_died() -> None:
     a, b, c = bench.herd(3, "a", "b", "c")
     bench.leave((a, None))
     bench.ask(RemoveMember(member_id=b))
-    assert [row.blame for row in bench.group.herd.ownership.values()] == [None] * 3
+    assert [row.blame for row in bench.group.tasks.ownership.values()] == [None] * 3
     assert EventType.WORKER_LOST not in [event.type for event in bench.told]
     bench.die(c, KILLED)
     assert [event.cause for event in bench.told if event.type == EventType.WORKER_LOST] == [
@@ -439,7 +439,7 @@ def test_what_was_taken_from_a_silent_worker_is_to_blame_for_its_death() -> None
     """Its session outlasts the patience with owners that do not let go; that it is dead was so all along."""
     bench, dead, _ = silent("a")
     bench.die(dead)
-    held = bench.group.herd.ownership["a"].blame
+    held = bench.group.tasks.ownership["a"].blame
     assert held is not None
     assert [(death.member_id, death.alone) for death in held.deaths] == [(dead, True)]
     assert held.deaths[0].lived_ms > SESSION_MS * 9 // 10
@@ -450,7 +450,7 @@ def test_what_was_taken_from_a_worker_that_lived_on_is_not_to_blame() -> None:
     bench, dead, _ = silent("a")
     bench.heartbeat(dead, instance_id="s")
     bench.die(dead)
-    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["a"].blame is None
 
 
 def test_what_has_proved_itself_at_another_worker_since_is_not_to_blame() -> None:
@@ -459,8 +459,8 @@ def test_what_has_proved_itself_at_another_worker_since_is_not_to_blame() -> Non
     bench.claim(other, "a", "b")
     bench.report(other, "a", bench.owner("a")[1], batch_id=0)
     bench.die(dead)
-    assert bench.group.herd.ownership["a"].blame is None
-    assert bench.group.herd.ownership["b"].blame is not None
+    assert bench.group.tasks.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["b"].blame is not None
 
 
 def test_a_task_that_an_admin_took_sides_with_is_not_to_blame() -> None:
@@ -468,7 +468,7 @@ def test_a_task_that_an_admin_took_sides_with_is_not_to_blame() -> None:
     bench, dead, _ = silent("a")
     bench.ask(RestartTask(task="a"))
     bench.die(dead)
-    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["a"].blame is None
 
 
 def test_a_stopped_or_deleted_task_is_not_to_blame() -> None:
@@ -477,19 +477,19 @@ def test_a_stopped_or_deleted_task_is_not_to_blame() -> None:
     bench.ask(DeleteTask(task="a"))
     bench.ask(SetTarget(task="b", target=Target.STOPPED))
     bench.die(dead)
-    assert bench.group.herd.ownership["b"].blame is None
+    assert bench.group.tasks.ownership["b"].blame is None
 
 
 def test_what_another_worker_runs_by_now_is_not_taken_from_it() -> None:
     """The sixth death is that of a former owner: the present one dies of the task as well, or clears it."""
     bench, dead, other = silent("a")
     bench.claim(other, "a")
-    row = bench.group.herd.ownership["a"]
+    row = bench.group.tasks.ownership["a"]
     death = WorkerDeath(at_ms=0, member_id="m", lived_ms=1, how="gone", alone=True)
     bench.group.apply(structs.replace(row, blame=Blame((death,) * (quarantine.GUILTY_LOSSES - 1))))
-    bench.store[type(row), row.key] = bench.group.herd.ownership["a"]
+    bench.store[type(row), row.key] = bench.group.tasks.ownership["a"]
     bench.die(dead)
-    after = bench.group.herd.ownership["a"]
+    after = bench.group.tasks.ownership["a"]
     assert after.blame is not None
     assert (after.owner, len(after.blame.deaths), after.blame.quarantined) == (other, 6, False)
 
@@ -517,12 +517,12 @@ def test_the_late_death_of_a_former_owner_does_not_lift_a_quarantine() -> None:
     bench.claim(other, "a")
     bench.die(other, EXITED)
     bench.die(third(bench, "a"), EXITED)
-    assert quarantine.is_quarantined(bench.group.herd.ownership["a"])
+    assert bench.group.tasks.ownership["a"].is_quarantined
     alive = third(bench)
     outlast(bench, dead, alive)
-    row = bench.group.herd.ownership["a"]
-    assert (row.state, quarantine.is_quarantined(row)) == (TaskState.FAILED, True)
-    assert not bench.group.herd.is_runnable("a")
+    row = bench.group.tasks.ownership["a"]
+    assert (row.state, row.is_quarantined) == (TaskState.FAILED, True)
+    assert not bench.group.tasks.is_runnable("a")
     assert [event.type for event in bench.told].count(EventType.TASK_QUARANTINED) == 1
 
 
@@ -535,23 +535,23 @@ def test_each_of_several_silent_workers_counts() -> None:
     assert bench.owner("a")[0] is None
     outlast(bench, second, waiting)
     outlast(bench, first, waiting)
-    held = bench.group.herd.ownership["a"].blame
+    held = bench.group.tasks.ownership["a"].blame
     assert held is not None
     assert sorted(death.member_id for death in held.deaths) == sorted([first, second])
-    assert not bench.group.herd.in_doubt
+    assert not bench.group.tasks.in_doubt
 
 
 def test_what_a_late_death_puts_into_quarantine_is_kept_for_no_worker() -> None:
     """It had been kept for its last owner; whoever restarts it gets it to run at once."""
     bench, dead, _ = silent("a", lost_task_delay_ms=900_000)
-    row = bench.group.herd.ownership["a"]
+    row = bench.group.tasks.ownership["a"]
     death = WorkerDeath(at_ms=0, member_id="m", lived_ms=1, how="gone", alone=True)
     row = structs.replace(row, lost_by="c", blame=Blame((death,) * (quarantine.GUILTY_LOSSES - 1)))
     bench.group.apply(row)
     bench.store[type(row), row.key] = row
     bench.die(dead)
-    after = bench.group.herd.ownership["a"]
-    assert (quarantine.is_quarantined(after), after.lost_by) == (True, None)
+    after = bench.group.tasks.ownership["a"]
+    assert (after.is_quarantined, after.lost_by) == (True, None)
 
 
 def test_a_long_session_hides_no_death() -> None:
@@ -565,7 +565,7 @@ def test_a_long_session_hides_no_death() -> None:
     bench.claim(dead, "a")
     bench.pass_time(quarantine.PROOF_MS * 2)
     assert dead not in bench.group.members
-    assert bench.group.herd.ownership["a"].blame is not None
+    assert bench.group.tasks.ownership["a"].blame is not None
 
 
 def test_who_runs_it_by_now_has_to_outlast_the_former_owners_death() -> None:
@@ -575,7 +575,7 @@ def test_who_runs_it_by_now_has_to_outlast_the_former_owners_death() -> None:
     bench.claim(other, "a")
     granted = bench.now
     outlast(bench, dead, other)
-    lived_ms = bench.group.herd.ownership["a"].blame.deaths[0].lived_ms  # type: ignore[union-attr]
+    lived_ms = bench.group.tasks.ownership["a"].blame.deaths[0].lived_ms  # type: ignore[union-attr]
     assert 2 * lived_ms > 2 * long_ms
     token = bench.owner("a")[1]
     bench.join(other, metadata={"owned": {"a": token}}, **TERMS | {"session_ms": long_ms})
@@ -583,6 +583,6 @@ def test_who_runs_it_by_now_has_to_outlast_the_former_owners_death() -> None:
     while bench.now < granted + 2 * lived_ms - 1:
         bench.heartbeat(other)
         bench.pass_time(min(1000, granted + 2 * lived_ms - 1 - bench.now))
-    assert bench.group.herd.ownership["a"].blame is not None
+    assert bench.group.tasks.ownership["a"].blame is not None
     bench.pass_time(1)
-    assert bench.group.herd.ownership["a"].blame is None
+    assert bench.group.tasks.ownership["a"].blame is None

@@ -71,7 +71,7 @@ def test_a_list_creates_changes_and_forgets_in_one_turn() -> None:
     bench.redeal([worker], {"same": worker, "other": worker, "paused": worker})
     bench.pass_time(5000)
     assert bench.group.generation == generation + 1
-    assert sorted(bench.group.herd.definitions) == ["new", "other", "paused", "same"]
+    assert sorted(bench.group.tasks.definitions) == ["new", "other", "paused", "same"]
 
 
 @pytest.mark.parametrize("validate_only", [False, True])
@@ -87,7 +87,7 @@ def test_a_result_is_what_is_done(document: Any, target: Target | None, *, valid
         assert bench.group.durable() == before
         ask(bench, put("t", target, **document))
     assert told.result == ("unchanged" if bench.group.durable() == before else "changed")
-    row = bench.group.herd.definitions["t"]
+    row = bench.group.tasks.definitions["t"]
     assert (told.etag, told.definition_version) == (
         etag_of(row.definition, row.target.value),
         row.definition_version,
@@ -215,6 +215,6 @@ def test_a_list_makes_the_group_if_need_be() -> None:
     assert ask(bench).tasks == ()
     assert bench.coordinator.group("g") is None
     ask(bench, put("t"), put("u"))
-    assert sorted(bench.group.herd.definitions) == ["t", "u"]
+    assert sorted(bench.group.tasks.definitions) == ["t", "u"]
     bench.crash()
-    assert sorted(bench.group.herd.definitions) == ["t", "u"]
+    assert sorted(bench.group.tasks.definitions) == ["t", "u"]

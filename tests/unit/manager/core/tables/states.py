@@ -42,7 +42,7 @@ class Scene:
     def rejoin(self, member_id: str, metadata: object = None) -> Ask:
         """A join of somebody who is in the group, as it was told last unless `metadata` is given."""
         instance = "s" if member_id == self.static else None
-        owned = {t: self.bench.owner(t)[1] for t in self.bench.group.herd.owned_by(member_id)}
+        owned = {t: self.bench.owner(t)[1] for t in self.bench.group.tasks.owned_by(member_id)}
         told = {"owned": owned} if metadata is None else metadata
         return self.bench.join(member_id, instance, kind=KIND, metadata=told)
 

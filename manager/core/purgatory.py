@@ -1,9 +1,11 @@
-"""Ending the wait of parked requests, each with exactly one answer (protocol §4, Parked requests)."""
+"""Requests that wait for their answers, each of which gets exactly one (protocol §4, Parked requests)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from manager.core import connections, sessions
+from manager.core.connections import Connection
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
 
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
-    from manager.core.parked import Parked
     from manager.core.turn import Turn
 
 HELD = "held heartbeat"
@@ -23,6 +24,38 @@ _WHY = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the member was removed from the group",
     ErrorCode.FENCED_INSTANCE_ID: "the instance id belongs to another member by now",
 }
+
+
+class AnsweredTwiceError(Exception):
+    """A second answer to one request: a bug in the core."""
+
+
+class Parked:
+    """The place of one request, from its arrival to its answer.
+
+    `connection` is what it came over. `settled` becomes true when the core has decided the answer, or has
+    given the request up because its connection is gone; only one of the two can happen, once.
+    """
+
+    __slots__ = ("connection", "settled")
+
+    def __init__(self, connection: Connection | None = None) -> None:
+        self.connection = connection or Connection()
+        self.settled = False
+
+    def wait(self) -> None:
+        """It is not answered yet, and its connection is watched meanwhile."""
+        self.connection.waiting = self
+
+    def settle(self) -> None:
+        """Use up the one answer.
+
+        Raises:
+            AnsweredTwiceError: it was used up before.
+        """
+        if self.settled:
+            raise AnsweredTwiceError("a request was answered twice")
+        self.settled = True
 
 
 def _failure(code: ErrorCode) -> Failure:
@@ -39,10 +72,20 @@ def claim_key(number: str) -> TimerKey:
     return (CLAIM, number)
 
 
+def park_join(turn: Turn, member: Member, parked: Parked) -> None:
+    """Let `parked` wait until the join phase completes; a retry takes its place over."""
+    refuse_join(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    connections.carry(turn.group, member, parked.connection)
+    sessions.arrived(turn, member)
+    turn.group.joining[member.id] = parked
+    parked.wait()
+    sessions.suspend(turn, member)
+
+
 def unpark_claim(group: Group, number: str) -> Parked:
     """Take a waiting claim out; its answer is the caller's to give."""
     group.timers.cancel(claim_key(number))
-    return group.herd.waiting.pop(number).parked
+    return group.tasks.waiting.pop(number).parked
 
 
 def refuse_join(turn: Turn, member: Member, code: ErrorCode) -> None:
@@ -86,16 +129,16 @@ def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
     refuse_join(turn, member, code)
     refuse_sync(turn, member, code)
     refuse_heartbeat(turn, member, code)
-    claims = turn.group.herd.waiting.items()
+    claims = turn.group.tasks.waiting.items()
     refuse_claims(turn, [number for number, claim in claims if claim.member_id == member.id], code)
 
 
 def take_all(group: Group) -> tuple[Parked, ...]:
     """Every request that waits in `group`, taken out of it unanswered."""
-    parked = [*group.joining.values(), *(claim.parked for claim in group.herd.waiting.values())]
+    parked = [*group.joining.values(), *(claim.parked for claim in group.tasks.waiting.values())]
     for member in group.members.values():
         parked += [p for p in (member.parked_sync, member.held_heartbeat) if p is not None]
         member.parked_sync = member.held_heartbeat = None
     group.joining = {}
-    group.herd.waiting = {}
+    group.tasks.waiting = {}
     return tuple(parked)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from manager.core.history import TaskHistory
 from manager.core.rows import OwnershipRow, TaskRow
-from manager.core.tasks import quarantine
-from manager.core.tasks.figures import Figures
-from manager.core.tasks.task_history import Chronicle
+from manager.core.task_metrics import Figures
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from manager.core.parked import Parked
+    from manager.core.purgatory import Parked
     from protocol.messages.ownership import ClaimRequest
     from protocol.messages.tasks import Reached
 
@@ -49,7 +48,7 @@ class Taken(NamedTuple):
 
 
 @dataclass(slots=True)
-class Herd:
+class TaskRegistry:
     """Tasks by name. `ownership` outlives `definitions`, so that no token is ever issued twice.
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
@@ -68,7 +67,7 @@ class Herd:
     probation: dict[str, int] = field(default_factory=dict)
     in_doubt: dict[str, dict[str, Taken]] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
-    chronicle: Chronicle = field(default_factory=Chronicle)
+    history: TaskHistory = field(default_factory=TaskHistory)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0
     gathering_since: int = 0
@@ -103,7 +102,7 @@ class Herd:
         ownership = self.ownership_of(row.group, task)
         if row.target is Target.STOPPED:
             return ownership.unsettled
-        return ownership.state is not TaskState.COMPLETED and not quarantine.is_quarantined(ownership)
+        return ownership.state is not TaskState.COMPLETED and not ownership.is_quarantined
 
     def is_to_stop(self, task: str) -> bool:
         """Whether the target of `task` is STOPPED."""
@@ -122,8 +121,8 @@ class Herd:
         return number
 
     def tell(self, at_ms: int, row: OwnershipRow) -> None:
-        """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, stories do not."""
-        self.chronicle.note(at_ms, self.ownership.get(row.task), row, is_told=row.task in self.definitions)
+        """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, histories do not."""
+        self.history.note(at_ms, self.ownership.get(row.task), row, is_told=row.task in self.definitions)
 
     def keep_ownership(self, row: OwnershipRow) -> None:
         """Take `row` in, and keep the index by owner true."""
@@ -151,4 +150,4 @@ class Herd:
         self.probation.pop(task, None)
         self.in_doubt.pop(task, None)
         self.progress.pop(task, None)
-        self.chronicle.forget(task)
+        self.history.forget(task)
