@@ -68,9 +68,9 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: Identity
     runtime.begin()
     if storage.is_shared:
         controller: SlotController | SingleManager = SlotController(
-            held_slots, storage.leases, routing, runtime, settings.lease_ms
+            held_slots, storage.leases, routing, runtime.slots, settings.lease_ms
         )
     else:
-        controller = SingleManager(held_slots, storage.leases, routing, runtime)
+        controller = SingleManager(held_slots, storage.leases, routing, runtime.slots)
     directory = ClusterDirectory(held_slots, routing, storage, runtime)
     return Node(runtime, controller, routing, directory, storage.events, storage.tokens, storage.audit, lock)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from manager.cluster.held_slots import HeldSlots
     from manager.cluster.slot_routing import SlotRouting
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.slot_loader import SlotLoader
     from manager.storage.lease_table import LeaseTable
 
 
@@ -53,13 +53,13 @@ class SingleManager:
     """`SlotController` of a manager that knows that there is no other; the lock is its proof."""
 
     def __init__(
-        self, held_slots: HeldSlots, table: LeaseTable, routing: SlotRouting, runtime: Runtime
+        self, held_slots: HeldSlots, table: LeaseTable, routing: SlotRouting, loader: SlotLoader
     ) -> None:
         self.deposed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._held_slots = held_slots
         self._table = table
         self._routing = routing
-        self._runtime = runtime
+        self._loader = loader
 
     async def start(self) -> None:
         """Take every slot, and load it.
@@ -69,7 +69,7 @@ class SingleManager:
         """
         self._held_slots.took(await self._table.seize(self._held_slots.me), self._held_slots.term)
         slots = self._held_slots.in_state(SlotState.LOADING)
-        await self._runtime.load(slots)
+        await self._loader.load(slots)
         self._routing.loaded(slots)
 
     async def stop(self) -> None:

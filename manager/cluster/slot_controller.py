@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from manager.cluster.held_slots import HeldSlots, Moves
     from manager.cluster.slot_routing import SlotRouting
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.slot_loader import SlotLoader
     from manager.storage.lease_table import LeaseTable
 
 log = structlog.get_logger(__name__)
@@ -36,13 +36,18 @@ class SlotController:
     """One of several managers. `deposed` is set to the reason when another process has this one's id."""
 
     def __init__(
-        self, held_slots: HeldSlots, table: LeaseTable, routing: SlotRouting, runtime: Runtime, lease_ms: int
+        self,
+        held_slots: HeldSlots,
+        table: LeaseTable,
+        routing: SlotRouting,
+        loader: SlotLoader,
+        lease_ms: int,
     ) -> None:
         self.deposed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._held_slots = held_slots
         self._table = table
         self._routing = routing
-        self._runtime = runtime
+        self._loader = loader
         self._lease_ms = lease_ms
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
@@ -110,7 +115,7 @@ class SlotController:
     async def _return(self) -> None:
         """The lease ran out long ago, and nobody knows this manager any more: begin anew, with nothing."""
         log.warning("this manager is not registered any more: its slots are others' by now")
-        self._runtime.step_down(self._held_slots.lapse())
+        self._loader.step_down(self._held_slots.lapse())
         try:
             await self._come_back()
         except StorageError as error:
@@ -128,13 +133,13 @@ class SlotController:
         sent_at = read_clocks().mono
         within_s = self._lease_ms / TRIES_A_LEASE / 1000
         view = await self._table.renew(self._held_slots.me, self._lease_ms, within_s)
-        self._runtime.check_lease()  # what lapsed while this was on its way stays lapsed
+        self._loader.check_lease()  # what lapsed while this was on its way stays lapsed
         moves = self._held_slots.renewed(sent_at, view)
         self._is_cut_off = False
         self._set_alarm()
         if moves.lost:
             log.warning("another manager has taken over", slots=len(moves.lost))
-            self._runtime.step_down(moves.lost)
+            self._loader.step_down(moves.lost)
         if self._moving is None or self._moving.done():
             self._moving = once("moving slots", partial(self._move, moves))
 
@@ -144,7 +149,7 @@ class SlotController:
             self._alarm.cancel()
         delay_ms = self._held_slots.lapses_at - read_clocks().mono
         loop = asyncio.get_running_loop()
-        self._alarm = loop.call_later(max(delay_ms, 0) / 1000, self._runtime.check_lease)
+        self._alarm = loop.call_later(max(delay_ms, 0) / 1000, self._loader.check_lease)
 
     async def _move(self, moves: Moves) -> None:
         """Service first: what is free is taken and loaded before anything is given away."""
@@ -160,19 +165,19 @@ class SlotController:
     async def _take(self, slots: Collection[int]) -> None:
         term = self._held_slots.term
         taken = await self._table.take(self._held_slots.me, slots)
-        self._runtime.check_lease()
+        self._loader.check_lease()
         self._held_slots.took(taken, term)
 
     async def _load(self) -> None:
         slots = self._held_slots.in_state(SlotState.LOADING)
         if slots:
-            await self._runtime.load(slots)
+            await self._loader.load(slots)
             self._routing.loaded(slots)
             log.info("slots taken over", slots=len(slots))
 
     async def _hand_over(self, give: Mapping[int, str | None]) -> None:
         epochs = self._held_slots.close(give)
-        await self._runtime.settle(self._runtime.close(epochs))
+        await self._loader.settle(self._loader.close(epochs))
         try:
             await self._table.hand_over({slot: (epoch, give[slot]) for slot, epoch in epochs.items()})
         finally:
@@ -181,4 +186,4 @@ class SlotController:
 
     def _drop(self, slots: Collection[int]) -> None:
         self._held_slots.drop(slots)
-        self._runtime.step_down(slots, "handed_over")
+        self._loader.step_down(slots, "handed_over")

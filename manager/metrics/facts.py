@@ -108,7 +108,7 @@ class Facts:
         self._note_beginning(turn, cause)
         return facts
 
-    def restored(self, turn: Turn) -> list[Fact]:
+    def loaded(self, turn: Turn) -> list[Fact]:
         """The facts of a turn that took a group up: whatever it was in the middle of is another thing now."""
         self._began.pop(turn.group.name, None)
         facts = [fact for change in turn.changes for fact in self._of(change, None, Cause.RESTORED, turn)]

@@ -30,10 +30,10 @@ class TurnObserver:
             self._know(turn)
         self._tell(self._facts.read(asked, turn))
 
-    def restored(self, turn: Turn) -> None:
+    def loaded(self, turn: Turn) -> None:
         """A group was taken up from storage."""
         self._know(turn)
-        self._tell(self._facts.restored(turn))
+        self._tell(self._facts.loaded(turn))
 
     def _tell(self, facts: list[Fact]) -> None:
         self.meter.count(facts)

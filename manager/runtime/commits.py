@@ -139,10 +139,10 @@ class Commits:
         """Whether none of the group's rows is on the way to the storage."""
         return group not in self._gathering and group not in self._committing
 
-    def to_restore(self) -> tuple[str, ...]:
+    def to_reload(self) -> tuple[str, ...]:
         """The lost groups of which storage holds all there is."""
         return tuple(name for name in self._lost if self.is_settled(name))
 
-    def restored(self, group: str) -> None:
+    def reloaded(self, group: str) -> None:
         """The group is about to be taken up again."""
         self._lost.pop(group, None)

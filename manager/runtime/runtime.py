@@ -17,22 +17,21 @@ from manager.core.views.tallies import tally, unreadable
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
-from manager.runtime.load_batches import load_batches
 from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
 from manager.runtime.routing import Everything, GroupRouting
+from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
 from telemetry.causes import new_cause_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
     from manager.core.connections import Connection
     from manager.core.group import Group
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
     from manager.core.views.tallies import Tally
-    from manager.metrics.meter import LeaseChange
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
@@ -62,11 +61,12 @@ class Runtime:
             self._routing,
             self.meter,
             on_lost=self._evict,
-            on_restored=self._restore,
+            on_loaded=self._load_group,
             on_durable=self._durable,
             on_fenced=self._fenced,
             on_broken=self._break,
         )
+        self.slots = SlotLoader(self._coordinator, storage, self._routing, self._writer, self.meter)
         self.broken = asyncio.Event()
         """Set when nothing can be stored any more, however well the storage is: the process has to end."""
         self._timer: asyncio.TimerHandle | None = None
@@ -94,7 +94,7 @@ class Runtime:
         """
         await self._storage.open()
         self.begin()
-        await self._take_up(await self._storage.group_sizes())
+        await self.slots.load((0,))
 
     def begin(self) -> None:
         """Take requests, though of no group yet; the storage is open."""
@@ -115,67 +115,8 @@ class Runtime:
         await self._writer.stop()
         await asyncio.wait([once("closing the storage", self._storage.close)], timeout=STALL_S)
 
-    # Slots come and go.
-
-    async def load(self, slots: Collection[int]) -> None:
-        """Take up the groups of these slots; each is served from then on.
-
-        Raises:
-            StorageError: they cannot be read, for now; some may have been taken up.
-        """
-        wanted, sizes = set(slots), await self._storage.group_sizes()
-        self.meter.lease_changed("taken", len(slots))
-        due = {name: size for name, size in sizes.items() if self._routing.slot_of(name) in wanted}
-        await self._take_up({name: due[name] for name in due if not self._routing.has_taken_up(name)})
-
-    async def _take_up(self, sizes: Mapping[str, int]) -> None:
-        for some in load_batches(sizes):
-            stored = await self._storage.load(some)
-            self.check_lease()
-            for name in stored:
-                if self._routing.is_ours(name):
-                    self._writer.take_up(name, stored[name])
-                    self._routing.taken_up(name)
-            await asyncio.sleep(0)
-        log.info("groups taken up", groups=len(sizes))
-
-    def close(self, slots: Collection[int]) -> list[str]:
-        """Let the groups of these slots go: who waits is sent elsewhere; returns them.
-
-        What was decided so far is still stored, and answered; `settle` waits for that.
-        """
-        gone = set(slots)
-        names = [name for name in self._coordinator.names() if self._routing.slot_of(name) in gone]
-        for name in self._writer.refused.faults():
-            if self._routing.slot_of(name) in gone:
-                self._writer.refused.remove(name)
-        for name in names:
-            refusal = self._routing.refusal(name)
-            deliver((parked, refusal) for parked in self._coordinator.evict(name))
-            self.meter.forget(name)
-        return names
-
-    async def settle(self, groups: Collection[str]) -> None:
-        """Wait until nothing of these groups is on its way to the storage."""
-        await self._writer.settle(groups)
-
-    def step_down(self, slots: Collection[int], how: LeaseChange = "lost") -> None:
-        """These slots are another manager's: nothing of them is answered or stored any more."""
-        self.meter.lease_changed(how, len(slots))
-        gone = set(slots)
-        self._writer.abandon(lambda group: self._routing.slot_of(group) in gone)
-        self.close(slots)
-
-    def check_lease(self) -> None:
-        """Step down for everything if the lease has run out; comes before anything else that time brings."""
-        if gone := self._routing.lapse(read_clocks().mono):
-            log.warning("the lease ran out: stepping down", slots=len(gone))
-            self.step_down(gone)
-
     def _fenced(self, slots: Collection[int]) -> None:
-        if slots:
-            self._routing.lost(slots)
-            self.step_down(slots)
+        self.slots.fenced(slots)
 
     def _break(self) -> None:
         self._serving = False
@@ -211,7 +152,7 @@ class Runtime:
         """
         instant = read_clocks()
         if self._serving and not self._routing.admits(group, instant.mono):
-            self.check_lease()
+            self.slots.check_lease()
             return False
         refusal = self._writer.refusal(group) if self._serving else UNAVAILABLE
         if refusal is not None:
@@ -238,7 +179,10 @@ class Runtime:
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
-        lines = [*self._coordinator.summaries(), *map(groups.unreadable, self._writer.refused.faults())]
+        lines = [
+            *self._coordinator.summaries(),
+            *map(groups.unreadable, self._writer.reloader.unloadable.faults()),
+        ]
         return sorted(lines, key=lambda line: line.group)
 
     def assignors(self) -> list[GroupAssignors]:
@@ -251,7 +195,7 @@ class Runtime:
 
     def tallies(self) -> list[Tally]:
         """The figures of each group, by name."""
-        faults = self._writer.refused.faults()
+        faults = self._writer.reloader.unloadable.faults()
         lines = [*map(tally, self.living()), *(unreadable(name, fault) for name, fault in faults.items())]
         return sorted(lines, key=lambda line: line.group)
 
@@ -270,7 +214,7 @@ class Runtime:
             connection: the one; telling it twice changes nothing.
             by_peer: whether the other end has closed it, or died; not if this manager did.
         """
-        self.check_lease()
+        self.slots.check_lease()
         try:
             turn = self._coordinator.closed(connection, read_clocks(), by_peer=by_peer)
         except Exception as error:  # noqa: BLE001 - as in `ask`; nobody is there to hear of it
@@ -293,7 +237,7 @@ class Runtime:
 
     def _advance(self) -> None:
         self._timer = None
-        self.check_lease()
+        self.slots.check_lease()
         try:
             for turn in self._coordinator.advance(read_clocks()):
                 self._observer.turned(None, turn)
@@ -323,9 +267,9 @@ class Runtime:
     def _evict(self, group: str) -> None:
         deliver((parked, UNAVAILABLE) for parked in self._coordinator.evict(group))
 
-    def _restore(self, group: str, rows: Iterable[Row]) -> None:
+    def _load_group(self, group: str, rows: Iterable[Row]) -> None:
         turn = self._coordinator.restore(group, rows, read_clocks())
-        self._observer.restored(turn)
+        self._observer.loaded(turn)
         self._take(turn)
 
     def _durable(self, batch: Batch) -> None:

@@ -11,13 +11,12 @@ import structlog
 from manager.background.tasks import vital
 from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
-from manager.runtime.load_batches import GROUPS_AT_ONCE, load_batches
 from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
-from manager.runtime.unloadable_groups import UnloadableGroups
+from manager.runtime.reloader import Reloader
 from manager.storage.base import FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
@@ -40,7 +39,7 @@ QUIET_TURNS = 3
 class Writer:
     """Commits all that one turn of the loop produced in one transaction, then lets its answers go.
 
-    A group whose batch failed is let go from memory by `on_lost` and taken up from storage by `on_restored`:
+    A group whose batch failed is let go from memory by `on_lost` and taken up from storage by `on_loaded`:
     trouble is a small crash of that group. `Commits` has the rules. While the storage is known to fail,
     whatever needs it is refused at once, and a growing pause lies between two looks for it.
     """
@@ -52,7 +51,7 @@ class Writer:
         meter: Meter,
         *,
         on_lost: Callable[[str], None],
-        on_restored: Callable[[str, Iterable[Row]], None],
+        on_loaded: Callable[[str, Iterable[Row]], None],
         on_durable: Callable[[Batch], None],
         on_fenced: Callable[[Collection[int]], None],
         on_broken: Callable[[], None],
@@ -61,14 +60,13 @@ class Writer:
         self._routing = routing
         self._meter = meter
         self._on_lost = on_lost
-        self._on_restored = on_restored
         self._on_durable = on_durable
         self._on_fenced = on_fenced
         self._on_broken = on_broken
         self._commits = Commits()
         self._backoff = Backoff()
         self._wake = asyncio.Event()
-        self.refused = UnloadableGroups(self._read_refused)
+        self.reloader = Reloader(storage, routing, self._commits, on_lost=on_lost, on_loaded=on_loaded)
         self._went_on = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_failing = False  # the last commit failed, and the storage was not seen to be well since
@@ -89,7 +87,7 @@ class Writer:
     async def stop(self) -> None:
         """Commit what is gathered; those who wait are answered in any case, after `STALL_S` at most."""
         self._is_stopping = True
-        self.refused.close()
+        self.reloader.unloadable.close()
         self._wake.set()
         if self._task is None:
             return
@@ -112,7 +110,7 @@ class Writer:
         """Why a request could not be answered now: the group, or the storage it waits for, is away."""
         if self._commits.is_lost(group) or (self._is_stalled and not self._commits.is_settled(group)):
             return UNAVAILABLE
-        return self.refused.get(group)
+        return self.reloader.unloadable.get(group)
 
     def lose(self, group: str) -> None:
         """Forget `group` and read it again once what is on its way to the storage has arrived."""
@@ -142,7 +140,7 @@ class Writer:
         self._on_broken()
 
     async def _run(self) -> None:
-        """Until `stop`: commit, deliver, restore."""
+        """Until `stop`: commit, deliver, reload."""
         while not self._is_stopping or self._commits.has_work:
             await self._wake.wait()
             self._wake.clear()
@@ -153,7 +151,7 @@ class Writer:
                 await self._commit()
             self._went_on.set()
             if not self._is_stopping and not self._backoff.is_pausing:
-                await self._restore()
+                await self._reload()
 
     async def _gather(self) -> None:
         """Let rows share a transaction for as long as more of them come in, `GATHER_S` at most.
@@ -201,18 +199,15 @@ class Writer:
             self._commits.begin()
             self._refuse()
 
-    async def _restore(self) -> None:
-        """Also for no group at all, to find out whether the storage is well again."""
-        names = self._to_restore()
+    async def _reload(self) -> None:
+        """Lost groups; also for no group at all, to find out whether the storage is well again."""
+        names = self.reloader.due()
         if not names and not self._is_failing:
             return
         try:
             with self._patience():
                 self._on_fenced(await self._routing.renew(names))
-                sizes = await self._sizes([name for name in names if self._routing.serves(name)])
-                names = next(load_batches(sizes), ())
-                epochs = dict(self._routing.epochs(names))
-                stored = await self._storage.load(names)
+                reading = await self.reloader.read(names)
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
             self._is_failing = self._is_away = True
             self._refuse_gathered()
@@ -223,62 +218,9 @@ class Writer:
         if self._is_stopping:
             return
         self._backoff.reset()
-        for name in self._unmoved(names, epochs):
-            self.take_up(name, stored.get(name, ()))
-        if self._to_restore():
+        self.reloader.take_up_all(reading)
+        if self.reloader.due():
             self._wake.set()
-
-    def _to_restore(self) -> tuple[str, ...]:
-        """Lost groups that are ours to read, some at a time; whoever takes a slot over reads those of it."""
-        for name in self._commits.to_restore():
-            if not self._routing.serves(name):
-                self._commits.restored(name)
-        return self._commits.to_restore()[:GROUPS_AT_ONCE]
-
-    async def _read_refused(self) -> None:
-        """Somebody may have mended their rows; others' rows are written meanwhile, for these may be many.
-
-        First only the rows that were in the way. Nothing of the groups is written, so no epoch is raised.
-        """
-        still = await self._storage.still_unreadable(self.refused.rows())
-        mended = [name for name in self.refused.faults() if name not in still]
-        for some in load_batches(await self._sizes(self._refused_here(mended))):
-            names = self._refused_here(some)
-            epochs = dict(self._routing.epochs(names))
-            stored = await self._storage.load(names)
-            for name in self._refused_here(self._unmoved(names, epochs)):
-                self.take_up(name, stored.get(name, ()))
-
-    def _refused_here(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if self.refused.get(name) and self._routing.serves(name))
-
-    async def _sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Nothing is stored of a group that was deleted; it is to be taken up all the same."""
-        sizes = await self._storage.group_sizes(names)
-        return {name: sizes.get(name, 0) for name in names}
-
-    def _unmoved(self, names: Collection[str], epochs: Mapping[int, int]) -> tuple[str, ...]:
-        """Those whose slots have been ours since, under the same epochs.
-
-        A slot that was lost and taken again meanwhile has been read anew, and may have gone on from there:
-        what was read for these `names` is of before.
-        """
-        served = [name for name in names if self._routing.serves(name)]
-        present = self._routing.epochs(served)
-        return tuple(
-            name for name in served if present.get(slot := self._routing.slot_of(name)) == epochs.get(slot)
-        )
-
-    def take_up(self, name: str, rows: Iterable[Row]) -> None:
-        """Bring a group back from its rows; one that resists is refused, and tried again later."""
-        self._commits.restored(name)
-        try:
-            self._on_restored(name, rows)
-        except Exception as error:  # noqa: BLE001 - a group that cannot be taken up stops no other
-            self._on_lost(name)
-            self.refused.add(name, error)
-        else:
-            self.refused.remove(name)
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:

@@ -265,7 +265,7 @@ class SimManager:
         for group, rows in stored.items():
             if self._is_ours(group):
                 self._rows[group] = rows
-                self.commits.restored(group)
+                self.commits.reloaded(group)
                 self._take(self.coordinator.restore(group, in_order(rows), self.instant))
 
     def _is_ours(self, group: str) -> bool:
@@ -308,10 +308,10 @@ class SimManager:
         self._commit()
 
     def _to_restore(self) -> tuple[str, ...]:
-        for group in self.commits.to_restore():
+        for group in self.commits.to_reload():
             if not self.leases.serves(group):
-                self.commits.restored(group)
-        return self.commits.to_restore()
+                self.commits.reloaded(group)
+        return self.commits.to_reload()
 
     def _restore_soon(self) -> None:
         """After a pause: storage that refuses what is read and written at once would keep it spinning."""
@@ -377,7 +377,7 @@ class SimManager:
             self._answer(parked, UNAVAILABLE)
         for group in batch.groups:
             if not self._is_ours(group):
-                self.commits.restored(group)
+                self.commits.reloaded(group)
             for parked in self.coordinator.evict(group):
                 self._answer(parked, UNAVAILABLE)
 

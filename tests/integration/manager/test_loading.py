@@ -98,7 +98,7 @@ async def loading(storage: Gated) -> AsyncIterator[Loading]:
 async def test_the_groups_of_a_slot_are_loaded(loading: Loading) -> None:
     """Those and no others."""
     await loading.take(1, 3)
-    await loading.runtime.load([1, 3])
+    await loading.runtime.slots.load([1, 3])
     assert [line.group for line in loading.runtime.groups()] == [
         name for name in GROUPS if slot_of(name, SLOTS) in {1, 3}
     ]
@@ -140,7 +140,7 @@ async def test_the_loop_goes_round_between_a_few_groups_and_the_next(
     """However many there are: heartbeats, leases and whoever else waits for the loop get their turn."""
     turns = restored(monkeypatch, lambda turns, _: turns.count())
     await loading.take(*range(SLOTS))
-    await loading.runtime.load(range(SLOTS))
+    await loading.runtime.slots.load(range(SLOTS))
     assert sum(turns.counts) == len(GROUPS)
     assert max(turns.counts) <= GROUPS_AT_ONCE
 
@@ -158,7 +158,7 @@ async def test_the_loop_goes_round_between_some_rows_and_the_next(
     await storage.commit(owned(8, *GROUPS[:10]) + owned(50, GROUPS[10]))
     turns = restored(monkeypatch, lambda turns, rows: turns.count(len(rows)))
     await loading.take(*range(SLOTS))
-    await loading.runtime.load(range(SLOTS))
+    await loading.runtime.slots.load(range(SLOTS))
     assert sum(turns.counts) == len(GROUPS) + 10 * 8 + 50
     assert sorted(turns.counts)[-2:] == [20, 51]
 
@@ -210,7 +210,7 @@ async def test_lost_groups_come_back_a_few_at_a_time(
     monkeypatch.setattr(load_batches, "ROWS_AT_ONCE", 20)
     await storage.commit(owned(50, GROUPS[10]))
     await loading.take(*range(SLOTS))
-    await loading.runtime.load(range(SLOTS))
+    await loading.runtime.slots.load(range(SLOTS))
     loading.routing.loaded(range(SLOTS))
     asked, load = [], storage.load
 
@@ -231,7 +231,7 @@ async def test_a_group_is_served_as_soon_as_it_is_in_memory(loading: Loading, st
     """Its sessions run from then on, so its members must be heard; the others are asked to come again."""
     storage.passes = 1
     await loading.take(*range(SLOTS))
-    reading = asyncio.create_task(loading.runtime.load(range(SLOTS)))
+    reading = asyncio.create_task(loading.runtime.slots.load(range(SLOTS)))
     await eventually(lambda: len(loading.runtime.groups()) == GROUPS_AT_ONCE)
     assert await loading.found(GROUPS[0]) == "NONE"
     assert await loading.found(GROUPS[-1]) == "COORDINATOR_LOAD_IN_PROGRESS"
@@ -248,10 +248,10 @@ async def test_what_is_served_is_not_taken_up_again_when_the_rest_is_read_anew(
     storage.gate.set()
     await loading.take(*range(SLOTS))
     with pytest.raises(StorageError):
-        await loading.runtime.load(range(SLOTS))
+        await loading.runtime.slots.load(range(SLOTS))
     known = loading.runtime._coordinator.group(GROUPS[0])
     storage.is_broken = False
-    await loading.runtime.load(range(SLOTS))
+    await loading.runtime.slots.load(range(SLOTS))
     assert len(loading.runtime.groups()) == len(GROUPS)
     assert loading.runtime._coordinator.group(GROUPS[0]) is known
 
@@ -260,10 +260,10 @@ async def test_a_slot_that_is_lost_while_it_is_read_is_not_served(loading: Loadi
     """Nor is what of it was in memory."""
     storage.passes = 1
     await loading.take(*range(SLOTS))
-    reading = asyncio.create_task(loading.runtime.load(range(SLOTS)))
+    reading = asyncio.create_task(loading.runtime.slots.load(range(SLOTS)))
     await eventually(lambda: len(loading.runtime.groups()) == GROUPS_AT_ONCE)
     loading.routing.lost([0])
-    loading.runtime.step_down([0])
+    loading.runtime.slots.step_down([0])
     storage.gate.set()
     await reading
     loading.routing.loaded(range(SLOTS))

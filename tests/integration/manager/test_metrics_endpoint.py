@@ -188,9 +188,9 @@ async def test_slots_that_come_and_go_are_counted_and_take_their_groups_series_a
     """What happens to the group from then on is another manager's to tell."""
     await served.stable()
     slot = served.runtime._routing.slot_of("g")
-    served.runtime.step_down([slot])
-    await served.runtime.load([slot])
-    served.runtime.step_down([slot], "handed_over")
+    served.runtime.slots.step_down([slot])
+    await served.runtime.slots.load([slot])
+    served.runtime.slots.step_down([slot], "handed_over")
     await served.scrape()
     changes = "sparkherd_lease_changes_total"
     assert served.value(changes, change="lost") == 1

@@ -134,7 +134,7 @@ async def test_what_a_zombie_had_decided_is_never_written_later(a: Manager) -> N
     turn_under_way = asyncio.create_task(a.runtime.ask(group, join(beat.member_id)))
     await turn()
     a.leases.lapses_at = 0
-    a.runtime.check_lease()
+    a.runtime.slots.check_lease()
     assert error(await turn_under_way) in {"COORDINATOR_NOT_AVAILABLE", "NONE"}
     await a.look()
     stored = (await a.storage.load([group]))[group]

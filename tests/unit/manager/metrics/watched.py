@@ -49,7 +49,7 @@ class WatchedBench(Bench):
 
     def _take(self, turn: Turn) -> None:
         if self._restores:
-            self.watch.restored(turn)
+            self.watch.loaded(turn)
         else:
             self.watch.turned(self._asked, turn)
         super()._take(turn)

@@ -41,7 +41,7 @@ class Setting:
             Everything(storage),
             cast("Any", SimpleNamespace(commit=lambda _: nullcontext())),
             on_lost=lambda _: None,
-            on_restored=lambda *_: None,
+            on_loaded=lambda *_: None,
             on_durable=lambda _: None,
             on_fenced=lambda _: None,
             on_broken=lambda: None,

@@ -82,7 +82,7 @@ class Setting:
             self.slot,
             cast("Any", SimpleNamespace(commit=lambda _: nullcontext())),
             on_lost=lambda _: None,
-            on_restored=lambda _, rows: self.brought_back.extend(cast("Any", row).generation for row in rows),
+            on_loaded=lambda _, rows: self.brought_back.extend(cast("Any", row).generation for row in rows),
             on_durable=lambda _: None,
             on_fenced=lambda _: None,
             on_broken=lambda: None,
@@ -125,7 +125,7 @@ async def test_others_rows_are_written_while_a_refused_group_is_read_again(
     """It may have so many rows that reading them takes seconds, and nobody has to wait for that."""
     monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.0)
     setting.shelf.works = True
-    setting.writer.refused.add("g", TORN)
+    setting.writer.reloader.unloadable.add("g", TORN)
     await until(lambda: setting.shelf.reads)
     setting.writer.take(changed("other"))
     await eventually(lambda: setting.shelf.commits)
@@ -148,7 +148,7 @@ async def test_a_group_whose_row_is_as_it_was_is_not_read_again(
         return await look(rows)
 
     monkeypatch.setattr(setting.shelf, "still_unreadable", noted)
-    setting.writer.refused.add("g", TORN)
+    setting.writer.reloader.unloadable.add("g", TORN)
     await eventually(lambda: len(looks) > 3)
     assert (looks[0], setting.shelf.reads) == ([("g", "t")], 0)
     setting.shelf.is_mended = True
@@ -160,7 +160,7 @@ async def test_what_was_read_of_a_refused_group_before_its_slot_was_lost_is_read
 ) -> None:
     """As with lost groups: somebody else may have mended and changed it."""
     monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.0)
-    setting.writer.refused.add("g", TORN)
+    setting.writer.reloader.unloadable.add("g", TORN)
     await until(lambda: setting.shelf.reads)
     setting.slot.epoch, setting.shelf.generation = 2, 7
     setting.shelf.may_answer.set()
