@@ -15,7 +15,7 @@ import msgspec
 from benchmarks.tools.figures import Line, summary
 from benchmarks.tools.load import answers_a_second, request
 from benchmarks.tools.servers import bare, certificate, manager
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from protocol.messages.base import NULL, Request, Response
 from protocol.messages.membership import (
     HeartbeatRequest,
@@ -87,7 +87,7 @@ def rate(server: Server, bodies: list[bytes]) -> float:
 
 def settled(server: Server, count: int) -> list[JoinResponse]:
     """The members of a Stable group."""
-    client = Client([server.url], bearer=Bearer(server.token or None), tls=server.tls)
+    client = AdminClient([server.url], bearer=Bearer(server.token or None), tls=server.tls)
     with ThreadPoolExecutor(count) as pool:
         joined = list(pool.map(lambda _: _call(client, "join", JOIN, JoinResponse), range(count)))
     for member in sorted(joined, key=lambda j: j.member_id != j.leader_id):
@@ -96,7 +96,7 @@ def settled(server: Server, count: int) -> list[JoinResponse]:
     return joined
 
 
-def _call(client: Client, verb: str, body: Request, into: type[R]) -> R:
+def _call(client: AdminClient, verb: str, body: Request, into: type[R]) -> R:
     return client.call("POST", path_of("groups", GROUP, verb), body, into=into)
 
 

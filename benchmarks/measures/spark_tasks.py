@@ -25,7 +25,7 @@ import psutil
 from benchmarks.tools.figures import Curve, Line, growth, summary
 from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, flights_source
 from benchmarks.tools.servers import manager
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from protocol.messages.base import Response
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Worker(Side):
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         url = stack.enter_context(manager("--initial-rebalance-delay-ms", "0")).url
-        self._client = Client([url])
+        self._client = AdminClient([url])
         super().__init__(stack, folder, "-m", "benchmarks.tools.spark_worker", url, GROUP, str(folder))
 
     def _begin(self, tasks: Sequence[str], source: str) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from benchmarks.tools.figures import Line, summary
 from benchmarks.tools.load import answers_a_second, request
 from benchmarks.tools.servers import many_connections
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from manager.cluster.slots import slot_of
 from manager.settings import ManagerSettings
 from protocol.messages.base import NULL
@@ -73,7 +73,7 @@ class Cluster:
 
     def listed(self) -> ManagerListResponse:
         """Managers and slots."""
-        return Client(self.urls).get(path_of("managers"), ManagerListResponse)
+        return AdminClient(self.urls).get(path_of("managers"), ManagerListResponse)
 
     def wait_until_shared(self, count: int) -> None:
         """Until so many managers have their share."""

@@ -46,7 +46,7 @@ class GatewayError(Exception):
     """Something between us and a manager answered for it; whether that was asked is not known."""
 
 
-class ElsewhereError(RefusedError):
+class RedirectError(RefusedError):
     """An answer that leads elsewhere, which no manager gives: it has heard nothing."""
 
     def __init__(self, message: str) -> None:
@@ -68,7 +68,7 @@ class _ErrorBody(msgspec.Struct):
     was_sent: bool = True
 
 
-class Client:
+class AdminClient:
     """Talks to the first manager of `urls` that answers, and to the group's coordinator when told so.
 
     A manager that cannot do it now is passed over like one that does not answer, if asking twice for the same
@@ -99,9 +99,11 @@ class Client:
         self._tls = tls
         self._on_wait = on_wait
 
-    def giving_up_after(self, timeout_s: float) -> Client:
+    def giving_up_after(self, timeout_s: float) -> AdminClient:
         """A client of the same managers that waits `timeout_s` seconds for all of them together."""
-        return Client(self.urls, timeout_s=timeout_s / len(self.urls), bearer=self._bearer, tls=self._tls)
+        return AdminClient(
+            self.urls, timeout_s=timeout_s / len(self.urls), bearer=self._bearer, tls=self._tls
+        )
 
     def get(self, path: str, into: type[R]) -> R:
         """Read `path`."""
@@ -124,7 +126,7 @@ class Client:
         for url in self.urls:
             try:
                 status, document = self._follow(url, method, path, body)
-            except ElsewhereError as error:
+            except RedirectError as error:
                 refused = refused or error
                 continue
             except (*UNANSWERED, GatewayError) as error:
@@ -185,7 +187,7 @@ class Client:
 
         Raises:
             UnconnectedError: nothing was sent.
-            ElsewhereError: the answer leads elsewhere; nothing was done.
+            RedirectError: the answer leads elsewhere; nothing was done.
         """
         parts = urlsplit(url)
         with connected(parts, timeout_s, self._tls) as connection:
@@ -195,7 +197,7 @@ class Client:
             with connection.getresponse() as answer:
                 if is_redirect(answer.status):
                     told = redirected(url, answer.status, answer.headers.get("Location"))
-                    raise ElsewhereError(told)
+                    raise RedirectError(told)
                 yield answer
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from cli.client.admin_client import (
     UNANSWERED,
-    ElsewhereError,
     GatewayError,
+    RedirectError,
     UnreachableError,
     is_gateway,
     refusal,
@@ -18,7 +18,7 @@ from cli.client.admin_client import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
 
 SILENCE_S: Final = 45.0
 """A stream that has missed three of its heartbeats is broken."""
@@ -36,7 +36,7 @@ class EventStream:
     """
 
     def __init__(
-        self, client: Client, path: str, after: int | None, on_loss: Callable[[UnreachableError], None]
+        self, client: AdminClient, path: str, after: int | None, on_loss: Callable[[UnreachableError], None]
     ) -> None:
         self._client = client
         self._path = path
@@ -65,11 +65,11 @@ class EventStream:
     def _told_by_any(self) -> Iterator[bytes]:
         """What the first manager that answers has to tell, until the connection ends."""
         last: BaseException | None = None
-        elsewhere: ElsewhereError | None = None
+        elsewhere: RedirectError | None = None
         for url in self._client.urls:
             try:
                 yield from self._told_by(url)
-            except ElsewhereError as error:
+            except RedirectError as error:
                 elsewhere = elsewhere or error
             except (*UNANSWERED, GatewayError) as error:
                 last = error

@@ -16,7 +16,7 @@ from cli.views.output import print_json, tell
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
     from cli.task_files.plan import Applied
 
 
@@ -34,7 +34,14 @@ if TYPE_CHECKING:
 @file_group_option
 @admin_options
 def apply_command(
-    client: Client, path: str, group: str | None, *, prune: bool, dry_run: bool, as_json: bool, **waiting: Any
+    client: AdminClient,
+    path: str,
+    group: str | None,
+    *,
+    prune: bool,
+    dry_run: bool,
+    as_json: bool,
+    **waiting: Any,
 ) -> int:
     """Create or change the tasks in a file.
 
@@ -83,7 +90,7 @@ def apply_command(
 @group_option
 @admin_options
 def create_command(
-    client: Client, group: str, task: str, path: str, target: str, *, as_json: bool, **waiting: Any
+    client: AdminClient, group: str, task: str, path: str, target: str, *, as_json: bool, **waiting: Any
 ) -> int:
     """Create one task from its definition; refused if it is there already."""
     from cli.task_files import plan, reader  # noqa: PLC0415 - as above

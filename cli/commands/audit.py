@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import click
 import msgspec
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from cli.options.common import admin_options, example, optional_group_option
+from cli.views.output import local_time
 from protocol.messages.audit import AuditEntry, AuditListResponse
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PAGE_LENGTH: Final = 1000
 @click.option("--who", metavar="NAME", help="Only what was done with tokens of that name.")
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="ID", help="Only what came after.")
 @admin_options
-def command(client: Client, group: str | None, who: str | None, after: int, *, as_json: bool) -> None:
+def command(client: AdminClient, group: str | None, who: str | None, after: int, *, as_json: bool) -> None:
     """Show what admins and operators did or tried, oldest first, as far back as it is kept.
 
     With --json each entry is a line of JSON.
@@ -34,7 +34,7 @@ def command(client: Client, group: str | None, who: str | None, after: int, *, a
         click.echo(msgspec.json.encode(entry) if as_json else _line(entry))
 
 
-def _listed(client: Client, query: dict[str, str], after: int) -> Iterator[AuditEntry]:
+def _listed(client: AdminClient, query: dict[str, str], after: int) -> Iterator[AuditEntry]:
     """Every entry there is by now, page by page."""
     place: int | None = after
     while place is not None:
@@ -46,7 +46,7 @@ def _listed(client: Client, query: dict[str, str], after: int) -> Iterator[Audit
 
 def _line(entry: AuditEntry) -> str:
     """One entry for people: when, who, what, to what, how it went."""
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at_ms / 1000))
+    at = local_time(entry.at_ms)
     about = "/".join(filter(None, (entry.group, entry.task or entry.member_id)))
     went = "done" if entry.result == "NONE" else entry.result
     token = entry.token_id if entry.who == "the command line" else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -10,9 +9,10 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from cli.client.event_stream import EventStream
 from cli.options.common import admin_options, example, optional_group_option
+from cli.views.output import local_time
 from protocol.messages.events import Event
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class _Page(msgspec.Struct):
 @click.option("--follow", is_flag=True, help="Go on as things happen, until Ctrl-C.")
 @click.option("--after", type=click.IntRange(min=0), metavar="ID", help="Only what came after this event.")
 @admin_options
-def command(client: Client, group: str | None, after: int | None, *, follow: bool, as_json: bool) -> None:
+def command(
+    client: AdminClient, group: str | None, after: int | None, *, follow: bool, as_json: bool
+) -> None:
     """Show what happened, oldest first, as far back as it is kept; docs/events.md has the types.
 
     With --json each event is a line of JSON.
@@ -61,7 +63,7 @@ def _show(events: Iterable[bytes], *, as_json: bool) -> None:
         click.echo(event if as_json else _line(msgspec.json.decode(event, type=Event)))
 
 
-def _listed(client: Client, query: dict[str, str], after: int | None) -> Iterator[bytes]:
+def _listed(client: AdminClient, query: dict[str, str], after: int | None) -> Iterator[bytes]:
     """Every event there is by now, page by page."""
     while True:
         place = {} if after is None else {"after": str(after)}
@@ -82,7 +84,7 @@ def _complain(error: UnreachableError) -> None:
 
 def _line(event: Event) -> str:
     """One event for people: when, what, whom, why, and the rest as it is called."""
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at_ms / 1000))
+    at = local_time(event.at_ms)
     about = [getattr(event, name) for name in SUBJECTS]
     rest = [
         f"{name}={value}" for name, value in msgspec.to_builtins(event).items() if name not in SHOWN_FIRST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import Raw
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from cli.commands import watch
 from cli.options.common import admin_options, example, group_argument
 from cli.options.wait import until_balanced, wait_options
@@ -27,7 +27,7 @@ def command() -> None:
 
 @command.command("list", epilog=example("sparkherd groups list"))
 @admin_options
-def list_groups(client: Client, *, as_json: bool) -> None:
+def list_groups(client: AdminClient, *, as_json: bool) -> None:
     """List all groups."""
     path = path_of("groups")
     if as_json:
@@ -45,7 +45,7 @@ def list_groups(client: Client, *, as_json: bool) -> None:
 @command.command("describe", epilog=example("sparkherd groups describe flights"))
 @group_argument
 @admin_options
-def describe(client: Client, group: str, *, as_json: bool) -> None:
+def describe(client: AdminClient, group: str, *, as_json: bool) -> None:
     """Show one group and its members."""
     path = path_of("groups", group)
     if as_json:
@@ -74,7 +74,7 @@ command.add_command(watch.command)
 )
 @group_argument
 @admin_options
-def rebalances(client: Client, group: str, limit: int, *, as_json: bool) -> None:
+def rebalances(client: AdminClient, group: str, limit: int, *, as_json: bool) -> None:
     """Show the latest rebalances of a group, the newest first, and why each happened."""
     path = f"{path_of('groups', group, 'rebalances')}?limit={limit}"
     if as_json:
@@ -104,7 +104,7 @@ def rebalances(client: Client, group: str, limit: int, *, as_json: bool) -> None
 @group_argument
 @admin_options
 def rebalance(
-    client: Client, group: str, reason: str | None, *, wait: bool, timeout_s: float, as_json: bool
+    client: AdminClient, group: str, reason: str | None, *, wait: bool, timeout_s: float, as_json: bool
 ) -> int:
     """Have the group compute its assignment anew."""
     path = path_of("groups", group)
@@ -117,7 +117,7 @@ def rebalance(
 @command.command("delete", epilog=example("sparkherd groups delete flights"))
 @group_argument
 @admin_options
-def delete(client: Client, group: str, *, as_json: bool) -> None:
+def delete(client: AdminClient, group: str, *, as_json: bool) -> None:
     """Delete a group that has no members any more."""
     client.call("DELETE", path_of("groups", group), into=Response)
     tell({"group": group, "deleted": True}, f"{group} deleted", as_json=as_json)

@@ -13,7 +13,7 @@ from cli.views.output import print_json, print_table
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary
 
 if TYPE_CHECKING:
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
 
 
 @click.group("managers")
@@ -23,7 +23,7 @@ def command() -> None:
 
 @command.command("list", epilog=example("sparkherd managers list"))
 @admin_options
-def list_managers(client: Client, *, as_json: bool) -> None:
+def list_managers(client: AdminClient, *, as_json: bool) -> None:
     """List all managers: how many slots each has, and how long its lease still lasts."""
     path = path_of("managers")
     if as_json:

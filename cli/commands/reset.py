@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from cli.options.common import admin_options, example, group_option, task_argument
 from cli.views.output import print_json
 from definition.resets import meaning, read_ends
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @group_option
 @admin_options
 def command(
-    client: Client, group: str, task: str, given: tuple[str, ...], *, yes: bool, as_json: bool
+    client: AdminClient, group: str, task: str, given: tuple[str, ...], *, yes: bool, as_json: bool
 ) -> None:
     """Have a stopped task begin anew, on an empty checkpoint.
 
@@ -48,13 +48,14 @@ def command(
         print_json(answer)
         return
     click.echo(
-        f"{task}: begins anew {describe(answer.reset)} when it is resumed, under tokens above {answer.token}"
+        f"{task}: begins anew {described_reset(answer.reset)} when it is resumed,"
+        f" under tokens above {answer.token}"
     )
     if yes:
         click.echo(answer.meaning)
 
 
-def describe(reset: TaskReset) -> str:
+def described_reset(reset: TaskReset) -> str:
     """Which reset it was, and where it begins."""
     return f"(reset {reset.number}) {_place(reset.offsets)}"
 

@@ -107,10 +107,10 @@ def _require_work(path: str, tasks: list[LocalTask], *, once: bool) -> None:
 def _run(
     settings: WorkerSettings, logs: LogSettings, tasks: list[LocalTask], *, once: bool, as_json: bool
 ) -> int:
-    from cli.views.run_table import make_view, print_end  # noqa: PLC0415 - as above
+    from cli.views.run_table import print_end, run_view  # noqa: PLC0415 - as above
     from worker.standalone.standalone_worker import run_alone  # noqa: PLC0415 - as above
 
-    with make_view(tasks, quiet=as_json) as view:
+    with run_view(tasks, quiet=as_json) as view:
         configure_logging(logs)  # inside the view, which leads stderr past its table
         code = asyncio.run(run_alone(settings, tasks, once=once, show=view.show))
     if as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Raw, json
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from cli.commands import reset
 from cli.commands.apply import apply_command, create_command
 from cli.exit_codes import DONE
@@ -33,7 +33,7 @@ command.add_command(create_command)
 @command.command("list", epilog=example("sparkherd tasks list --group flights"))
 @group_option
 @admin_options
-def list_tasks(client: Client, group: str, *, as_json: bool) -> None:
+def list_tasks(client: AdminClient, group: str, *, as_json: bool) -> None:
     """List the tasks of a group and how they are doing."""
     path = path_of("groups", group, "tasks")
     if as_json:
@@ -46,7 +46,7 @@ def list_tasks(client: Client, group: str, *, as_json: bool) -> None:
 @task_argument
 @group_option
 @admin_options
-def describe(client: Client, group: str, task: str, *, as_json: bool) -> None:
+def describe(client: AdminClient, group: str, task: str, *, as_json: bool) -> None:
     """Show one task with its definition."""
     path = path_of("groups", group, "tasks", task)
     if as_json:
@@ -62,7 +62,7 @@ def describe(client: Client, group: str, task: str, *, as_json: bool) -> None:
 @tasks_argument
 @group_option
 @admin_options
-def status(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool) -> None:
+def status(client: AdminClient, group: str, tasks: tuple[str, ...], *, as_json: bool) -> None:
     """Show how tasks are doing, and why one failed."""
     if as_json:
         print_json([client.get(_status_path(group, task), Raw) for task in tasks])
@@ -73,7 +73,7 @@ def status(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool)
         if task.cause:
             click.echo(f"\n{task.task}: {task.cause}")
         if task.reset:
-            click.echo(f"\n{task.task}: has begun anew {reset.describe(task.reset)}")
+            click.echo(f"\n{task.task}: has begun anew {reset.described_reset(task.reset)}")
 
 
 def _status_path(group: str, task: str) -> str:
@@ -102,7 +102,9 @@ def _steering(verb: str, help_text: str, method: str, result: str) -> click.Comm
     @_wait_where_it_shows(verb)
     @group_option
     @admin_options
-    def steer(client: Client, group: str, tasks: tuple[str, ...], *, as_json: bool, **waiting: Any) -> int:
+    def steer(
+        client: AdminClient, group: str, tasks: tuple[str, ...], *, as_json: bool, **waiting: Any
+    ) -> int:
         for task in tasks:
             path = path_of("groups", group, "tasks", task)
             client.call(method, path if method == "DELETE" else f"{path}/{verb}", into=Response)

@@ -1,25 +1,22 @@
-"""`sparkherd groups watch`: the command around `cli.views.group_changes` and `cli.views.watch_tables`."""
+"""`sparkherd groups watch`: a group as it changes."""
 
 from __future__ import annotations
 
 import signal
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.options.common import admin_options, example, group_argument
+from cli.views import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cli.client.admin_client import Client
-    from cli.views.group_changes import Sight
+    from cli.client.admin_client import AdminClient
+    from cli.views.group_changes import GroupSnapshot
     from cli.views.watch_tables import WatchView
-
-pause = time.sleep
-"""Lets time pass between two looks."""
 
 
 @click.command("watch", epilog=example("sparkherd groups watch flights"))
@@ -34,29 +31,29 @@ pause = time.sleep
 )
 @group_argument
 @admin_options
-def command(client: Client, group: str, every_s: float, *, as_json: bool) -> None:
+def command(client: AdminClient, group: str, every_s: float, *, as_json: bool) -> None:
     """Show a group as it changes, until Ctrl-C.
 
     On a terminal, its members and tasks in tables that change in place; on a pipe a line for each change,
     with --json an object a line. While the manager is away it says so, and goes on when that is back.
     """
     from cli.views.group_changes import look  # noqa: PLC0415 - as above
-    from cli.views.watch_tables import make_view  # noqa: PLC0415 - the other commands need none of it
+    from cli.views.watch_tables import watch_view  # noqa: PLC0415 - the other commands need none of it
 
     first = look(client, group)
-    with suppress(KeyboardInterrupt), _until_sigterm(), make_view(as_json=as_json) as view:
+    with suppress(KeyboardInterrupt), _until_sigterm(), watch_view(as_json=as_json) as view:
         _watch(client, group, first, view, every_s)
 
 
-def _watch(client: Client, group: str, first: Sight, view: WatchView, every_s: float) -> None:
-    from cli.views.group_changes import Sight, changes, look_again, seen_last  # noqa: PLC0415 - as above
+def _watch(client: AdminClient, group: str, first: GroupSnapshot, view: WatchView, every_s: float) -> None:
+    from cli.views.group_changes import GroupSnapshot, changes, look_again, seen_last  # noqa: PLC0415 - as above
 
-    before, after = Sight(), first
+    before, after = GroupSnapshot(), first
     while True:
         news = changes(before, after)
         before = seen_last(before, after)
         view.show(before, news)
-        pause(every_s)
+        progress.pause(every_s)
         after = look_again(client, group)
 
 

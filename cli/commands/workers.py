@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from cli.exit_codes import DONE
 from cli.options.common import admin_options, example, group_option, worker_argument
 from cli.options.wait import until_drained, wait_options
@@ -42,7 +42,7 @@ class Worker:
 @command.command("list", epilog=example("sparkherd workers list --group flights"))
 @group_option
 @admin_options
-def list_workers(client: Client, group: str, *, as_json: bool) -> None:
+def list_workers(client: AdminClient, group: str, *, as_json: bool) -> None:
     """List the workers of a group, and how many tasks each owns."""
     workers = _workers(client, group)
     if as_json:
@@ -61,7 +61,7 @@ def list_workers(client: Client, group: str, *, as_json: bool) -> None:
 @group_option
 @admin_options
 def drain(
-    client: Client, group: str, worker: str, *, undo: bool, wait: bool, timeout_s: float, as_json: bool
+    client: AdminClient, group: str, worker: str, *, undo: bool, wait: bool, timeout_s: float, as_json: bool
 ) -> int:
     """Move all tasks away from WORKER, each as soon as its query has stopped, and keep new ones off it.
 
@@ -78,7 +78,7 @@ def drain(
 @worker_argument
 @group_option
 @admin_options
-def remove(client: Client, group: str, worker: str, *, as_json: bool) -> None:
+def remove(client: AdminClient, group: str, worker: str, *, as_json: bool) -> None:
     """Put WORKER out of the group at once: it is fenced, and its tasks go elsewhere.
 
     For workers that are lost but not yet missed; one that still runs joins again as a new member. To have
@@ -88,7 +88,7 @@ def remove(client: Client, group: str, worker: str, *, as_json: bool) -> None:
     tell({"worker": worker, "removed": True}, f"{worker} removed", as_json=as_json)
 
 
-def _workers(client: Client, group: str) -> list[Worker]:
+def _workers(client: AdminClient, group: str) -> list[Worker]:
     described = client.get(path_of("groups", group), DescribeGroupResponse)
     if described.protocol_type not in (PROTOCOL_TYPE, None):
         raise click.UsageError(f"{group} has members of type {described.protocol_type!r}, not workers")

@@ -14,14 +14,14 @@ from typing import Any, Final
 import click
 import msgspec
 
-from cli.client.admin_client import Client
+from cli.client.admin_client import AdminClient
 from cli.demo.check import Verdict, compare
 from cli.demo.data import ALL_FLIGHTS, package_file, write_parts
 from cli.demo.demo_tasks import demo_tasks
 from cli.demo.herd import Herd, HerdError
-from cli.demo.live import View, view
 from cli.demo.story import FIRST_WORKERS, Failover, Scaling, Story
 from cli.demo.truth import truth
+from cli.demo.view import View, view
 from cli.exit_codes import DONE, FAILED
 from cli.views.output import print_json
 from protocol.errors import StartupError
@@ -53,7 +53,7 @@ def command(workdir: str | None, flights: int, *, as_json: bool, keep: bool) -> 
     folder = _workdir(workdir)
     with ExitStack() as stack:
         shown = stack.enter_context(view(sys.stderr if as_json else sys.stdout))
-        herd = stack.enter_context(Herd(folder, tethered=not keep))
+        herd = stack.enter_context(Herd(folder, die_with_parent=not keep))
         try:
             failover, scaling = _play(herd, folder, flights, shown)
         except HerdError as error:
@@ -75,7 +75,7 @@ def _play(herd: Herd, folder: Path, flights: int, shown: View) -> tuple[Failover
         herd.start_worker(worker)
     shown.say(f"{len(FIRST_WORKERS)} workers start, each with a Spark session of its own")
     plan = demo_tasks(folder, write_parts(folder / "parts", limit=flights, files=FILES_A_PART))
-    story = Story(herd, Client([url]), plan, shown)
+    story = Story(herd, AdminClient([url]), plan, shown)
     story.gather()
     story.create_tasks()
     failover = story.kill_one()

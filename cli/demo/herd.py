@@ -30,13 +30,13 @@ class HerdError(Exception):
 class Herd:
     """Starts, kills and stops the processes; as a context manager it leaves none behind.
 
-    With `tethered`, they end even when this process is killed outright.
+    With `die_with_parent`, they end even when this process is killed outright.
     """
 
-    def __init__(self, workdir: Path, *, tethered: bool) -> None:
+    def __init__(self, workdir: Path, *, die_with_parent: bool) -> None:
         self.url = ""
         self._workdir = workdir
-        self._tethered = tethered
+        self._die_with_parent = die_with_parent
         self._manager: subprocess.Popen[str] | None = None
         self._workers: dict[str, subprocess.Popen[str]] = {}
 
@@ -104,8 +104,8 @@ class Herd:
         self, name: str, flags: list[str], *, role: str = "manager", stdout: int | None = None
     ) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "cli", role, *flags]
-        if self._tethered:
-            command = [sys.executable, "-m", "cli.demo.tether", *command]
+        if self._die_with_parent:
+            command = [sys.executable, "-m", "cli.demo.die_with_parent", *command]
         with self._log(name).open("a", encoding="utf-8") as log:
             return self._popen(command, log, stdout)
 

@@ -14,7 +14,7 @@ from protocol.states import GroupState, TaskState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
     from cli.demo.demo_tasks import DemoTask
 
 
@@ -70,7 +70,7 @@ class Snapshot:
 NOBODY_YET = Snapshot(state=GroupState.EMPTY.value, generation=0, leader=None, workers=(), tasks={})
 
 
-def snapshot(client: Client, group: str, plan: Sequence[DemoTask]) -> Snapshot:
+def snapshot(client: AdminClient, group: str, plan: Sequence[DemoTask]) -> Snapshot:
     """Ask the manager how the group is doing."""
     try:
         described = client.get(path_of("groups", group), DescribeGroupResponse)

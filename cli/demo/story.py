@@ -10,17 +10,17 @@ import msgspec
 
 from cli.client.admin_client import path_of
 from cli.demo.herd import GROUP, Herd, HerdError
-from cli.demo.live import share_done
 from cli.demo.snapshot import Snapshot, snapshot
+from cli.demo.view import share_done
 from protocol.messages.tasks import CreateTaskRequest, TaskResponse
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
     from cli.demo.demo_tasks import DemoTask
-    from cli.demo.live import View
+    from cli.demo.view import View
 
 POLL_S: Final = 0.2
 STALLED_S: Final = 120.0
@@ -52,7 +52,7 @@ class Scaling:
 class Story:
     """Carries the steps out on a herd, telling them to a view."""
 
-    def __init__(self, herd: Herd, client: Client, plan: Sequence[DemoTask], view: View) -> None:
+    def __init__(self, herd: Herd, client: AdminClient, plan: Sequence[DemoTask], view: View) -> None:
         self._herd = herd
         self._client = client
         self._plan = plan

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from cli.client.admin_client import Client
+from cli.client.admin_client import AdminClient
 from cli.options import completers
 from worker.client.bearer import find_token
 from worker.client.tls import client_tls
@@ -23,12 +23,12 @@ def _client(
     ctx: click.Context,
     param: click.Parameter,  # noqa: ARG001 - click's signature
     value: tuple[str, ...],
-) -> Client:
+) -> AdminClient:
     """A client of the managers that `value` lists, with the credentials that were read before."""
     given = {name: ctx.meta.get(name) for name in _CREDENTIALS}
     tls = client_tls(given["tls_ca"], given["tls_cert"], given["tls_key"])
     urls = [url.strip() for urls in value for url in urls.split(",")]
-    return Client(urls, bearer=find_token(given["token_file"]), tls=tls, on_wait=_say)
+    return AdminClient(urls, bearer=find_token(given["token_file"]), tls=tls, on_wait=_say)
 
 
 def _say(line: str) -> None:

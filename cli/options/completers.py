@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from cli.client.admin_client import Client, UnreachableError, path_of
+from cli.client.admin_client import AdminClient, UnreachableError, path_of
 from protocol.errors import RefusedError, StartupError
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse
 from protocol.messages.tasks import TaskListResponse
@@ -61,10 +61,10 @@ def _group(ctx: click.Context) -> str | None:
     return ctx.params.get("group") or os.environ.get("SPARKHERD_GROUP")
 
 
-def _names(ctx: click.Context, incomplete: str, ask: Callable[[Client], Iterable[str]]) -> list[str]:
+def _names(ctx: click.Context, incomplete: str, ask: Callable[[AdminClient], Iterable[str]]) -> list[str]:
     """What the manager says; nothing if there is none, or it has other worries."""
     client = ctx.params.get("client")
-    if not isinstance(client, Client):
+    if not isinstance(client, AdminClient):
         return []
     try:
         return sorted(name for name in ask(client.giving_up_after(TIMEOUT_S)) if name.startswith(incomplete))

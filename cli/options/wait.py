@@ -8,7 +8,7 @@ import click
 
 from cli.client.admin_client import path_of
 from cli.exit_codes import DONE, FAILED
-from cli.views.progress import Stand, wait_for
+from cli.views.progress import Progress, wait_for
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.tasks import TaskListResponse
 from protocol.states import GroupState, Target, TaskState
@@ -16,7 +16,7 @@ from protocol.states import GroupState, Target, TaskState
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
     from protocol.messages.tasks import TaskView
 
     Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -44,7 +44,7 @@ def wait_options(command: Decorated) -> Decorated:
     )
 
 
-def failures(client: Client, group: str, tasks: Collection[str]) -> dict[str, int]:
+def failures(client: AdminClient, group: str, tasks: Collection[str]) -> dict[str, int]:
     """Those of the tasks that are FAILED, and since when."""
     return {
         task.task: task.since_ms
@@ -54,7 +54,7 @@ def failures(client: Client, group: str, tasks: Collection[str]) -> dict[str, in
 
 
 def until_settled(
-    client: Client,
+    client: AdminClient,
     group: str,
     tasks: Collection[str],
     timeout_s: float,
@@ -67,43 +67,43 @@ def until_settled(
     """
     known = mended or {}
 
-    def look() -> Stand:
+    def look() -> Progress:
         views = [task for task in _tasks(client, group) if task.task in tasks]
         done = sum(task.state in _REACHED.get(task.target, ()) for task in views)
-        return Stand(
+        return Progress(
             done, len(tasks), _failure(task for task in views if task.since_ms != known.get(task.task))
         )
 
     return _wait(look, f"tasks of {group}", timeout_s)
 
 
-def until_balanced(client: Client, group: str, timeout_s: float, after: int) -> int:
+def until_balanced(client: AdminClient, group: str, timeout_s: float, after: int) -> int:
     """Wait until a generation later than `after` is at rest, each task where it belongs; the exit code."""
 
-    def look() -> Stand:
+    def look() -> Progress:
         described = client.get(path_of("groups", group), DescribeGroupResponse)
         tasks = _tasks(client, group)
         settled = sum(task.owner == task.assigned_to for task in tasks)
         is_new = described.state == GroupState.STABLE.value and described.generation_id > after
-        return Stand(settled + (is_new or described.state == GroupState.EMPTY.value), len(tasks) + 1)
+        return Progress(settled + (is_new or described.state == GroupState.EMPTY.value), len(tasks) + 1)
 
     return _wait(look, f"{group} is balanced", timeout_s)
 
 
-def until_drained(client: Client, group: str, worker: str, timeout_s: float) -> int:
+def until_drained(client: AdminClient, group: str, worker: str, timeout_s: float) -> int:
     """Wait until the worker owns nothing; the exit code."""
     most = 0
 
-    def look() -> Stand:
+    def look() -> Progress:
         nonlocal most
         left = sum(task.owner == worker for task in _tasks(client, group))
         most = max(most, left)
-        return Stand(most - left, most)
+        return Progress(most - left, most)
 
     return _wait(look, f"tasks moved away from {worker}", timeout_s)
 
 
-def _wait(look: Callable[[], Stand], what: str, timeout_s: float) -> int:
+def _wait(look: Callable[[], Progress], what: str, timeout_s: float) -> int:
     fault = wait_for(look, what, within_s=timeout_s)
     if fault is None:
         return DONE
@@ -119,5 +119,5 @@ def _failure(tasks: Iterable[TaskView]) -> str | None:
     return None
 
 
-def _tasks(client: Client, group: str) -> tuple[TaskView, ...]:
+def _tasks(client: AdminClient, group: str) -> tuple[TaskView, ...]:
     return client.get(path_of("groups", group, "tasks"), TaskListResponse).tasks

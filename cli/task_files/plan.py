@@ -27,7 +27,7 @@ from protocol.messages.tasks import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
     from cli.task_files.reader import TaskEntry
     from protocol.states import Target
 
@@ -45,7 +45,7 @@ class Applied(msgspec.Struct, frozen=True):
     changes: tuple[Difference, ...] = ()
 
 
-def check(client: Client, entries: Sequence[TaskEntry]) -> None:
+def check(client: AdminClient, entries: Sequence[TaskEntry]) -> None:
     """Raise `TaskFileError` with every problem the manager sees in any definition."""
     problems = [
         Problem(f"{entry.task}: {problem.path}", problem.message)
@@ -56,7 +56,7 @@ def check(client: Client, entries: Sequence[TaskEntry]) -> None:
         raise TaskFileError(problems)
 
 
-def plan(client: Client, group: str, entries: Sequence[TaskEntry], *, prune: bool) -> list[Applied]:
+def plan(client: AdminClient, group: str, entries: Sequence[TaskEntry], *, prune: bool) -> list[Applied]:
     """What is to be done to each entry's task and, to `prune`, to those that no entry names."""
     present = _present(client, group)
     planned = [_planned(entry, present.get(entry.task)) for entry in entries]
@@ -65,7 +65,7 @@ def plan(client: Client, group: str, entries: Sequence[TaskEntry], *, prune: boo
 
 
 def carry_out(
-    client: Client,
+    client: AdminClient,
     group: str,
     entries: Sequence[TaskEntry],
     planned: Iterable[Applied],
@@ -147,18 +147,18 @@ def _in_words_of_the_file(problem: Problem, entries: Sequence[TaskEntry]) -> Pro
     return Problem(f"{name}: {place['rest']}" if place["rest"] else name, problem.message)
 
 
-def create(client: Client, group: str, task: str, definition: dict[str, Any], target: Target) -> None:
+def create(client: AdminClient, group: str, task: str, definition: dict[str, Any], target: Target) -> None:
     """Create one task; raises `RefusedError` if it is there."""
     body = CreateTaskRequest(task=task, definition=_raw(definition), target=target)
     client.call("POST", path_of("groups", group, "tasks"), body, into=TaskResponse)
 
 
-def _problems(client: Client, entry: TaskEntry) -> tuple[Problem, ...]:
+def _problems(client: AdminClient, entry: TaskEntry) -> tuple[Problem, ...]:
     body = ValidateTaskRequest(definition=_raw(entry.definition))
     return client.call("POST", path_of("tasks", "validate"), body, into=ValidateTaskResponse).problems
 
 
-def _present(client: Client, group: str) -> dict[str, TaskView]:
+def _present(client: AdminClient, group: str) -> dict[str, TaskView]:
     try:
         tasks = client.get(path_of("groups", group, "tasks"), TaskListResponse).tasks
     except RefusedError as error:

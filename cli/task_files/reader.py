@@ -53,13 +53,8 @@ class TaskFileError(StartupError):
     """The file cannot be used; carries every problem, each with its place."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("; ".join(map(describe, problems)))
+        super().__init__("; ".join(f"{each.path}: {each.message}" for each in problems))
         self.problems = tuple(problems)
-
-
-def describe(problem: Problem) -> str:
-    """`PLACE: what is wrong`."""
-    return f"{problem.path}: {problem.message}"
 
 
 def read_task_file(path: Path) -> TaskFile:

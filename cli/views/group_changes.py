@@ -15,11 +15,11 @@ from protocol.messages.tasks import TaskListResponse, TaskView
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class GroupSnapshot:
     """A group at one moment; `trouble` says why nothing could be seen."""
 
     group: DescribeGroupResponse | None = None
@@ -37,41 +37,41 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     now: dict[str, Any] | None = None
 
 
-def look(client: Client, group: str) -> Sight:
+def look(client: AdminClient, group: str) -> GroupSnapshot:
     """Ask the manager; raises `UnreachableError` and `RefusedError`."""
     described = client.get(path_of("groups", group), DescribeGroupResponse)
     tasks = client.get(path_of("groups", group, "tasks"), TaskListResponse).tasks
     members = {member.member_id: member for member in described.members}
-    return Sight(described, members, {task.task: task for task in tasks})
+    return GroupSnapshot(described, members, {task.task: task for task in tasks})
 
 
-def look_again(client: Client, group: str) -> Sight:
+def look_again(client: AdminClient, group: str) -> GroupSnapshot:
     """The same, for those who have seen it before: what goes wrong now may come right again."""
     try:
         return look(client, group)
     except UnreachableError as error:
-        return Sight(trouble=str(error))
+        return GroupSnapshot(trouble=str(error))
     except RefusedError as error:
         if error.failure.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return Sight(trouble=f"there is no group {group} any more")
-        return Sight(trouble=f"{error.failure.code.name}: {error}")
+            return GroupSnapshot(trouble=f"there is no group {group} any more")
+        return GroupSnapshot(trouble=f"{error.failure.code.name}: {error}")
 
 
-def changes(before: Sight, after: Sight) -> list[Change]:
+def changes(before: GroupSnapshot, after: GroupSnapshot) -> list[Change]:
     """What is new; where nothing was seen at one of the two, only that."""
     if after.trouble is not None:
         return [] if after.trouble == before.trouble else [Change("trouble", "", after.trouble)]
     return [*_of_group(before, after), *_of_members(before, after), *_of_tasks(before, after)]
 
 
-def seen_last(before: Sight, after: Sight) -> Sight:
+def seen_last(before: GroupSnapshot, after: GroupSnapshot) -> GroupSnapshot:
     """What the next look is compared with: through trouble, what was seen before it."""
     if after.trouble is None:
         return after
-    return Sight(before.group, before.members, before.tasks, after.trouble)
+    return GroupSnapshot(before.group, before.members, before.tasks, after.trouble)
 
 
-def _of_group(before: Sight, after: Sight) -> Iterator[Change]:
+def _of_group(before: GroupSnapshot, after: GroupSnapshot) -> Iterator[Change]:
     now = _figures(after)
     if before.trouble is not None or now != _figures(before):
         text = (
@@ -81,14 +81,14 @@ def _of_group(before: Sight, after: Sight) -> Iterator[Change]:
         yield Change("group", now["group"], text, now)
 
 
-def _figures(sight: Sight) -> dict[str, Any]:
-    if (group := sight.group) is None:
+def _figures(snapshot: GroupSnapshot) -> dict[str, Any]:
+    if (group := snapshot.group) is None:
         return {}
     names = ("group", "state", "generation_id", "leader_id", "tasks")
-    return {name: getattr(group, name) for name in names} | {"members": len(sight.members)}
+    return {name: getattr(group, name) for name in names} | {"members": len(snapshot.members)}
 
 
-def _of_members(before: Sight, after: Sight) -> Iterator[Change]:
+def _of_members(before: GroupSnapshot, after: GroupSnapshot) -> Iterator[Change]:
     for name in sorted(before.members.keys() - after.members.keys()):
         yield Change("member", name, f"member {name} is gone")
     for name, member in after.members.items():
@@ -101,7 +101,7 @@ def _of_members(before: Sight, after: Sight) -> Iterator[Change]:
             yield Change("member", name, f"member {name} {told}", now)
 
 
-def _of_tasks(before: Sight, after: Sight) -> Iterator[Change]:
+def _of_tasks(before: GroupSnapshot, after: GroupSnapshot) -> Iterator[Change]:
     for name in sorted(before.tasks.keys() - after.tasks.keys()):
         yield Change("task", name, f"task {name} is deleted")
     for name, task in after.tasks.items():

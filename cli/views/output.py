@@ -64,6 +64,11 @@ def ago(then_ms: int) -> str:
     return f"{seconds}s"
 
 
+def local_time(at_ms: int) -> str:
+    """`at_ms` (since 1970) as date and time of where the command runs."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000))
+
+
 def tell(result: dict[str, object], sentence: str, *, as_json: bool) -> None:
     """What a command has done: a sentence for people, `result` for scripts."""
     if as_json:

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 LOOK_EVERY_S: Final = 0.5
-
-
 pause = time.sleep
 """Lets time pass between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class Progress:
     """How far something is that is waited for; `failed` says why it never will be there."""
 
     done: int
@@ -37,7 +35,7 @@ class Stand:
 
 
 def wait_for(
-    look: Callable[[], Stand],
+    look: Callable[[], Progress],
     what: str,
     *,
     within_s: float,
@@ -47,12 +45,12 @@ def wait_for(
     deadline = now() + within_s
     with _bar(what) as show:
         while True:
-            stand = look()
-            show(stand.done, stand.total)
-            if stand.failed is not None or stand.is_reached:
-                return stand.failed
+            progress = look()
+            show(progress.done, progress.total)
+            if progress.failed is not None or progress.is_reached:
+                return progress.failed
             if now() >= deadline:
-                return f"not within {within_s:g} s: {what}, {stand.done} of {stand.total}"
+                return f"not within {within_s:g} s: {what}, {progress.done} of {progress.total}"
             pause(LOOK_EVERY_S)
 
 
@@ -62,13 +60,14 @@ def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield _lines(what)
         return
+    from rich import progress  # noqa: PLC0415 - the same
     from rich.console import Console  # noqa: PLC0415 - only who sees a bar pays for it
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - the same
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
+    figures = progress.MofNCompleteColumn(), progress.TimeElapsedColumn()
+    columns = progress.TextColumn("{task.description}"), progress.BarColumn(), *figures
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(bar, completed=done, total=total)
 
 
 def _lines(what: str) -> Callable[[int, int], None]:

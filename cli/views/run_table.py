@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cli.views.output import print_json
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Iterator, Sequence
 
     from rich.live import Live
     from rich.table import Table
@@ -22,52 +21,39 @@ STYLES = {TaskState.RUNNING: "green", TaskState.COMPLETED: "cyan", TaskState.FAI
 COLUMNS = ("TASK", "STATE", "BATCH", "ROWS", "ROWS/S", "BATCH MS", "RESTARTS", "CAUSE")
 
 
-def make_view(tasks: Sequence[LocalTask], *, quiet: bool = False) -> View:
-    """A live view if somebody looks at a terminal, and scripts do not read it."""
-    return LiveView(tasks) if sys.stdout.isatty() and not quiet else View(tasks)
+@contextmanager
+def run_view(tasks: Sequence[LocalTask], *, quiet: bool = False) -> Iterator[RunView]:
+    """A table if somebody looks at a terminal, and scripts do not read it; it leaves the last one there."""
+    if quiet or not sys.stdout.isatty():
+        yield RunView(tasks)
+        return
+    from rich.console import Console  # noqa: PLC0415 - only who sees it pays for it
+    from rich.live import Live  # noqa: PLC0415 - the same
+
+    console = Console(highlight=False, markup=False)
+    # A log that goes to a file stays there.
+    with Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty()) as live:
+        yield RunTable(tasks, live)
 
 
-class View:
+class RunView:
     """Remembers how the tasks are doing, and shows nothing."""
 
     def __init__(self, tasks: Sequence[LocalTask]) -> None:
         self._tasks = tasks
         self.last: list[dict[str, Any]] = []
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to put back."""
-
     def show(self, manager: LocalManager) -> None:
         """The tasks have news."""
         self.last = [_status(task.name, manager) for task in self._tasks]
 
 
-class LiveView(View):
+class RunTable(RunView):
     """A table that changes in place, below the log."""
 
-    def __init__(self, tasks: Sequence[LocalTask]) -> None:
-        from rich.console import Console  # noqa: PLC0415 - only who sees it pays for it
-        from rich.live import Live  # noqa: PLC0415 - the same
-
+    def __init__(self, tasks: Sequence[LocalTask], live: Live) -> None:
         super().__init__(tasks)
-        console = Console(highlight=False, markup=False)
-        # A log that goes to a file stays there.
-        self._live: Live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the last table, and the cursor as it was."""
-        self._live.stop()
+        self._live = live
 
     def show(self, manager: LocalManager) -> None:
         """Draw the table anew."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,14 +12,13 @@ import click
 from cli.views.output import ago, print_json_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
+    from rich.live import Live
     from rich.table import Table
 
-    from cli.views.group_changes import Change, Sight
+    from cli.views.group_changes import Change, GroupSnapshot
     from protocol.messages.tasks import TaskView
 
 STYLES = {
@@ -32,25 +32,23 @@ TOLD = 5
 """How many of the latest changes stand below the tables."""
 
 
-def make_view(*, as_json: bool) -> WatchView:
-    """The view for whoever looks."""
-    if as_json:
-        return JsonLines()
-    return LiveTables() if sys.stdout.isatty() else WatchView()
+@contextmanager
+def watch_view(*, as_json: bool) -> Iterator[WatchView]:
+    """The view for whoever looks; at the end a terminal has the last tables, and its cursor as it was."""
+    if as_json or not sys.stdout.isatty():
+        yield JsonLines() if as_json else WatchView()
+        return
+    from rich.console import Console  # noqa: PLC0415 - only who sees it pays for it
+    from rich.live import Live  # noqa: PLC0415 - the same
+
+    with Live(console=Console(highlight=False, markup=False), auto_refresh=False) as live:
+        yield WatchTables(live)
 
 
 class WatchView:
     """A line a change, behind the time."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to put back."""
-
-    def show(self, sight: Sight, news: Sequence[Change]) -> None:  # noqa: ARG002 - for who draws it all
+    def show(self, snapshot: GroupSnapshot, news: Sequence[Change]) -> None:  # noqa: ARG002 - for who draws it all
         """What is new."""
         for change in news:
             click.echo(_line(change))
@@ -59,7 +57,7 @@ class WatchView:
 class JsonLines(WatchView):
     """A JSON object a change, for scripts."""
 
-    def show(self, sight: Sight, news: Sequence[Change]) -> None:  # noqa: ARG002 - as above
+    def show(self, snapshot: GroupSnapshot, news: Sequence[Change]) -> None:  # noqa: ARG002 - as above
         """What is new."""
         for change in news:
             now = {"at_ms": time.time_ns() // 1_000_000}
@@ -68,33 +66,27 @@ class JsonLines(WatchView):
             )
 
 
-class LiveTables(WatchView):
+class WatchTables(WatchView):
     """The group, its members and its tasks, and the latest changes below them."""
 
-    def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - only who sees it pays for it
-        from rich.live import Live  # noqa: PLC0415 - the same
-
-        self._live = Live(console=Console(highlight=False, markup=False), auto_refresh=False)
+    def __init__(self, live: Live) -> None:
+        self._live = live
         self._told: list[str] = []
 
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the last picture, and the cursor as it was."""
-        self._live.stop()
-
-    def show(self, sight: Sight, news: Sequence[Change]) -> None:
+    def show(self, snapshot: GroupSnapshot, news: Sequence[Change]) -> None:
         """Draw it anew."""
         from rich.console import Group  # noqa: PLC0415 - as above
         from rich.text import Text  # noqa: PLC0415 - as above
 
         self._told = [*self._told, *map(_line, news)][-TOLD:]
-        picture: list[RenderableType] = [_head(sight), Text(), _members(sight), Text(), _tasks(sight), Text()]
+        picture: list[RenderableType] = [
+            _head(snapshot),
+            Text(),
+            _members(snapshot),
+            Text(),
+            _tasks(snapshot),
+            Text(),
+        ]
         picture += [Text(line, style="dim") for line in self._told]
         self._live.update(Group(*picture), refresh=True)
 
@@ -103,34 +95,34 @@ def _line(change: Change) -> str:
     return f"{time.strftime('%H:%M:%S')}  {change.text}"
 
 
-def _head(sight: Sight) -> RenderableType:
+def _head(snapshot: GroupSnapshot) -> RenderableType:
     from rich.text import Text  # noqa: PLC0415 - as above
 
     head = Text()
-    if sight.group is not None:
-        state = sight.group.state
+    if snapshot.group is not None:
+        state = snapshot.group.state
         head = Text.assemble(
-            (sight.group.group, "bold"),
+            (snapshot.group.group, "bold"),
             "  ",
             (state, STYLES.get(state, "bold yellow")),
-            f"  generation {sight.group.generation_id}  assignor {sight.group.protocol_name or '-'}",
+            f"  generation {snapshot.group.generation_id}  assignor {snapshot.group.protocol_name or '-'}",
         )
-    return head if sight.trouble is None else Text.assemble(head, "\n", (sight.trouble, "bold red"))
+    return head if snapshot.trouble is None else Text.assemble(head, "\n", (snapshot.trouble, "bold red"))
 
 
-def _members(sight: Sight) -> Table:
+def _members(snapshot: GroupSnapshot) -> Table:
     table = _table("MEMBER", "HOST", "LAST HEARD", "OWNED", "")
-    leader = sight.group.leader_id if sight.group else None
-    for name, member in sight.members.items():
-        owned = sum(task.owner == name for task in sight.tasks.values())
+    leader = snapshot.group.leader_id if snapshot.group else None
+    for name, member in snapshot.members.items():
+        owned = sum(task.owner == name for task in snapshot.tasks.values())
         marks = ["leader"] * (name == leader) + ["draining"] * member.draining
         table.add_row(name, member.host, ago(member.last_heartbeat_ms), str(owned), ", ".join(marks))
     return table
 
 
-def _tasks(sight: Sight) -> Table:
+def _tasks(snapshot: GroupSnapshot) -> Table:
     table = _table("TASK", "STATE", "OWNER", "TOKEN", "BATCH", "ROWS/S", "SINCE", "CAUSE")
-    for task in sight.tasks.values():
+    for task in snapshot.tasks.values():
         table.add_row(*_row(task))
     return table
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from protocol.messages.base import Response
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
 from protocol.messages.tasks import (
@@ -29,8 +29,8 @@ GROUP = "herd"
 class GroupView:
     """Reads the group through the manager's API."""
 
-    def __init__(self, herd: Herd | Client) -> None:
-        self._client = herd if isinstance(herd, Client) else herd.manager.client()
+    def __init__(self, herd: Herd | AdminClient) -> None:
+        self._client = herd if isinstance(herd, AdminClient) else herd.manager.client()
 
     def groups(self) -> dict[str, GroupSummary]:
         """All groups, by name."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cli.client.admin_client import Client, UnreachableError, path_of
+from cli.client.admin_client import AdminClient, UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.groups import CoordinatorResponse
 from tests.acceptance.group_view import GROUP
@@ -97,9 +97,9 @@ class Cluster:
         """Everything that should run."""
         return [*self.managers.values(), *self.workers.values()]
 
-    def client(self, timeout_s: float = ASK_S) -> Client:
+    def client(self, timeout_s: float = ASK_S) -> AdminClient:
         """An admin's client of them all."""
-        return Client(self.urls.split(","), timeout_s=timeout_s)
+        return AdminClient(self.urls.split(","), timeout_s=timeout_s)
 
     def owner(self) -> str | None:
         """The manager that has the group, if all who answer agree."""
@@ -110,7 +110,7 @@ class Cluster:
     def _owner_by(self, manager: Manager) -> str | None:
         with suppress(RefusedError, UnreachableError):
             path = f"{path_of('coordinator')}?group={GROUP}"
-            return Client([manager.url], timeout_s=ASK_S).get(path, CoordinatorResponse).coordinator.url
+            return AdminClient([manager.url], timeout_s=ASK_S).get(path, CoordinatorResponse).coordinator.url
         return None
 
     def stop(self) -> None:

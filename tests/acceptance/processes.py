@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from cli.client.admin_client import Client
+from cli.client.admin_client import AdminClient
 from cli.demo.herd import SPARK_CONF
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class Manager(Daemon):
         self.url = line.removeprefix("listening on ").strip()
         return process
 
-    def client(self) -> Client:
+    def client(self) -> AdminClient:
         """An admin's client of it."""
-        return Client([self.url])
+        return AdminClient([self.url])
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from cli.client.admin_client import Client, UnreachableError, path_of
+from cli.client.admin_client import AdminClient, UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.events import Event, EventListResponse
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse
@@ -80,7 +80,7 @@ class Site:
         self._admin.start()
 
     def _create(self) -> None:
-        client = Client(self.urls, timeout_s=10)
+        client = AdminClient(self.urls, timeout_s=10)
         while not self._is_over:
             name = f"t{next(self._names)}"
             with suppress(RefusedError, UnreachableError, msgspec.MsgspecError):
@@ -110,7 +110,7 @@ class Site:
     def _events(self) -> list[Event]:
         """All, as the API lists them."""
         found: list[Event] = []
-        client = Client(self.urls)
+        client = AdminClient(self.urls)
         while True:
             path = f"{path_of('events')}?limit=1000&after={found[-1].id if found else 0}"
             page = client.get(path, EventListResponse).events
@@ -129,7 +129,7 @@ class Site:
 
     def _tasks(self) -> set[str] | None:
         with suppress(RefusedError, UnreachableError):
-            return {view.task for view in Client(self.urls).get(TASKS, TaskListResponse).tasks}
+            return {view.task for view in AdminClient(self.urls).get(TASKS, TaskListResponse).tasks}
         return None
 
     def stop(self) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import trustme
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from manager.http.forwarding import FORWARDED_BY
 from protocol.roles import Role
 from tests.acceptance.processes import Daemon
@@ -100,7 +100,7 @@ class Cluster:
     ) -> Answer:
         """One request, as the command line would send it."""
         trusted = client_tls(self.certificates.ca, None, None)
-        client = Client([manager.url], bearer=Bearer(self.tokens[role]), tls=trusted)
+        client = AdminClient([manager.url], bearer=Bearer(self.tokens[role]), tls=trusted)
         headers = {"Content-Type": "application/json"}
         headers |= {name.replace("_", "-"): value for name, value in more.items()}
         sent = b"" if body is None else msgspec.json.encode(body)

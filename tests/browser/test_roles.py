@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from playwright.sync_api import expect
 
-from cli.client.admin_client import Client, path_of
+from cli.client.admin_client import AdminClient, path_of
 from protocol.roles import Role
 from tests.acceptance.processes import Manager, sparkherd
 from tests.browser.chromium import PATIENCE_MS, Window
@@ -59,7 +59,7 @@ class Door:
         url = f"sqlite+aiosqlite:///{folder / 'manager.db'}"
         self.tokens = {role: self._made(role, url, folder) for role in ROLES}
         self.manager = Manager(folder, "--initial-rebalance-delay-ms", "0")
-        admin = Client([self.manager.url], bearer=Bearer(self.tokens[Role.ADMIN]))
+        admin = AdminClient([self.manager.url], bearer=Bearer(self.tokens[Role.ADMIN]))
         task = {"task": "t", "definition": DEFINITION}
         admin.call("POST", path_of("groups", "g", "tasks"), task, into=msgspec.Raw)
         admin.call("POST", path_of("groups", "g", "join"), MEMBER, into=msgspec.Raw)

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import trustme
 
-from cli.client.admin_client import Client, UnreachableError
+from cli.client.admin_client import AdminClient, UnreachableError
 from protocol.errors import StartupError
 from protocol.messages.groups import GroupListResponse
 from protocol.roles import Role
@@ -101,11 +101,11 @@ async def test_the_command_line_speaks_it(
     """With a token in the header, and not without the authority."""
     text = await Tokens(database).make(Role.VIEWER)
     async with serving(database, **tls) as url:
-        trusting = Client([url], bearer=Bearer(text), tls=client_tls(certificates.ca, None, None))
+        trusting = AdminClient([url], bearer=Bearer(text), tls=client_tls(certificates.ca, None, None))
         listed = await asyncio.to_thread(lambda: trusting.get("/v1/groups", GroupListResponse))
         assert listed.groups == ()
         with pytest.raises(UnreachableError, match="certificate"):
-            await asyncio.to_thread(lambda: Client([url]).get("/v1/groups", GroupListResponse))
+            await asyncio.to_thread(lambda: AdminClient([url]).get("/v1/groups", GroupListResponse))
 
 
 class Herdsman:

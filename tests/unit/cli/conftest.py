@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.client.admin_client import Client
+from cli.client.admin_client import AdminClient
 from cli.main import run
 from tests.unit.cli.answers import member, task
 from tests.unit.cli.scripted_manager import ScriptedManager, scripted_manager
@@ -67,9 +67,9 @@ def herd(manager: ScriptedManager) -> ScriptedManager:
 
 
 @pytest.fixture
-def client(herd: ScriptedManager) -> Client:
+def client(herd: ScriptedManager) -> AdminClient:
     """A client of the herd's manager."""
-    return Client([herd.url])
+    return AdminClient([herd.url])
 
 
 @pytest.fixture

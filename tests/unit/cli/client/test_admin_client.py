@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli.client.admin_client import Client, UnreachableError, path_of
+from cli.client.admin_client import AdminClient, UnreachableError, path_of
 from cli.client.connection import CONNECT_S
 from cli.client.event_stream import EventStream
 from configuration.settings import SettingsError
@@ -33,28 +33,28 @@ def nobody() -> str:
 def test_reads_an_answer(manager: ScriptedManager) -> None:
     """An answer is decoded into its type."""
     manager.on("GET", "/v1/groups", GROUPS)
-    assert Client([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+    assert AdminClient([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
 
 
 def test_refusal_keeps_its_code(manager: ScriptedManager) -> None:
     """An error answer is raised with its code and message."""
     manager.on("GET", "/v1/groups", {"error": "UNKNOWN_TASK", "message": "no such task"}, 404)
     with pytest.raises(RefusedError, match="no such task") as caught:
-        Client([manager.url]).get("/v1/groups", GroupListResponse)
+        AdminClient([manager.url]).get("/v1/groups", GroupListResponse)
     assert caught.value.failure.code is ErrorCode.UNKNOWN_TASK
 
 
 def test_next_manager_is_tried(manager: ScriptedManager) -> None:
     """A manager that is not there is passed over."""
     manager.on("GET", "/v1/groups", GROUPS)
-    assert Client([nobody(), manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+    assert AdminClient([nobody(), manager.url]).get("/v1/groups", GroupListResponse).groups == ()
 
 
 def test_nobody_answers() -> None:
     """When no manager is there, the error names them all and says what to do."""
     urls = [nobody(), nobody()]
     with pytest.raises(UnreachableError) as caught:
-        Client(urls).get("/v1/groups", GroupListResponse)
+        AdminClient(urls).get("/v1/groups", GroupListResponse)
     assert all(url in str(caught.value) for url in urls)
     assert "connection refused" in str(caught.value)
 
@@ -85,7 +85,7 @@ def test_only_the_answer_has_the_more_time_the_more_is_asked_for(
     """A manager that is out of reach is passed over in seconds, however long the list is."""
     manager.on("PUT", "/v1/groups", GROUPS)
     body = "x" * (size - 2) if size else None
-    Client([manager.url]).call("PUT", "/v1/groups", body, into=GroupListResponse)
+    AdminClient([manager.url]).call("PUT", "/v1/groups", body, into=GroupListResponse)
     assert patience == [("to connect", CONNECT_S), ("to be answered", answer_s(size))]
     assert CONNECT_S <= 5
 
@@ -95,7 +95,7 @@ def test_managers_share_the_time_that_there_is_for_all(
 ) -> None:
     """Of two that have a second together, each has half of one, to connect too."""
     manager.on("GET", "/v1/groups", GROUPS)
-    Client([nobody(), manager.url]).giving_up_after(1.0).get("/v1/groups", GroupListResponse)
+    AdminClient([nobody(), manager.url]).giving_up_after(1.0).get("/v1/groups", GroupListResponse)
     assert patience == [("to connect", 0.5), ("to connect", 0.5), ("to be answered", 0.5)]
 
 
@@ -111,7 +111,7 @@ def test_whom_it_waits_for_is_told_when_that_takes_long(
         was_told.set()
 
     manager.on("GET", "/v1/groups", GROUPS)
-    client = Client([manager.url], on_wait=tell)
+    client = AdminClient([manager.url], on_wait=tell)
     client.get("/v1/groups", GroupListResponse)
     assert told == []
     monkeypatch.setattr("cli.client.admin_client.LONG_S", 0.0)
@@ -123,7 +123,7 @@ def test_whom_it_waits_for_is_told_when_that_takes_long(
 def test_nobody_is_said_to_have_been_sent_what_no_manager_was_reached_for() -> None:
     """Whoever changes something may rely on it: nothing was done."""
     with pytest.raises(UnreachableError) as caught:
-        Client([nobody(), nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([nobody(), nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert not caught.value.was_sent
 
 
@@ -131,7 +131,7 @@ def test_what_may_have_been_sent_is_not_forgotten_for_the_next_manager(manager: 
     """One has heard it and hung up, the next is not there."""
     manager.hangs_up_on = "PUT"
     with pytest.raises(UnreachableError) as caught:
-        Client([manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert caught.value.was_sent
 
 
@@ -140,7 +140,7 @@ def test_follows_to_the_coordinator(manager: ScriptedManager, other_manager: Scr
     coordinator = {"id": "b", "url": other_manager.url}
     manager.on("GET", "/v1/groups", {"error": "NOT_COORDINATOR", "coordinator": coordinator}, 421)
     other_manager.on("GET", "/v1/groups", GROUPS)
-    assert Client([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+    assert AdminClient([manager.url]).get("/v1/groups", GroupListResponse).groups == ()
 
 
 AWAY = {"error": "COORDINATOR_NOT_AVAILABLE", "message": "away"}
@@ -152,9 +152,9 @@ def test_a_manager_that_cannot_is_passed_over(
     """The next one is asked; when none can, the refusal of the last one is told."""
     manager.on("GET", "/v1/groups", AWAY, 503)
     other_manager.on("GET", "/v1/groups", GROUPS)
-    assert Client([manager.url, other_manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+    assert AdminClient([manager.url, other_manager.url]).get("/v1/groups", GroupListResponse).groups == ()
     with pytest.raises(RefusedError, match="away"):
-        Client([manager.url, nobody()]).get("/v1/groups", GroupListResponse)
+        AdminClient([manager.url, nobody()]).get("/v1/groups", GroupListResponse)
 
 
 def test_nothing_is_created_twice(manager: ScriptedManager, other_manager: ScriptedManager) -> None:
@@ -162,7 +162,7 @@ def test_nothing_is_created_twice(manager: ScriptedManager, other_manager: Scrip
     manager.on("POST", "/v1/groups", AWAY, 503)
     other_manager.on("POST", "/v1/groups", GROUPS)
     with pytest.raises(RefusedError, match="away"):
-        Client([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
+        AdminClient([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -170,7 +170,7 @@ def test_something_else_answers(manager: ScriptedManager, status: int) -> None:
     """A web server that is no manager is called just that."""
     manager.on("GET", "/v1/groups", "<html>", status)
     with pytest.raises(RefusedError, match="not a sparkherd manager"):
-        Client([manager.url]).get("/v1/groups", GroupListResponse)
+        AdminClient([manager.url]).get("/v1/groups", GroupListResponse)
 
 
 GATEWAY = ["<html>Bad Gateway</html>", "", '{"error": "Bad Gateway"}', '{"error": 502}']
@@ -186,11 +186,11 @@ def test_a_gateway_s_trouble_hides_what_became_of_the_request(
         manager.on(method, path, body, status)
     told = f"{manager.url} answered HTTP {status}, not as a manager does"
     with pytest.raises(UnreachableError, match=told) as caught:
-        Client([manager.url]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([manager.url]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert caught.value.was_sent
     other_manager.on("PUT", "/v1/groups", GROUPS)
     other_manager.on("GET", "/v1/events", 'data: {"id": 1}\n\n')
-    client = Client([manager.url, other_manager.url])
+    client = AdminClient([manager.url, other_manager.url])
     assert client.call("PUT", "/v1/groups", into=GroupListResponse).groups == ()
     assert next(iter(EventStream(client, "/v1/events", None, lambda _: None))) == b'{"id": 1}'
     other_manager.on("PUT", "/v1/groups", AWAY | {"was_sent": False}, 503)
@@ -206,7 +206,7 @@ def test_nothing_is_created_twice_behind_a_gateway(
     manager.on("POST", "/v1/groups", "<html>", 504)
     other_manager.on("POST", "/v1/groups", GROUPS)
     with pytest.raises(UnreachableError, match="answered HTTP 504"):
-        Client([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
+        AdminClient([manager.url, other_manager.url]).call("POST", "/v1/groups", into=GroupListResponse)
     assert other_manager.requests == []
 
 
@@ -218,7 +218,7 @@ def test_a_manager_s_own_trouble_is_told_as_it_is(
         "PUT", "/v1/groups", {"error": "UNKNOWN_SERVER_ERROR", "message": "a bug", "cause_id": "x"}, 500
     )
     with pytest.raises(RefusedError, match="a bug"):
-        Client([manager.url, other_manager.url]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([manager.url, other_manager.url]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert other_manager.requests == []
 
 
@@ -243,7 +243,7 @@ def test_an_answer_that_comes_before_all_is_sent(monkeypatch: pytest.MonkeyPatch
     with socket.create_server(("127.0.0.1", 0)) as server:
         refusing = threading.Thread(target=refuse, args=[server])
         refusing.start()
-        client = Client([f"http://127.0.0.1:{server.getsockname()[1]}"])
+        client = AdminClient([f"http://127.0.0.1:{server.getsockname()[1]}"])
         with pytest.raises(RefusedError) as caught:
             client.call("PUT", "/v1/groups/g/tasks", "x" * 10_000_000, into=GroupListResponse)
     assert caught.value.failure.fields == {"limit_bytes": 9}
@@ -257,7 +257,7 @@ def test_an_answer_that_leads_elsewhere(
     manager.on("GET", "/v1/groups", body, 307)
     manager.on("GET", "/v1/events", body, 307)
     manager.sends["Location"] = f"{other_manager.url}/v1/groups"
-    client = Client([manager.url])
+    client = AdminClient([manager.url])
     told = f"{manager.url} redirects to {other_manager.url} \\(HTTP 307\\), .* give --manager"
     with pytest.raises(RefusedError, match=told):
         client.get("/v1/groups", GroupListResponse)
@@ -272,7 +272,7 @@ def test_a_redirect_is_passed_over(manager: ScriptedManager, other_manager: Scri
         manager.on(method, path, "", 302)
     other_manager.on("POST", "/v1/groups", GROUPS)
     other_manager.on("GET", "/v1/events", 'data: {"id": 1}\n\n')
-    client = Client([manager.url, other_manager.url])
+    client = AdminClient([manager.url, other_manager.url])
     assert client.call("POST", "/v1/groups", into=GroupListResponse).groups == ()
     assert next(iter(EventStream(client, "/v1/events", None, lambda _: None))) == b'{"id": 1}'
 
@@ -283,12 +283,12 @@ def test_a_redirect_is_told_when_nobody_else_has_more_to_say(
     """Rather than that the others are not there; a manager that refuses says more."""
     manager.on("PUT", "/v1/groups", "", 302)
     with pytest.raises(RefusedError, match="redirects") as caught:
-        Client([nobody(), manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([nobody(), manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert caught.value.failure.fields == {"was_sent": False}
     other_manager.on("PUT", "/v1/groups", AWAY, 503)
     for urls in ([manager.url, other_manager.url], [other_manager.url, manager.url]):
         with pytest.raises(RefusedError, match="away"):
-            Client(urls).call("PUT", "/v1/groups", into=GroupListResponse)
+            AdminClient(urls).call("PUT", "/v1/groups", into=GroupListResponse)
 
 
 @pytest.mark.parametrize("path", ["", "/behind/", "?token=SECRET", "/#SECRET"])
@@ -297,10 +297,10 @@ def test_nothing_secret_of_a_manager_s_url_is_told(manager: ScriptedManager, pat
     secret = manager.url.replace("//", "//user:SECRET@") + path
     manager.on("GET", f"{path.rstrip('/') if path.startswith('/b') else ''}/v1/groups", "", 302)
     with pytest.raises(RefusedError, match=f"{manager.url}.* redirects") as caught:
-        Client([secret]).get("/v1/groups", GroupListResponse)
+        AdminClient([secret]).get("/v1/groups", GroupListResponse)
     assert "SECRET" not in str(caught.value)
     with pytest.raises(UnreachableError) as gone:
-        Client([nobody().replace("//", "//user:SECRET@") + path]).get("/v1/groups", GroupListResponse)
+        AdminClient([nobody().replace("//", "//user:SECRET@") + path]).get("/v1/groups", GroupListResponse)
     assert "SECRET" not in str(gone.value)
 
 
@@ -310,7 +310,7 @@ def test_nothing_secret_of_a_manager_s_url_is_told(manager: ScriptedManager, pat
 def test_nothing_secret_of_a_malformed_url_is_told(url: str) -> None:
     """What is before the host is not."""
     with pytest.raises(SettingsError, match="--manager: expected a URL") as caught:
-        Client([url])
+        AdminClient([url])
     assert "SECRET" not in str(caught.value)
 
 
@@ -318,7 +318,7 @@ def test_nothing_secret_of_a_malformed_url_is_told(url: str) -> None:
 def test_malformed_urls(url: str) -> None:
     """What is no URL is refused before anything is sent."""
     with pytest.raises(SettingsError, match="--manager: expected a URL"):
-        Client([url])
+        AdminClient([url])
 
 
 def test_parts_of_paths_are_quoted() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cli.client import event_stream
-from cli.client.admin_client import Client, UnreachableError
+from cli.client.admin_client import AdminClient, UnreachableError
 from cli.client.event_stream import EventStream
 from cli.commands import events
 from protocol.errors import RefusedError
@@ -54,7 +54,7 @@ def following(
     *urls: str, after: int | None = None, on_loss: Callable[[UnreachableError], None] | None = None
 ) -> Iterator[Iterator[bytes]]:
     """The stream, closed at the end; a loss that is not expected fails the test."""
-    stream = iter(EventStream(Client(urls), "/v1/events", after, on_loss or _not_expected))
+    stream = iter(EventStream(AdminClient(urls), "/v1/events", after, on_loss or _not_expected))
     with closing(stream):
         yield stream
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli.commands import watch
-from cli.views.group_changes import Sight, changes, look, seen_last
+from cli.views import progress
+from cli.views.group_changes import GroupSnapshot, changes, look, seen_last
 from tests.unit.cli.answers import member, task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cli.client.admin_client import Client
+    from cli.client.admin_client import AdminClient
     from tests.unit.cli.conftest import Run
     from tests.unit.cli.scripted_manager import ScriptedManager
     from tests.unit.cli.terminal import Terminal
@@ -56,7 +56,7 @@ class Stage:
 def stage(herd: ScriptedManager, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """The herd on a stage."""
     stage = Stage(herd)
-    monkeypatch.setattr(watch, "pause", stage.pause)
+    monkeypatch.setattr(progress, "pause", stage.pause)
     return stage
 
 
@@ -177,11 +177,11 @@ def test_a_terminal_gets_tables(
     assert terminal.text.rindex("\x1b[?25h") > terminal.text.rindex("\x1b[?25l")
 
 
-def test_nothing_new_is_no_change(herd: ScriptedManager, client: Client) -> None:
+def test_nothing_new_is_no_change(herd: ScriptedManager, client: AdminClient) -> None:
     """Two looks at the same herd, trouble or not."""
     assert herd.requests == []
-    sight = look(client, "herd")
-    assert changes(sight, sight) == []
-    trouble = seen_last(sight, Sight(trouble="away"))
-    assert trouble.tasks == sight.tasks
-    assert changes(trouble, Sight(trouble="away")) == []
+    snapshot = look(client, "herd")
+    assert changes(snapshot, snapshot) == []
+    trouble = seen_last(snapshot, GroupSnapshot(trouble="away"))
+    assert trouble.tasks == snapshot.tasks
+    assert changes(trouble, GroupSnapshot(trouble="away")) == []

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from cli.demo.demo_tasks import DemoTask
 from cli.demo.herd import HerdError
-from cli.demo.live import LiveView, PlainView, view
 from cli.demo.snapshot import Snapshot, TaskLine
 from cli.demo.story import NEW_WORKER, Story
+from cli.demo.view import LiveView, PlainView, view
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ def test_plain_view_says_what_is_new() -> None:
 def test_live_view_shows_everybody() -> None:
     """Group, workers, tasks, rows and the whole in per cent."""
     stream = io.StringIO()
-    with LiveView(Console(file=stream, force_terminal=True, width=100)) as shown:
+    console = Console(file=stream, force_terminal=True, width=100)
+    with Live(console=console, auto_refresh=False) as live:
+        shown = LiveView(live)
         shown.say("it begins")
         shown.show(group(line("a", "worker-1"), line("b", None, batch_id=None)))
     text = stream.getvalue()

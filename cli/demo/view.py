@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Protocol
 
 from rich.console import Console, Group
@@ -15,8 +16,7 @@ from rich.text import Text
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Iterator
 
     from cli.demo.snapshot import Snapshot, TaskLine
 
@@ -31,12 +31,6 @@ TENTHS = 10
 class View(Protocol):
     """Where the story is told."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
     def say(self, sentence: str) -> None:
         """A step of the story; it stays."""
         ...
@@ -46,9 +40,14 @@ class View(Protocol):
         ...
 
 
-def view(stream: IO[str]) -> View:
+@contextmanager
+def view(stream: IO[str]) -> Iterator[View]:
     """A live view when `stream` is a terminal, plain lines otherwise."""
-    return LiveView(Console(file=stream)) if stream.isatty() else PlainView(stream)
+    if not stream.isatty():
+        yield PlainView(stream)
+        return
+    with Live(console=Console(file=stream), auto_refresh=False) as live:
+        yield LiveView(live)
 
 
 class PlainView:
@@ -59,14 +58,6 @@ class PlainView:
         self._start = time.monotonic()
         self._shown: tuple[str, int] | None = None
         self._tenth = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to put back."""
 
     def say(self, sentence: str) -> None:
         """Print it behind the time since the start."""
@@ -87,18 +78,9 @@ class PlainView:
 class LiveView:
     """Tables of workers and tasks that change in place, under the steps of the story."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, live: Live) -> None:
         self._start = time.monotonic()
-        self._live = Live(console=console, auto_refresh=False)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
+        self._live = live
 
     def say(self, sentence: str) -> None:
         """Print it above the tables."""

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.processes
 
 PARENT = """
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-m", "cli.demo.tether", *sys.argv[1:]])
+child = subprocess.Popen([sys.executable, "-m", "cli.demo.die_with_parent", *sys.argv[1:]])
 print(child.pid, flush=True)
 child.wait()
 """
 CHILD = "import os; print(os.getpid(), flush=True); os.read(0, 1)"
 
 
-def test_a_tethered_process_dies_with_its_parent(tmp_path: Path) -> None:
+def test_a_process_of_the_demo_dies_with_its_parent(tmp_path: Path) -> None:
     """SIGKILL of the parent is SIGTERM for the child."""
     command = [sys.executable, "-c", PARENT, sys.executable, "-c", CHILD]
     with subprocess.Popen(
@@ -32,7 +32,7 @@ def test_a_tethered_process_dies_with_its_parent(tmp_path: Path) -> None:
     ) as parent:
         assert parent.stdout is not None
         pids = {int(parent.stdout.readline()), int(parent.stdout.readline())}
-        assert len(pids) == 1  # the tether has become the command
+        assert len(pids) == 1  # the wrapper has become the command
         child = os.pidfd_open(pids.pop())
         parent.kill()
         assert select.select([child], [], [], 120)[0] == [child]

@@ -1,4 +1,4 @@
-"""`python -m cli.demo.tether COMMAND ...` becomes COMMAND, and ends when the process that started it does.
+"""`python -m cli.demo.die_with_parent COMMAND ...` becomes COMMAND, and ends when its parent process does.
 
 A demo that is itself killed with SIGKILL cannot stop its processes; on Linux the kernel does it then.
 Elsewhere the command is simply run.
