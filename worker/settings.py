@@ -192,5 +192,5 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wait_ms(self) -> int:
-        """How long a heartbeat or a claim is held: the manager caps it at a third of the session (§3.3)."""
+        """How long a heartbeat or claim is held: a third of the session at most (protocol §3.3)."""
         return min(self.heartbeat_wait_ms, self.session_timeout_ms // 3)

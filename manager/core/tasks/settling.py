@@ -3,7 +3,7 @@
 A task that is to run is settled by its query, which raises the fence in the sink before it reads anything.
 One that is STOPPED has none, so it is given to a worker that raises the fence for nothing else. Workers say
 in their metadata that they know how (`settles`): those that do not would say STOPPED and have told no sink
-(docs/protocol.md, A stopped task is settled).
+(protocol §5, A stopped task is settled).
 """
 
 from __future__ import annotations

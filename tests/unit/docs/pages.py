@@ -44,9 +44,14 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
             yield path, anchor
 
 
+def headings(page: Path) -> list[str]:
+    """The headings of a page, as they are written."""
+    return _HEADING.findall(_FENCED.sub("", page.read_text()))
+
+
 def anchors(page: Path) -> set[str]:
     """What can be linked to in a page."""
-    return {_slug(heading) for heading in _HEADING.findall(_FENCED.sub("", page.read_text()))}
+    return set(map(_slug, headings(page)))
 
 
 def _slug(heading: str) -> str:
