@@ -13,11 +13,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import uvloop
 
-from benchmarks.measures.heartbeats import CONNECTIONS, GROUP, SECONDS, beats, rate, settled
 from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.heartbeat_load import CONNECTIONS, GROUP, beats, processor_time, rate, settled
 from benchmarks.tools.load import END_OF_HEAD, request
 from benchmarks.tools.servers import Server, free_port
 from benchmarks.tools.servers import manager as manager_process
@@ -64,15 +63,7 @@ def _whole() -> list[tuple[float, float]]:
     with manager_process() as server:
         bodies = beats(settled(server, CONNECTIONS))
         rate(server, bodies)
-        return [_spent(server, bodies) for _ in range(ROUNDS)]
-
-
-def _spent(server: Server, bodies: list[bytes]) -> tuple[float, float]:
-    process = psutil.Process(server.process.pid)
-    before = process.cpu_times()
-    answered = rate(server, bodies) * SECONDS
-    after = process.cpu_times()
-    return (after.user - before.user) / answered * 1e6, (after.system - before.system) / answered * 1e6
+        return [processor_time(server, bodies) for _ in range(ROUNDS)]
 
 
 async def _steps() -> dict[str, tuple[float, float]]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import psutil
 import uvloop
 
-from benchmarks.measures.heartbeats import CONNECTIONS, SECONDS, beats, rate, settled
 from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.heartbeat_load import CONNECTIONS, beats, processor_time, settled
 from benchmarks.tools.http_dialect import HttpDialect
 from benchmarks.tools.rebalance_load import Rounds
-from benchmarks.tools.servers import bare, manager, many_connections
+from benchmarks.tools.servers import bare, manager, raise_limit_of_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ COMMITS = "sparkherd_storage_commit_seconds_count"
 
 def measure() -> Iterator[Line | Curve]:
     """Memory at three sizes, then what is spent by the request and the rebalance."""
-    many_connections()
+    raise_limit_of_connections()
     yield from uvloop.run(_memory())
     yield from quick()
 
@@ -93,21 +93,13 @@ def _processor() -> Iterator[Line]:
     """Of heartbeats over many connections, both servers in turn."""
     with bare() as other, manager() as ours:
         bodies = beats(settled(ours, CONNECTIONS))
-        pairs = [(_spent(ours, bodies), _spent(other, bodies)) for _ in range(ROUNDS)]
+        pairs = [
+            (sum(processor_time(ours, bodies)), sum(processor_time(other, bodies))) for _ in range(ROUNDS)
+        ]
     mine, theirs = zip(*pairs, strict=True)
     note = f"{summary(mine)[0]:.3g} ms, bare {summary(theirs)[0]:.3g} ms; stated for Kafka's broker: 13.7 ms"
     ratios = [m / t for m, t in pairs]
     yield Line("processor time of 1,000 heartbeats", CPU_GOAL, *summary(ratios), "times", note)
-
-
-def _spent(server: Server, bodies: list[bytes]) -> float:
-    """Milliseconds of processor time for a thousand."""
-    process = psutil.Process(server.process.pid)
-    before = process.cpu_times()
-    answered = rate(server, bodies) * SECONDS
-    after = process.cpu_times()
-    spent: float = after.user + after.system - before.user - before.system
-    return spent * 1e6 / answered
 
 
 async def _transactions() -> Line:

@@ -45,7 +45,7 @@ def _struck(how: signal.Signals, runs: int) -> list[float]:
         herd = Herd(stack)
         names = [f"w{number}" for number in range(WORKERS)]
         for name in names:
-            herd.hire(name)
+            herd.start_worker(name)
         herd.wait_for_joins(WORKERS)
         herd.wait_for_members(WORKERS)
         create_tasks(herd.url, TASKS)
@@ -56,8 +56,8 @@ def _struck(how: signal.Signals, runs: int) -> list[float]:
 def _strike(herd: Herd, how: signal.Signals, names: list[str], number: int) -> float:
     struck = herd.signal(names.pop(0), how)
     last = herd.wait_for_starts(TASKS // WORKERS)
-    names.append(f"heir{number}")
-    herd.hire(names[-1])
+    names.append(f"replacement{number}")
+    herd.start_worker(names[-1])
     herd.wait_for_joins(1)
     herd.wait_for_starts(TASKS // WORKERS)
     return last - struck

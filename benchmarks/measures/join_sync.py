@@ -15,7 +15,7 @@ import uvloop
 from benchmarks.tools.figures import Curve, Line, growth, summary
 from benchmarks.tools.http_dialect import HttpDialect
 from benchmarks.tools.rebalance_load import Rounds
-from benchmarks.tools.servers import Server, bare, manager, many_connections
+from benchmarks.tools.servers import Server, bare, manager, raise_limit_of_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ MANY_REASON = (
 
 def measure() -> Iterator[Line | Curve]:
     """One group at three sizes, then a thousand small ones at once."""
-    many_connections()
+    raise_limit_of_connections()
     medians = {members: uvloop.run(_compare(1, members)) for members in MEMBERS}
     for members, (ours, theirs, busy) in medians.items():
         what = f"join + sync of {members:,} members"
@@ -65,7 +65,7 @@ def measure() -> Iterator[Line | Curve]:
 
 def quick() -> Iterator[Line | Curve]:
     """One group of middling size."""
-    many_connections()
+    raise_limit_of_connections()
     yield from _lines("join + sync of 100 members", *uvloop.run(_compare(1, 100)))
 
 

@@ -38,7 +38,7 @@ def _settle() -> dict[str, float]:
     with ExitStack() as stack:
         herd = Herd(stack)
         for number in range(WORKERS):
-            herd.hire(f"w{number}")
+            herd.start_worker(f"w{number}")
         herd.wait_for_joins(WORKERS)
         herd.wait_for_members(WORKERS)
         created, settled = _created(herd)
@@ -55,7 +55,7 @@ def _created(herd: Herd) -> tuple[float, float]:
 
 
 def _joined(herd: Herd) -> float:
-    herd.hire("newcomer")
+    herd.start_worker("newcomer")
     joining = herd.wait_for_joins(1)
     last = herd.wait_for_starts(TASKS // (WORKERS + 1))
     assert max(herd.shares().values()) - min(herd.shares().values()) <= 1

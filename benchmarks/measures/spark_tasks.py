@@ -216,7 +216,7 @@ def _before(runs: Sequence[Run]) -> str:
 
 
 def _first(runs: Sequence[Run]) -> str:
-    """What Spark tells of the first micro-batch, likewise."""
+    """What Spark tells of the first micro-batch: milliseconds of its steps, the medians."""
     spent = [run.said[task]["spent"] for run in runs for task in run.folders]
     parts = {step: statistics.median(each.get(step, 0) for each in spent) for step in OF_A_BATCH}
     within = ", ".join(f"{step} {ms:.0f}" for step, ms in parts.items())

@@ -15,7 +15,7 @@ import msgspec
 
 from benchmarks.tools.figures import Line, summary
 from benchmarks.tools.load import answers_a_second, request
-from benchmarks.tools.servers import many_connections
+from benchmarks.tools.servers import raise_limit_of_connections
 from cli.client.admin_client import AdminClient, path_of
 from manager.cluster.slots import slot_of
 from manager.settings import ManagerSettings
@@ -43,7 +43,7 @@ class Cluster:
     """Managers on one PostgreSQL, and a group of members that one of them has."""
 
     def __init__(self, stack: ExitStack) -> None:
-        many_connections()
+        raise_limit_of_connections()
         self._database = stack.enter_context(running()).new_database("postgresql+asyncpg")
         self._stack = stack
         self._processes: dict[str, subprocess.Popen[str]] = {}

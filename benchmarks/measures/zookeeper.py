@@ -93,7 +93,7 @@ def _herd(stack: ExitStack) -> Herd:
     """Ten workers that have all the tasks."""
     herd = Herd(stack)
     for number in range(MEMBERS):
-        herd.hire(f"w{number}")
+        herd.start_worker(f"w{number}")
     herd.wait_for_joins(MEMBERS)
     herd.wait_for_members(MEMBERS)
     create_tasks(herd.url, len(TASKS))
@@ -104,7 +104,7 @@ def _herd(stack: ExitStack) -> Herd:
 def _joined(herd: Herd, name: str) -> float:
     """Seconds from a worker's first join to its last claim; it leaves again."""
     share = len(TASKS) // (MEMBERS + 1)
-    herd.hire(name)
+    herd.start_worker(name)
     joining = herd.wait_for_joins(1)
     seconds = herd.wait_for_starts(share) - joining
     herd.signal(name, signal.SIGTERM)
@@ -114,7 +114,7 @@ def _joined(herd: Herd, name: str) -> float:
 
 
 def _joined_theirs(address: str, members: list[Member], run: int) -> float:
-    """Likewise."""
+    """Seconds from the newcomer's beginning until ZooKeeper's members share all tasks; it leaves again."""
     newcomer = Member(address, f"newcomer{run}")
     began = time.monotonic()
     newcomer.start()

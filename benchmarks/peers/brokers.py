@@ -33,7 +33,7 @@ def tansu() -> Iterator[Address]:
 @contextmanager
 def mock_cluster() -> Iterator[Address]:
     """One broker of librdkafka's, in threads of this process that need no interpreter."""
-    from confluent_kafka import Producer  # noqa: PLC0415 - likewise
+    from confluent_kafka import Producer  # noqa: PLC0415 - without it the other peers can be measured
 
     client = Producer({"test.mock.num.brokers": 1, "log_level": 0})
     (broker,) = client.list_topics(timeout=PATIENCE_S).brokers.values()

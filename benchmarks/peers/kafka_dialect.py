@@ -76,7 +76,7 @@ class KafkaDialect:
         return _request(*SYNC, head + struct.pack(">i", len(everyone)) + given)
 
     def synced(self, answer: bytes) -> None:
-        """Only whether it was refused."""
+        """Raises if it was refused."""
         reader = Reader(answer)
         reader.number("i")  # throttle time
         reader.error()
@@ -88,7 +88,7 @@ class KafkaDialect:
         )
 
     def beaten(self, answer: bytes) -> None:
-        """Only whether it was refused."""
+        """Raises if it was refused."""
         self.synced(answer)
 
     def length(self, received: bytes) -> int | None:

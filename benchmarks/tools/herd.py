@@ -49,7 +49,7 @@ class Herd:
         self._stack.callback(process.kill)
         return process
 
-    def hire(self, name: str) -> None:
+    def start_worker(self, name: str) -> None:
         """One more worker."""
         self.workers[name] = worker = self._run("-m", "benchmarks.tools.idle_worker", self.url, name)
         Thread(target=self._listen, args=(name, worker), daemon=True).start()

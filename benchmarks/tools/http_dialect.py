@@ -16,7 +16,7 @@ TYPE = "bench"
 
 
 class JoinAnswer(msgspec.Struct):
-    """What a member reads of it; anything else is skipped."""
+    """What a member reads of the answer to a join; anything else is skipped."""
 
     error: str
     generation_id: int = -1
@@ -25,7 +25,7 @@ class JoinAnswer(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """Likewise."""
+    """What a member reads of any other answer."""
 
     error: str
 
@@ -70,7 +70,7 @@ class HttpDialect:
         return self._post(group, "sync", fields | {"assignments": given})
 
     def synced(self, answer: bytes) -> None:
-        """Only whether it was refused."""
+        """Raises if it was refused."""
         _read(answer, ANSWER)
 
     def heartbeat(self, group: str, joined: Joined, wait_ms: int = 0) -> bytes:
@@ -79,7 +79,7 @@ class HttpDialect:
         return self._post(group, "heartbeat", fields | {"wait_ms": wait_ms})
 
     def beaten(self, answer: bytes) -> None:
-        """Only whether it was refused."""
+        """Raises if it was refused."""
         _read(answer, ANSWER)
 
     def length(self, received: bytes) -> int | None:

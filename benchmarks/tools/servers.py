@@ -104,7 +104,7 @@ def _sparkherd(*command: str) -> str:
     return done.stdout.strip()
 
 
-def many_connections() -> None:
+def raise_limit_of_connections() -> None:
     """Let this process and those it starts have as many as the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
