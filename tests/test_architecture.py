@@ -44,6 +44,7 @@ ROOMS = {
         "commands": {"client", "exit_codes", "options", "task_files", "views"},
         "demo": {"client", "exit_codes", "views"},
     },
+    "benchmarks": {"tools": set[str](), "peers": {"tools"}, "measures": {"peers", "tools"}},
     "manager": {
         "settings": set[str](),
         "tls": {"settings"},
