@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "audit": ("commands.audit:command", "See what admins did, and what was tried."),
     "db": ("commands.db:command", "Look at, and bring up to date, the schema of a manager's database."),
     "tokens": ("commands.tokens:command", "Make, list and revoke the tokens of workers and people."),
+    "doctor": ("doctor.command:command", "Look at what a manager or a worker would need here."),
     "completion": ("commands.completion:command", "Print what makes a shell complete commands and names."),
     "demo": ("demo.command:command", "Watch a herd lose a worker and no row, on 336,776 real flights."),
 }

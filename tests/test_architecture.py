@@ -43,6 +43,7 @@ ROOMS = {
         "options": {"client", "exit_codes", "task_files", "views"},
         "commands": {"client", "exit_codes", "options", "task_files", "views"},
         "demo": {"client", "exit_codes", "views"},
+        "doctor": {"client", "exit_codes", "options", "views"},
     },
     "benchmarks": {"tools": set[str](), "peers": {"tools"}, "measures": {"peers", "tools"}},
     "manager": {
