@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.exit_codes import DONE, FAILED
 from cli.options.common import json_option
-from cli.options.settings import Sources, settings_options
+from cli.options.database import database_options, in_database
 from cli.views.output import tell
-from manager.settings import DatabaseSettings, ManagerSettings
-from protocol.errors import StartupError
 from protocol.fencing import CLOCK_ENDS
-from telemetry.logs import LogSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from sqlalchemy import Connection
 
-    from manager.cluster.single_manager import ProcessLock
     from manager.storage.migrate import Schema
-
-T = TypeVar("T")
 
 
 @click.group("db")
@@ -41,18 +30,18 @@ def command() -> None:
 
 @command.command("status")
 @json_option
-@settings_options(DatabaseSettings)
+@database_options
 def status(*, as_json: bool, **flags: Any) -> int:
     """Say which schema the database has; exit code 0 when it is this version's."""
     from manager.storage.migrate import schema_known, schema_of  # noqa: PLC0415 - `--help` needs no database
 
-    schema = asyncio.run(_with_database(flags, schema_of, missing=schema_known(None)))
+    schema = in_database(flags, schema_of, missing=schema_known(None))
     return _tell(schema, as_json=as_json)
 
 
 @command.command("upgrade")
 @json_option
-@settings_options(DatabaseSettings)
+@database_options
 def upgrade(*, as_json: bool, **flags: Any) -> int:
     """Bring the schema up to date; a new database gets all its tables."""
     from manager.storage.migrate import schema_of, upgrade  # noqa: PLC0415 - the same
@@ -61,7 +50,7 @@ def upgrade(*, as_json: bool, **flags: Any) -> int:
         upgrade(connection)
         return schema_of(connection)
 
-    return _tell(asyncio.run(_with_database(flags, both)), as_json=as_json)
+    return _tell(in_database(flags, both), as_json=as_json)
 
 
 @command.command("restored")
@@ -73,7 +62,7 @@ def upgrade(*, as_json: bool, **flags: Any) -> int:
     help="Raise tokens above this one, which a sink has seen: a clock was wrong, or goes slow.",
 )
 @json_option
-@settings_options(DatabaseSettings)
+@database_options
 def restored(*, above: int, as_json: bool, **flags: Any) -> int:
     """Make a database that was put back from a copy safe to go on with.
 
@@ -83,40 +72,9 @@ def restored(*, above: int, as_json: bool, **flags: Any) -> int:
     from manager.storage.restored_backup import raise_numbers  # noqa: PLC0415 - `--help` needs no database
 
     raising = partial(raise_numbers, now_ms=time.time_ns() // 1_000_000, above=above)
-    tasks = asyncio.run(_with_database(flags, raising, alone=True))
+    tasks = in_database(flags, raising, alone=True)
     tell({"tasks": tasks}, f"tokens of {tasks} tasks raised; start the managers", as_json=as_json)
     return DONE
-
-
-async def _with_database(
-    flags: dict[str, Any], work: Callable[[Connection], T], *, missing: T | None = None, alone: bool = False
-) -> T:
-    """What `work` finds; or `missing`, if that is something, where there is no file to work on.
-
-    `alone` is for what no manager may be at work for.
-    """
-    from manager.storage.database import database_at  # noqa: PLC0415 - the same
-    from manager.storage.migrate import with_schema  # noqa: PLC0415 - the same
-
-    sources = Sources("manager", flags, (ManagerSettings, LogSettings))
-    database = database_at(sources.resolve(DatabaseSettings).database)
-    path = database.path
-    if path is not None and not path.exists() and missing is not None:
-        return missing
-    with contextlib.ExitStack() as stack:
-        if path is not None and alone:
-            stack.callback(_lock(path).release)
-        found = await with_schema(database, work)
-    await database.close()
-    return found
-
-
-def _lock(path: Path) -> ProcessLock:
-    from manager.cluster.single_manager import ProcessLock  # noqa: PLC0415 - the same
-
-    if not path.exists():
-        raise StartupError(f"--database: there is no {path}")
-    return ProcessLock(path)
 
 
 def _tell(schema: Schema, *, as_json: bool) -> int:

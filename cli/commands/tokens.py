@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 import time
@@ -13,11 +12,9 @@ import click
 
 from cli.exit_codes import DONE
 from cli.options.common import example, json_option
-from cli.options.settings import Sources, settings_options
+from cli.options.database import database_options, in_database
 from cli.views.output import ago, print_json, print_table, tell
-from manager.settings import DatabaseSettings, ManagerSettings
 from protocol.roles import Role
-from telemetry.logs import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +83,7 @@ def _patterns(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     help="As 90d, 12h or 30m; never without it.",
 )
 @json_option
-@settings_options(DatabaseSettings)
+@database_options
 def create(
     name: str,
     *,
@@ -116,7 +113,7 @@ def create(
 
 @command.command("list")
 @json_option
-@settings_options(DatabaseSettings)
+@database_options
 def list_tokens(*, as_json: bool, **flags: Any) -> int:
     """Show all tokens: whose they are, what they are for, and until when. Not the tokens themselves."""
     from manager.storage.token_table import all_tokens  # noqa: PLC0415 - `--help` needs no database
@@ -146,7 +143,7 @@ def list_tokens(*, as_json: bool, **flags: Any) -> int:
 @command.command("revoke")
 @click.argument("token_id", metavar="ID")
 @json_option
-@settings_options(DatabaseSettings)
+@database_options
 def revoke(token_id: str, *, as_json: bool, **flags: Any) -> int:
     """End a token, by the id that `list` shows; on all managers within a second or two."""
     from manager.storage.token_table import revoke_token  # noqa: PLC0415 - `--help` needs no database
@@ -160,22 +157,13 @@ def revoke(token_id: str, *, as_json: bool, **flags: Any) -> int:
 
 def _in_database(flags: dict[str, Any], work: Callable[[Connection], Result]) -> Result:
     """What `work` finds in a database that has all tables; a new one gets them."""
-    sources = Sources("manager", flags, (ManagerSettings, LogSettings))
-    return asyncio.run(_work(sources.resolve(DatabaseSettings).database, work))
-
-
-async def _work(url: str, work: Callable[[Connection], Result]) -> Result:
-    from manager.storage.database import database_at  # noqa: PLC0415 - `--help` needs no database
-    from manager.storage.migrate import upgrade, with_schema  # noqa: PLC0415 - the same
+    from manager.storage.migrate import upgrade  # noqa: PLC0415 - `--help` needs no database
 
     def both(connection: Connection) -> Result:
         upgrade(connection)
         return work(connection)
 
-    database = database_at(url)
-    result = await with_schema(database, both)
-    await database.close()
-    return result
+    return in_database(flags, both)
 
 
 def _row(token: Token) -> dict[str, object]:
