@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import stat
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -10,7 +9,7 @@ from time import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from cli.client.admin_client import UNANSWERED, Client, ElsewhereError, UnreachableError
+from cli.client.admin_client import UNANSWERED, AdminClient, RedirectError, UnreachableError
 from cli.doctor.finding import ok, problem, skipped, warning
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
@@ -101,7 +100,7 @@ def _apart(settings: Settings, url: str) -> float | None:
     try:
         with client.asking(client.urls[0], "GET", "/healthz", headers={}, timeout_s=ANSWER_S) as answer:
             date = answer.headers.get("Date", "")
-    except (*UNANSWERED, ElsewhereError, http.client.HTTPException):
+    except (*UNANSWERED, RedirectError):
         return None
     try:
         theirs = parsedate_to_datetime(date).timestamp()
@@ -111,7 +110,7 @@ def _apart(settings: Settings, url: str) -> float | None:
     return ours - theirs - 0.5  # they leave out the fraction: half a second is lost on average
 
 
-def _client(settings: Settings, urls: tuple[str, ...] | list[str]) -> Client:
+def _client(settings: Settings, urls: tuple[str, ...] | list[str]) -> AdminClient:
     """One that waits for no manager longer than `ANSWER_S`; raises `StartupError` for what it cannot use."""
     tls = client_tls(settings.tls_ca, settings.tls_cert, settings.tls_key)
-    return Client(urls, timeout_s=ANSWER_S, bearer=find_token(settings.token_file), tls=tls)
+    return AdminClient(urls, timeout_s=ANSWER_S, bearer=find_token(settings.token_file), tls=tls)
