@@ -44,20 +44,27 @@ def _key_reader(kind: type[Row]) -> Callable[[Row], tuple[Any, ...]]:
 class GroupRow(Row, frozen=True, kw_only=True):
     """The group itself; `generation` is the highest ever told (protocol §4, Generation).
 
-    `state` is how the group is to be taken up again: Empty, Stable, or PreparingRebalance when members must
-    be brought together anew (a crash between the join phase and the leader's assignment is such a case).
+    `rebalance_on_load` says that whoever takes the group up has to bring its members together anew (after a
+    crash between the join phase and the leader's assignment, for one); `manager.core.scheduling` decides it.
     `idle_since_ms` is when it became Empty, or lost something that an Empty group is kept for, by the wall
     clock; 0 if that is not known.
     """
 
     key_length: ClassVar[int] = 1
     generation: int = 0
-    state: GroupState = GroupState.EMPTY
+    rebalance_on_load: bool = False
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
     tasks_revision: int = 0
     idle_since_ms: int = 0
+
+    @property
+    def state(self) -> GroupState:
+        """The state in which the group is taken up; a generation has a leader."""
+        if self.rebalance_on_load:
+            return GroupState.PREPARING_REBALANCE
+        return GroupState.EMPTY if self.leader_id is None else GroupState.STABLE
 
 
 class MemberRow(Row, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ Both are noted in the group's row, so that whoever takes the group up goes on wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -29,9 +29,13 @@ def outlast_a_crash(turn: Turn) -> None:
     A rebalance that only a parked join needs is not noted down: the join is sent again. A member that was
     removed or a task that was added is not.
     """
-    header = turn.group.header
-    if header.state is GroupState.STABLE:
-        turn.put(msgspec.structs.replace(header, state=GroupState.PREPARING_REBALANCE))
+    if turn.group.header.state is GroupState.STABLE:
+        put_header(turn, rebalance_on_load=True)
+
+
+def put_header(turn: Turn, *, rebalance_on_load: bool, **changes: Any) -> None:
+    """Store `changes` of the group's row; nothing else says whether a reload is to rebalance."""
+    turn.put(msgspec.structs.replace(turn.group.header, rebalance_on_load=rebalance_on_load, **changes))
 
 
 def rebalance_soon(turn: Turn) -> None:

@@ -17,8 +17,9 @@ import msgspec
 from sqlalchemy import Boolean, Column, Enum, Table, func, literal, select, type_coerce, union_all
 from sqlalchemy.types import NullType
 
-from manager.core.rows import Row, Unreadable
+from manager.core.rows import GroupRow, Row, Unreadable
 from manager.storage.schema import LOAD_ORDER, TABLES, Json
+from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -139,6 +140,8 @@ def _decoder(kind: TypeEngine[Any], dialect: Dialect) -> Decode:
 def _made(kind: type[Row], stored: dict[str, Any], decoders: Sequence[tuple[Column[Any], Decode]]) -> Row:
     try:
         values = {str(c.name): _value(stored[c.name], c, decode) for c, decode in decoders}
+        if kind is GroupRow:
+            values["rebalance_on_load"] = values.pop("state") is GroupState.PREPARING_REBALANCE
         return msgspec.convert(values, kind)
     except (msgspec.MsgspecError, ValueError) as error:
         return Unreadable(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import and_, bindparam, delete
 
-from manager.core.rows import Dropped, Row
+from manager.core.rows import Dropped, GroupRow, Row
 from manager.storage.inserts import insert_into, insert_rows
 from manager.storage.schema import TABLES
 
@@ -62,8 +62,14 @@ def _sort_out(
         if isinstance(change, Dropped):
             deletes[kind].append(dict(zip(_key_parameters(kind), key, strict=True)))
         else:
-            upserts[kind].append(msgspec.structs.asdict(change))
+            upserts[kind].append(_stored(change))
     return upserts, deletes
+
+
+def _stored(row: Row) -> dict[str, Any]:
+    """What stands in the columns; whether a group rebalances when it is loaded is told by its state there."""
+    values = msgspec.structs.asdict(row)
+    return {**values, "state": row.state} if isinstance(row, GroupRow) else values
 
 
 def _key_parameters(kind: type[Row]) -> list[str]:

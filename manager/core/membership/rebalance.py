@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from manager.core import checks, group_states, purgatory, scheduling, sessions
 from manager.core.group import InitialDelay
 from manager.core.membership import rebalance_history
@@ -123,15 +121,13 @@ def complete(turn: Turn) -> None:
 def _become_empty(turn: Turn) -> None:
     group = turn.group
     group_states.move(turn, group_states.EMPTY_OUT)
-    turn.put(
-        msgspec.structs.replace(
-            group.header,
-            generation=group.generation + 1,
-            state=GroupState.EMPTY,
-            protocol_type=group.protocol_type,
-            protocol_name=None,
-            leader_id=None,
-        )
+    scheduling.put_header(
+        turn,
+        rebalance_on_load=False,
+        generation=group.generation + 1,
+        protocol_type=group.protocol_type,
+        protocol_name=None,
+        leader_id=None,
     )
     group.tasks.assigned = {}
     rebalance_history.complete_round(turn)
@@ -144,15 +140,13 @@ def _begin_generation(turn: Turn) -> None:
     if group.leader_id not in group.joining:
         group.leader_id = next(member_id for member_id in group.members if member_id in group.joining)
     group_states.move(turn, group_states.COMPLETE)
-    turn.put(
-        msgspec.structs.replace(
-            group.header,
-            generation=group.generation + 1,
-            state=GroupState.PREPARING_REBALANCE,
-            protocol_type=group.protocol_type,
-            protocol_name=choose_protocol(group),
-            leader_id=group.leader_id,
-        )
+    scheduling.put_header(
+        turn,
+        rebalance_on_load=True,
+        generation=group.generation + 1,
+        protocol_type=group.protocol_type,
+        protocol_name=choose_protocol(group),
+        leader_id=group.leader_id,
     )
     _store_members(turn)
     joining, group.joining = group.joining, {}

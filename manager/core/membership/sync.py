@@ -77,8 +77,7 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
         if member.row.assignment != assignment:
             turn.put(msgspec.structs.replace(member.row, assignment=assignment))
     group_states.move(turn, group_states.STABILISE)
-    resumed = GroupState.PREPARING_REBALANCE if scheduling.is_rebalancing_soon(group) else GroupState.STABLE
-    turn.put(msgspec.structs.replace(group.header, state=resumed))
+    scheduling.put_header(turn, rebalance_on_load=scheduling.is_rebalancing_soon(group))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
     lost_workers.given_back(turn)

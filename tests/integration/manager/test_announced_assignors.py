@@ -9,7 +9,6 @@ from manager.storage.sql import SqlStorage
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
-from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from manager.core.rows import Row
@@ -34,7 +33,6 @@ ROWS: list[Row] = [
     GroupRow(
         group="g",
         generation=7,
-        state=GroupState.STABLE,
         protocol_type="sparkherd",
         protocol_name="sticky",
         leader_id="a",

@@ -29,7 +29,7 @@ from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
 from protocol.messages.tasks import TaskReset
-from protocol.states import GroupState, Target, TaskState
+from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,7 +55,7 @@ def member(member_id: str, position: int) -> MemberRow:
 
 
 ROWS: tuple[Row, ...] = (
-    GroupRow(group="g", generation=7, state=GroupState.STABLE, protocol_type="sparkherd", leader_id="m1"),
+    GroupRow(group="g", generation=7, protocol_type="sparkherd", leader_id="m1"),
     member("m1", 1),
     member("m0", 2),
     OffsetRow(group="g", offset_key="k", offset=encode_opaque({"x": 1.5}), metadata="m"),
@@ -190,7 +190,7 @@ def fill(connection: Connection, revision: str) -> list[Row]:
         columns = [column["name"] for column in inspect(connection).get_columns(table.name)]
         values = {name: getattr(row, name) for name in columns}
         connection.execute(table.insert().values(values))
-        held.append(type(row)(**values))
+        held.append(type(row)(**{name: values[name] for name in values if name in row.__struct_fields__}))
     return held
 
 

@@ -9,7 +9,7 @@ from manager.core.views.tallies import TROUBLES_TOLD, Tally, Trouble
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
-from protocol.states import GroupState, Target, TaskState
+from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
     from manager.core.rows import Row
@@ -53,7 +53,7 @@ def owned(name: str, state: TaskState, cause: str | None = None) -> OwnershipRow
 
 
 ROWS: list[Row] = [
-    GroupRow(group="g", generation=7, state=GroupState.STABLE, protocol_type="sparkherd", leader_id="a"),
+    GroupRow(group="g", generation=7, protocol_type="sparkherd", leader_id="a"),
     member("a", draining=False),
     member("b", draining=True),
     *(task(f"failing-{number:03}") for number in range(FAILING)),

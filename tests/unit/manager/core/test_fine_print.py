@@ -292,7 +292,13 @@ def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(state: Gr
     bench = Bench()
     owner, _ = bench.herd(2, "t", "u")
     rows = [row for row in bench.store.values() if row.key != ("g", owner)]
-    rows.append(msgspec.structs.replace(bench.group.header, state=state))
+    header = msgspec.structs.replace(
+        bench.group.header,
+        rebalance_on_load=state is GroupState.PREPARING_REBALANCE,
+        leader_id=None if state is GroupState.EMPTY else owner,
+    )
+    assert header.state is state
+    rows.append(header)
     fresh = Coordinator(bench.settings, lambda: "id")
     with pytest.raises(UnreadableError, match=r"^table ownership, group g, task t: owner: .* has no row"):
         fresh.restore("g", rows, bench.instant)
