@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assignors.eligibility import Eligibility
     from assignors.holders import holders
     from assignors.order import in_order
-    from worker.executor import StartError
+    from worker.executor import QueryError
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
     from worker.sinks.guard import Fence
     from worker.spark.context import TaskContext
@@ -32,9 +32,9 @@ __all__ = [
     "Lot",
     "Member",
     "OutOfOrderError",
+    "QueryError",
     "SchemaError",
     "SinkError",
-    "StartError",
     "Task",
     "TaskContext",
     "deal",
@@ -49,7 +49,7 @@ _MODULES: Final = {
     "assignors.eligibility": ("Eligibility",),
     "assignors.holders": ("holders",),
     "assignors.order": ("in_order",),
-    "worker.executor": ("StartError",),
+    "worker.executor": ("QueryError",),
     "worker.sinks.errors": (
         "BatchRefusedError",
         "FencedError",

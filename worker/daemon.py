@@ -31,7 +31,7 @@ from worker.client.timeouts import Timeouts
 from worker.client.tls import client_tls
 from worker.client.transport import Transport
 from worker.clock import SystemClock
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.membership.core import Membership
 from worker.membership.draining import move_away
 from worker.membership.effects import Quit, Reason
@@ -244,7 +244,7 @@ class Worker:
         looking = self._background.spawn(self._discovery.coordinator())
         try:
             await self._executor.open()
-        except StartError as error:
+        except QueryError as error:
             raise StartupError(str(error)) from None
         await looking
         gc.freeze()  # what was imported stays: looking through it again and again stops everything for 25 ms

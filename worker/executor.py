@@ -64,20 +64,27 @@ class Progress:
     totals: Totals = Totals()
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a query came to its end; `cause` is None for an orderly one.
+@dataclass(unsafe_hash=True)
+class QueryError(Exception):
+    """Why a query does not run: raised if it cannot be started, returned if it has failed since.
 
-    That is a stop that was asked for, or the end of a bounded query: all that was there is done. Whether a
-    query is bounded only the engine knows, for an entry point may have given it a trigger of its own.
-
-    `fenced` says that a sink refused the token: the task belongs to somebody else by now. `permanent` says
-    that starting it again would end the same way.
+    Args:
+        cause: one line first, details after it.
+        fenced: a sink refused the token: the task belongs to somebody else by now.
+        permanent: another start would end the same way.
     """
 
-    cause: str | None = None
+    cause: str
     fenced: bool = False
     permanent: bool = False
+
+    def __post_init__(self) -> None:
+        """An entry point of the user's may raise it with anything."""
+        self.cause = str(self.cause)
+
+    def __str__(self) -> str:
+        """The cause."""
+        return self.cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +114,14 @@ class Query(Protocol):
         """Whether there is data for a batch, as far as was seen lately. Never blocks."""
         ...
 
-    async def ended(self) -> Ended:
-        """Wait until the query is no longer running, whoever ended it; may be awaited by several."""
+    async def ended(self) -> QueryError | None:
+        """Wait until the query is no longer running, whoever ended it; may be awaited by several.
+
+        Returns:
+            Why it failed. None for an orderly end: a stop that was asked for, or the end of a bounded query,
+            which has done all that was there. Whether a query is bounded only the engine knows, for an entry
+            point may have given it a trigger of its own.
+        """
         ...
 
     async def stop(self, timeout_s: float) -> None:
@@ -117,19 +130,6 @@ class Query(Protocol):
         Returns once nothing of the query runs any more. Stopping an ended query does nothing.
         """
         ...
-
-
-class StartError(Exception):
-    """A query could not be started; the text is the cause, one line first, details after it.
-
-    `fenced` says that a sink refused the token: the task belongs to somebody else by now. `permanent` says
-    that another try would end the same way.
-    """
-
-    def __init__(self, cause: str, *, fenced: bool = False, permanent: bool = False) -> None:
-        super().__init__(cause)
-        self.fenced = fenced
-        self.permanent = permanent
 
 
 def unheard(step: str) -> None:
@@ -141,11 +141,11 @@ class Executor(Protocol):
     """The engine of one worker."""
 
     async def open(self) -> None:
-        """Bring the engine up; raises `StartError` with what to change when that is impossible."""
+        """Bring the engine up; raises `QueryError` with what to change when that is impossible."""
         ...
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> Query:
-        """Start a query; raises `StartError` when it cannot run. Several may start at once.
+        """Start a query; raises `QueryError` when it cannot run. Several may start at once.
 
         Args:
             spec: what to run.
@@ -163,7 +163,7 @@ class Executor(Protocol):
             at: is called, in the event loop, with each thing that this may have to wait for.
 
         Raises:
-            StartError: it cannot be done now.
+            QueryError: it cannot be done now.
         """
         ...
 
@@ -171,7 +171,7 @@ class Executor(Protocol):
         """The queries that owners of the group's tasks have noted down; they may be over.
 
         Raises:
-            StartError: that cannot be read now.
+            QueryError: that cannot be read now.
         """
         ...
 
@@ -179,7 +179,7 @@ class Executor(Protocol):
         """End it, if this engine can reach it and it is not over.
 
         Raises:
-            StartError: it cannot be done now.
+            QueryError: it cannot be done now.
         """
         ...
 

@@ -17,7 +17,7 @@ import msgspec
 from configuration.settings import PREFIX
 from definition import references
 from telemetry.secrets import SECRETS
-from worker.executor import StartError
+from worker.executor import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ MAX_BYTES: Final = 65_536
 """Of a file with a secret."""
 
 
-class SecretError(StartError):
+class SecretError(QueryError):
     """A reference has nothing to stand for; starting the task again would not help."""
 
     def __init__(self, path: str, fault: str) -> None:

@@ -150,9 +150,8 @@ async def _fenced(
     }
     spec = QuerySpec(place.name, name, 1, parse_definition(msgspec.json.encode(definition)))
     query = await executor.start(spec)
-    ended = await query.ended()
-    if ended.cause is not None:
-        raise RuntimeError(ended.cause)
+    if error := await query.ended():
+        raise error
     return _seconds(folder / "checkpoints" / place.name / name)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from worker.daemon import run
-from worker.executor import Ended, Executor, Progress, Query, unheard
+from worker.executor import Executor, Progress, Query, QueryError, unheard
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class IdleQuery(Query):
 
     def __init__(self, spec: QuerySpec) -> None:
         self.spec = spec
-        self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
 
     @property
     def checkpoint(self) -> str | None:
@@ -38,14 +38,14 @@ class IdleQuery(Query):
         """No batch ever."""
         return None
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> QueryError | None:
         """When it was stopped."""
         return await asyncio.shield(self._ended)
 
     async def stop(self, timeout_s: float) -> None:  # noqa: ARG002 - the interface's
         """At once."""
         if not self._ended.done():
-            self._ended.set_result(Ended(None))
+            self._ended.set_result(None)
 
 
 class IdleExecutor(Executor):

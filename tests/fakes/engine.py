@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from protocol.messages.tasks import Reached
-    from worker.executor import Ended, EngineDeath, NotedQuery
+    from worker.executor import EngineDeath, NotedQuery, QueryError
     from worker.sinks.marks import Owner
 
 
@@ -67,7 +67,7 @@ class FakeHandle(Handle):
         may_block()
         return self.over.is_set()
 
-    def failure(self) -> Ended | None:
+    def failure(self) -> QueryError | None:
         """Nothing ever goes wrong."""
         may_block()
         return None

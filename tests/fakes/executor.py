@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.membership import EngineEnd
-from worker.executor import Ended, EngineDeath, Progress, StartError, Totals, unheard
+from worker.executor import EngineDeath, Progress, QueryError, Totals, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class FakeQuery:
         self._progress: Progress | None = None
         self.has_work = False
         self._batch_done = asyncio.Event()
-        self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
 
     @property
     def is_running(self) -> bool:
@@ -42,7 +42,7 @@ class FakeQuery:
         """The last batch the test has let it finish."""
         return self._progress
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> QueryError | None:
         """How it came to its end."""
         return await asyncio.shield(self._ended)
 
@@ -60,7 +60,7 @@ class FakeQuery:
                 for each in waiting:
                     each.cancel()
         await self._may_stop.wait()
-        self._end(Ended())
+        self._end(None)
 
     # What a test does to it.
 
@@ -86,9 +86,9 @@ class FakeQuery:
         """It comes to its end by itself, which is a failure unless it is bounded."""
         if cause is None and not self.is_bounded:
             cause = "the query ended by itself, which nobody had asked for"
-        self._end(Ended(cause, fenced=fenced))
+        self._end(None if cause is None else QueryError(cause, fenced))
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: QueryError | None) -> None:
         if not self._ended.done():
             self._ended.set_result(ended)
 
@@ -128,7 +128,7 @@ class FakeExecutor:
     async def open(self) -> None:
         """Come up, unless the test wants otherwise."""
         if self.cannot_open is not None:
-            raise StartError(self.cannot_open)
+            raise QueryError(self.cannot_open)
         self._death = asyncio.get_running_loop().create_future()
         self.is_open = True
 
@@ -141,9 +141,9 @@ class FakeExecutor:
         if self.surprise is not None:
             raise self.surprise
         if spec.task in self.fenced:
-            raise StartError(f"token {spec.token} is stale", fenced=True)
+            raise QueryError(f"token {spec.token} is stale", fenced=True)
         if (cause := self.broken.get(spec.task)) is not None:
-            raise StartError(cause, permanent=spec.task in self.hopeless)
+            raise QueryError(cause, permanent=spec.task in self.hopeless)
         query = FakeQuery(spec, stops_slowly=spec.task in self.slow)
         self.started.append(query)
         return query
@@ -165,7 +165,7 @@ class FakeExecutor:
         if self.surprise is not None:
             raise self.surprise
         if (cause := self.broken.get(spec.task)) is not None:
-            raise StartError(cause, permanent=spec.task in self.hopeless)
+            raise QueryError(cause, permanent=spec.task in self.hopeless)
         self.settled.append(spec)
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
@@ -174,14 +174,14 @@ class FakeExecutor:
         self.sweeps += 1
         await self._answer("the register")
         if self.unreadable is not None:
-            raise StartError(self.unreadable)
+            raise QueryError(self.unreadable)
         return tuple(self.left)
 
     async def end_noted(self, query: NotedQuery) -> None:
         """Remember it, unless the test wants otherwise."""
         await self._answer(query.task)
         if (cause := self.broken.get(query.task)) is not None:
-            raise StartError(cause)
+            raise QueryError(cause)
         self.swept.append(query)
 
     async def _answer(self, what: str) -> None:

@@ -29,7 +29,6 @@ from worker.membership.events import (
     Assigned,
     LeaseExpired,
     Refused,
-    RejoinAsked,
     Revoked,
     Started,
     StopAsked,
@@ -52,7 +51,6 @@ _ASKED_IN = {
     MemberState.JOINING: Asked.JOIN,
     MemberState.SYNCING: Asked.SYNC,
     MemberState.STABLE: Asked.HEARTBEAT,
-    MemberState.LEAVING: Asked.LEAVE,
 }
 
 
@@ -110,8 +108,6 @@ class Membership:
                 self._on_refused(event)
             case LeaseExpired():
                 self._on_lease_expired()
-            case RejoinAsked(reason) if self.state is MemberState.STABLE:
-                self._rejoin(reason)
             case StopAsked():
                 self._on_stop(event)
         return self._effects

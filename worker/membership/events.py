@@ -71,13 +71,6 @@ class LeaseExpired:
 
 
 @dataclass(frozen=True, slots=True)
-class RejoinAsked:
-    """The keeper wants a new assignment."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class StopAsked:
     """End, and say `farewell`; without `in_order` nothing is waited for but the leave."""
 
@@ -86,4 +79,4 @@ class StopAsked:
 
 
 Completion = Answered | Waited | Assigned | Revoked
-Event = Started | Completion | Refused | LeaseExpired | RejoinAsked | StopAsked
+Event = Started | Completion | Refused | LeaseExpired | StopAsked

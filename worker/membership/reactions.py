@@ -9,7 +9,7 @@ from protocol.errors import ErrorCode
 
 
 class Asked(Enum):
-    """The kinds of requests a member makes."""
+    """The kinds of requests a member makes, but for its leave: after that it is gone in any case."""
 
     JOIN = "join"
     SYNC = "sync"
@@ -17,7 +17,6 @@ class Asked(Enum):
     CLAIM = "claim"
     RELEASE = "release"
     REPORT = "report"
-    LEAVE = "leave"
 
 
 class Reaction(Enum):
@@ -39,6 +38,8 @@ class Reaction(Enum):
     """Back off and ask the same again, id and generation kept."""
     STOP_QUERY = auto()
     """The task belongs to somebody else: stop its query at once."""
+    LET_GO = auto()
+    """The task is gone: stop its query in order."""
     CORRECT = auto()
     """Fall back to the last good assignment made valid, sync again."""
     START_OVER = auto()
@@ -91,7 +92,8 @@ TABLE = (
     Row(frozenset({ErrorCode.FENCED_INSTANCE_ID}), ANY, Reaction.YIELD),
     Row(FATAL, frozenset({Asked.JOIN}), Reaction.GIVE_UP),
     Row(_TROUBLE, ANY, Reaction.RETRY),
-    Row(frozenset({ErrorCode.STALE_TOKEN}), frozenset({Asked.REPORT, Asked.RELEASE}), Reaction.STOP_QUERY),
+    Row(frozenset({ErrorCode.STALE_TOKEN}), frozenset({Asked.REPORT}), Reaction.STOP_QUERY),
+    Row(frozenset({ErrorCode.UNKNOWN_TASK}), frozenset({Asked.REPORT}), Reaction.LET_GO),
     Row(frozenset({ErrorCode.INVALID_ASSIGNMENT}), frozenset({Asked.SYNC}), Reaction.CORRECT),
 )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark import SparkContext
 
 from telemetry.secrets import scrub
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.remedies import judge
 
@@ -66,16 +66,16 @@ def describe_remote(text: str) -> str:
     return _join(headline([JavaError(kind, message), *links]), f"{message}\n\n{trace}")
 
 
-def refusal(error: BaseException, *, by: str = "") -> StartError:
+def refusal(error: BaseException, *, by: str = "") -> QueryError:
     """What a start that failed with `error` is to raise; `by` goes before the cause."""
     cause, permanent = judge(by + describe(error), at_start=True)
-    return StartError(cause, permanent=permanent)
+    return QueryError(cause, permanent=permanent)
 
 
-def failure(cause: str) -> Ended:
+def failure(cause: str) -> QueryError:
     """The end of a query that has failed with `cause`."""
     told, permanent = judge(cause, at_start=False)
-    return Ended(told, permanent=permanent)
+    return QueryError(told, permanent=permanent)
 
 
 def headline(chain: list[JavaError]) -> str:

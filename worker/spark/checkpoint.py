@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.checkpoint_rules import (
     REMEDY,
     Checkpoint,
@@ -33,7 +33,7 @@ OWNER_FILE = "sparkherd.json"
 class CheckpointFolder(ABC):
     """One task's checkpoint; how it is reached depends on the engine.
 
-    The three ways in raise `StartError` if the folder cannot be read or written.
+    The three ways in raise `QueryError` if the folder cannot be read or written.
     """
 
     def __init__(self, place: str) -> None:
@@ -55,7 +55,7 @@ class CheckpointFolder(ABC):
         """See that this is the task's checkpoint and not another, before anything is written anywhere.
 
         Raises:
-            StartError: it does not know of the batch that the task has reached.
+            QueryError: it does not know of the batch that the task has reached.
         """
         knows_of(self.place, self.last("offsets"), reached)
 
@@ -63,7 +63,7 @@ class CheckpointFolder(ABC):
         """See that the query of `owner` may go on from here, and that it is where its sinks' fences say.
 
         Raises:
-            StartError: the checkpoint is damaged or another task's.
+            QueryError: the checkpoint is damaged or another task's.
             OutOfOrderError: it is not the one that the rows in the sink are from, or an older copy of it.
         """
         self._adopt(owner)
@@ -73,7 +73,7 @@ class CheckpointFolder(ABC):
             fits(checkpoint, owner, row)
 
     def inspect(self) -> Checkpoint:
-        """How far the query has come; raises `StartError` if that cannot be read."""
+        """How far the query has come; raises `QueryError` if that cannot be read."""
         metadata = self.read("metadata")
         planned, committed = self.last("offsets"), self.last("commits")
         plan = None
@@ -85,7 +85,7 @@ class CheckpointFolder(ABC):
         return Checkpoint(self.place, query_id, planned, plan, committed)
 
     def digest(self, batch_id: int) -> str:
-        """A digest of what Spark has planned for a batch; raises `StartError` if that cannot be read."""
+        """A digest of what Spark has planned for a batch; raises `QueryError` if that cannot be read."""
         return self._entry(f"offsets/{batch_id}", 2)
 
     def _adopt(self, owner: Owner) -> None:
@@ -100,7 +100,7 @@ class CheckpointFolder(ABC):
         except ValueError:
             raise damaged(self.place, f"its file {OWNER_FILE} cannot be read") from None
         if theirs != mine:
-            raise StartError(f"the checkpoint {self.place} is of another task, {text}; {REMEDY}")
+            raise QueryError(f"the checkpoint {self.place} is of another task, {text}; {REMEDY}")
 
     def _entry(self, name: str, lines: int) -> str:
         """A digest of a log's entry, which must be whole."""

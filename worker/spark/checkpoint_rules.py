@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.fence import foreign, gap, rolled_back
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Checkpoint:
 
 
 def whole(checkpoint: Checkpoint) -> None:
-    """Raises `StartError` if a part of the checkpoint is missing."""
+    """Raises `QueryError` if a part of the checkpoint is missing."""
     last, done = checkpoint.planned, checkpoint.committed
     if checkpoint.query_id is None and (last is not None or done is not None):
         raise damaged(checkpoint.place, "its file metadata is missing")
@@ -49,11 +49,11 @@ def whole(checkpoint: Checkpoint) -> None:
 
 
 def knows_of(place: str, planned: int | None, reached: Reached) -> None:
-    """Raises `StartError` if a checkpoint's last batch, `planned`, is before the one that was reached."""
+    """Raises `QueryError` if a checkpoint's last batch, `planned`, is before the one that was reached."""
     if planned is not None and planned >= reached.batch_id:
         return
     has = "holds no batch" if planned is None else f"ends with batch {planned}"
-    raise StartError(
+    raise QueryError(
         f"the checkpoint {place} {has}, but the task has come to batch {reached.batch_id} in the checkpoint"
         f" {reached.checkpoint} at {reached.member_id}; give all workers of the group one --checkpoint-root"
         " that they all see, bring back a whole copy, or reset the task to start it anew",
@@ -88,7 +88,7 @@ def read_query_id(place: str, text: str) -> str:
 
 
 def check_entry(place: str, name: str, text: str, lines: int) -> None:
-    """Raises `StartError` if a log's entry `name` is cut off: it has a version and `lines` lines at least."""
+    """Raises `QueryError` if a log's entry `name` is cut off: it has a version and `lines` lines at least."""
     head, *rest = text.split("\n")
     if not _VERSION.fullmatch(head) or len(rest) < lines or not all(map(_is_whole, rest)):
         raise damaged(place, f"its entry {name} cannot be read")
@@ -105,6 +105,6 @@ def _is_whole(line: str) -> bool:
     return True
 
 
-def damaged(place: str, what: str) -> StartError:
+def damaged(place: str, what: str) -> QueryError:
     """The refusal of a checkpoint with a part that is missing or broken."""
-    return StartError(f"the checkpoint {place} is damaged: {what}; {REMEDY}")
+    return QueryError(f"the checkpoint {place} is damaged: {what}; {REMEDY}")

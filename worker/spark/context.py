@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from definition.document import SQL_SINK
 from definition.document import Sink as SinkDefinition
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.writer import Outlet, spark_sink
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class TaskContext:
         """A writer of `frame` into the fenced SQL sink with these `options`, or into the definition's `sink`.
 
         Raises:
-            StartError: there are neither options nor a definition's sink, or they are wrong.
+            QueryError: there are neither options nor a definition's sink, or they are wrong.
             SinkError: the sink cannot take the frame's columns, or a newer owner has the task.
         """
         definition = self._sink_definition(options)
@@ -81,11 +81,11 @@ class TaskContext:
     def _sink_definition(self, options: dict[str, Any]) -> SinkDefinition:
         if not options:
             if self.definition.sink is None:
-                raise StartError("context.sink: needs url and table, or a sink in the definition")
+                raise QueryError("context.sink: needs url and table, or a sink in the definition")
             return self.definition.sink
         definition = SinkDefinition(format=SQL_SINK, options=options)
         if problems := list(definition.faults()):
-            raise StartError("; ".join(f"context.sink: {each.path}: {each.message}" for each in problems))
+            raise QueryError("; ".join(f"context.sink: {each.path}: {each.message}" for each in problems))
         if fault := definition.output_mode_fault(self.definition.output_mode):
-            raise StartError(f"context.sink: output_mode: {fault}")
+            raise QueryError(f"context.sink: output_mode: {fault}")
         return definition

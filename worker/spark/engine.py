@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.executor import Ended, EngineDeath, NotedQuery
+    from worker.executor import EngineDeath, NotedQuery, QueryError
     from worker.sinks.marks import Owner
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.writer import Outlet
@@ -74,7 +74,7 @@ class Handle(ABC):
         """Whether nothing of it runs any more."""
 
     @abstractmethod
-    def failure(self) -> Ended | None:
+    def failure(self) -> QueryError | None:
         """Why it failed; None if nothing was wrong."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Site(ABC):
         What of the latter can be told only this Spark knows (docs/security.md).
 
         Raises:
-            StartError: it is a statement of another kind, or it holds one.
+            QueryError: it is a statement of another kind, or it holds one.
             ParseException: it does not parse.
         """
 
@@ -164,7 +164,7 @@ class Engine(ABC):
         Only those that may outlive their workers; they may be over.
 
         Raises:
-            StartError: that cannot be read now.
+            QueryError: that cannot be read now.
         """
 
     @abstractmethod

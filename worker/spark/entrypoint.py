@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.causes import describe, refusal
 
@@ -28,10 +28,10 @@ def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: S
     """The writer that an entry point makes of its context, for a query at `site`.
 
     Raises:
-        StartError: it is not allowed, cannot be imported, fails, or returns something else.
+        QueryError: it is not allowed, cannot be imported, fails, or returns something else.
     """
     if not is_allowed(entrypoint, prefixes):
-        raise StartError(
+        raise QueryError(
             f"entrypoint: {entrypoint} is not allowed on this worker;"
             f" start it with --allow-entrypoint {entrypoint.partition(':')[0]}",
             permanent=True,
@@ -39,7 +39,7 @@ def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: S
     function = find(entrypoint)
     try:
         made = function(context)
-    except (StartError, SinkError):
+    except (QueryError, SinkError):
         raise
     except Exception as error:
         raise refusal(error, by=f"entrypoint: {entrypoint} failed: ") from error
@@ -50,20 +50,20 @@ def find(entrypoint: str) -> Callable[[TaskContext], Any]:
     """The function of that name; importing its module runs it, once in a worker's life.
 
     Raises:
-        StartError: there is no such module or function, or the module fails.
+        QueryError: there is no such module or function, or the module fails.
     """
     module_name, _, function_name = entrypoint.partition(":")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        raise StartError(
+        raise QueryError(
             f"entrypoint: cannot import {module_name}: no module named {error.name}", permanent=True
         ) from error
     except Exception as error:
-        raise StartError(f"entrypoint: importing {module_name} failed: {describe(error)}") from error
+        raise QueryError(f"entrypoint: importing {module_name} failed: {describe(error)}") from error
     function = getattr(module, function_name, None)
     if not callable(function):
-        raise StartError(f"entrypoint: {module_name} has no function {function_name}", permanent=True)
+        raise QueryError(f"entrypoint: {module_name} has no function {function_name}", permanent=True)
     return function  # type: ignore[no-any-return]  # what it is made of shows when it is called
 
 
@@ -72,5 +72,5 @@ def _as_writer(entrypoint: str, made: Any, site: Site) -> DataStreamWriter:
         return made
     if isinstance(made, site.query_type):
         made.stop()
-        raise StartError(f"entrypoint: {entrypoint} started its query; return the writer without start()")
-    raise StartError(f"entrypoint: {entrypoint} returned {type(made).__name__}, not a DataStreamWriter")
+        raise QueryError(f"entrypoint: {entrypoint} started its query; return the writer without start()")
+    raise QueryError(f"entrypoint: {entrypoint} returned {type(made).__name__}, not a DataStreamWriter")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from worker.executor import StartError, unheard
+from worker.executor import QueryError, unheard
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
 from worker.spark.launch import launch, settle
@@ -86,7 +86,7 @@ class SparkExecutor:
 
     def _ask(self, question: Callable[[Engine], Result]) -> Result:
         if self._engine is None:
-            raise StartError("Spark is not running")
+            raise QueryError("Spark is not running")
         with _trouble():
             return question(self._engine)
 
@@ -128,7 +128,7 @@ class SparkExecutor:
     def _launch(self, spec: QuerySpec, way: Way) -> SparkQuery:
         engine = self._engine
         if engine is None:
-            raise StartError("Spark is not running")
+            raise QueryError("Spark is not running")
         with _trouble():
             launched = launch(engine, spec, self._settings, self._may_write, way)
         query = SparkQuery(spec, launched, self._loop, self._looks)
@@ -137,7 +137,7 @@ class SparkExecutor:
 
     def _settle(self, spec: QuerySpec, way: Way) -> None:
         if self._engine is None:
-            raise StartError("Spark is not running")
+            raise QueryError("Spark is not running")
         with _trouble():
             settle(self._engine, spec, self._settings, self._may_write, way)
 
@@ -163,12 +163,12 @@ async def _undo(query: SparkQuery) -> None:
 
 @contextlib.contextmanager
 def _trouble() -> Iterator[None]:
-    """Whatever goes wrong is a `StartError`."""
+    """Whatever goes wrong is a `QueryError`."""
     try:
         yield
-    except StartError:
+    except QueryError:
         raise
     except SinkError as error:
-        raise StartError(str(error), fenced=isinstance(error, FencedError)) from error
+        raise QueryError(str(error), fenced=isinstance(error, FencedError)) from error
     except Exception as error:
         raise refusal(error) from error

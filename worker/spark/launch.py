@@ -10,7 +10,7 @@ import msgspec
 
 from definition.resets import begin_with
 from protocol.messages.tasks import EARLIEST
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Owner
@@ -49,7 +49,7 @@ def launch(
     Each thing that it may have to wait for is told to `way`, which ends it there if nobody wants it any more.
 
     Raises:
-        StartError, SinkError: and whatever Spark raises; nothing is left running then.
+        QueryError, SinkError: and whatever Spark raises; nothing is left running then.
     """
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
@@ -89,7 +89,7 @@ def settle(
     Each of the two is told to `way`, which ends it there if nobody wants it any more.
 
     Raises:
-        StartError, SinkError: and whatever Spark raises.
+        QueryError, SinkError: and whatever Spark raises.
     """
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
@@ -110,7 +110,7 @@ def settle(
 
 def _require_lease(may_write: Callable[[], bool]) -> None:
     if not may_write():
-        raise StartError("the worker has lost its lease, so it may not start a query")
+        raise QueryError("the worker has lost its lease, so it may not start a query")
 
 
 def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
@@ -136,7 +136,7 @@ def _writer(site: Site, definition: Definition, settings: SparkSettings, way: Wa
 
 def _declared(site: Site, definition: Definition, way: Way) -> DataStreamWriter:
     if definition.source is None or definition.sink is None:
-        raise StartError("sink: is required with source")
+        raise QueryError("sink: is required with source")
     claim = site.outlet.claim(definition.sink)
     way.at(f"the source {definition.source.format}")
     frame = read(site, definition)

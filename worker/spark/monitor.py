@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from telemetry.scope import in_scope
-from worker.executor import Ended
+from worker.executor import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class Watched(Protocol):
         """The query cannot be watched: end it; True if it is over, else a later `poll` says so."""
         ...
 
-    def finish(self, ended: Ended) -> None:
+    def finish(self, ended: QueryError) -> None:
         """The query is over without having said so itself."""
         ...
 
@@ -117,7 +117,7 @@ class Monitor:
 
     def _finish(self, query: Watched, cause: str) -> None:
         self._forget(query)
-        query.finish(Ended(cause))
+        query.finish(QueryError(cause))
 
     def _forget(self, query: Watched) -> None:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.logs import quieten_pyspark
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def open_engine(settings: SparkSettings) -> Engine:
     """The engine that the settings ask for; takes seconds.
 
     Raises:
-        StartError: it cannot be had; says what to change.
+        QueryError: it cannot be had; says what to change.
     """
     if settings.remote is None:
         from worker.spark.classic.engine import ClassicEngine  # noqa: PLC0415 - only the one that is used
@@ -26,7 +26,7 @@ def open_engine(settings: SparkSettings) -> Engine:
     try:
         from worker.spark.connect.engine import ConnectEngine  # noqa: PLC0415 - likewise; it needs more packages
     except ImportError as error:
-        raise StartError(
+        raise QueryError(
             f"--spark-remote needs Spark Connect's client: pip install 'sparkherd[connect]' ({error})"
         ) from None
     return ConnectEngine.open(settings, settings.remote)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
 from telemetry.causes import new_cause_id
-from worker.executor import Ended
+from worker.executor import QueryError
 from worker.spark.progress import Tally
 from worker.threads import in_thread
 
@@ -32,6 +32,9 @@ _HALT_AGAIN_S = 0.2
 """Spark cancels the jobs it knows of: one that is just being submitted takes a second call."""
 
 
+_NOBODY: Final = QueryError("nobody has asked for its end")
+
+
 class SparkQuery:
     """A query and its end. `poll` is for any thread, everything async for the event loop."""
 
@@ -49,11 +52,11 @@ class SparkQuery:
         self._finishing = threading.Lock()
         self._looks = 0
         self._is_at_work = False
-        self._asked_for: Ended | None = None
+        self._asked_for: QueryError | None = _NOBODY
         self._is_given_up = self._is_finished = False
         self._loop = loop
         self._pool = pool
-        self._ended: asyncio.Future[Ended] = loop.create_future()
+        self._ended: asyncio.Future[QueryError | None] = loop.create_future()
 
     def progress(self) -> Progress | None:
         """The last finished batch."""
@@ -65,26 +68,26 @@ class SparkQuery:
         lag = {} if self._tally.last is None else self._tally.last.metrics.get("lag", {})
         return self._is_at_work or any(lag.values())
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> QueryError | None:
         """Wait for the end."""
         return await asyncio.shield(self._ended)
 
     async def stop(self, timeout_s: float) -> None:
         """Let the batch in flight finish within `timeout_s` seconds, then end the query."""
-        await self._bring_to_end(Ended(), timeout_s)
+        await self._bring_to_end(None, timeout_s)
 
     async def abort(self, cause: str) -> None:
         """End the query at once, which is a failure: whoever waits for it has not asked for that."""
-        await self._bring_to_end(Ended(cause), 0)
+        await self._bring_to_end(QueryError(cause), 0)
 
-    async def _bring_to_end(self, ended: Ended, timeout_s: float) -> None:
+    async def _bring_to_end(self, ended: QueryError | None, timeout_s: float) -> None:
         """Each query is halted in a thread of its own: after the end of a lease none may wait for another.
 
         Nor for the next look at all of them, which may be a second away.
         """
         if self._ended.done():
             return
-        self._asked_for = self._asked_for or ended
+        self._ask_for(ended)
         self._gate.close()
         if not await self._settle(timeout_s):
             self._gate.cut()
@@ -107,31 +110,37 @@ class SparkQuery:
 
     def give_up(self, cause: str) -> bool:
         """It cannot be watched any more: end it; whether it is over, else a later `poll` says so."""
-        self._asked_for = self._asked_for or Ended(cause)
+        self._ask_for(QueryError(cause))
         self._is_given_up = True
         self._gate.close()
         self._gate.cut()
         return self._put_down()
+
+    def _ask_for(self, end: QueryError | None) -> None:
+        """The first who asks for its end says how that is told."""
+        if self._asked_for is _NOBODY:
+            self._asked_for = end
 
     def _put_down(self) -> bool:
         self._halt()
         with contextlib.suppress(Exception):  # of one that cannot be asked, no more is to be known than that
             if not self._handle.has_terminated():
                 return False
-        self.finish(Ended())
+        self.finish(None)
         return True
 
-    def finish(self, ended: Ended) -> None:
+    def finish(self, ended: QueryError | None) -> None:
         """Spark has ended it, in whatever way, or is gone; from any thread, the first one counts."""
         with self._finishing:
             if self._is_finished:
                 return
             self._is_finished = True
         self._let_go()
-        ended = self._asked_for or ended  # an asked-for stop is a clean one, whatever Spark said to it
+        if self._asked_for is not _NOBODY:
+            ended = self._asked_for  # an asked-for stop is a clean one, whatever Spark said to it
         self._gate.shut(lambda: self._tell_end(ended))
 
-    def _tell_end(self, ended: Ended) -> None:
+    def _tell_end(self, ended: QueryError | None) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._resolve, ended)
 
@@ -142,7 +151,7 @@ class SparkQuery:
         except Exception:
             log.exception("unexpected trouble after a query", task=self.spec.task, cause_id=new_cause_id())
 
-    def _resolve(self, ended: Ended) -> None:
+    def _resolve(self, ended: QueryError | None) -> None:
         if not self._ended.done():
             self._ended.set_result(ended)
 
@@ -158,11 +167,11 @@ class SparkQuery:
         if self._looks % _STATUS_EVERY == 0:
             self._is_at_work = not self._handle.is_resting()
 
-    def _how_it_ended(self) -> Ended:
+    def _how_it_ended(self) -> QueryError | None:
         if failure := self._handle.failure():
             return failure
         bounded = self._handle.is_bounded
-        return Ended() if bounded else Ended("the query ended by itself, which nobody had asked for")
+        return None if bounded else QueryError("the query ended by itself, which nobody had asked for")
 
     async def _settle(self, timeout_s: float) -> bool:
         """Wait for the batch in flight to be done and committed; False if it takes too long.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.executor import StartError
+from worker.executor import QueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,10 +19,10 @@ def read(site: Site, definition: Definition) -> DataFrame:
     """The rows the task yields; nothing is read yet but what Spark needs to know the columns.
 
     Raises:
-        StartError: the SQL is no query, or does not read the source, so that nothing would ever stream.
+        QueryError: the SQL is no query, or does not read the source, so that nothing would ever stream.
     """
     if definition.source is None:
-        raise StartError("source: is required, unless there is an entrypoint")
+        raise QueryError("source: is required, unless there is an entrypoint")
     frame = load(site.spark, definition.source)
     if definition.sql is None:
         return frame
@@ -30,7 +30,7 @@ def read(site: Site, definition: Definition) -> DataFrame:
     site.require_query(definition.sql)
     result = site.spark.sql(definition.sql)
     if not result.isStreaming:
-        raise StartError(f"sql: does not read the view `{VIEW}`, so there is nothing to stream")
+        raise QueryError(f"sql: does not read the view `{VIEW}`, so there is nothing to stream")
     return result
 
 

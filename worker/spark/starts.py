@@ -10,7 +10,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.threads import in_thread
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Way:
         """The start comes to `step`, a noun for what it may have to wait for.
 
         Raises:
-            StartError: it was given up meanwhile.
+            QueryError: it was given up meanwhile.
         """
         with self._lock:
             self._require_interest()
@@ -51,7 +51,7 @@ class Way:
         """Spark is asked to run the query now: whatever comes of that, it cannot be called back.
 
         Raises:
-            StartError: the start was given up meanwhile.
+            QueryError: the start was given up meanwhile.
         """
         with self._lock:
             self._require_interest()
@@ -65,7 +65,7 @@ class Way:
 
     def _require_interest(self) -> None:
         if self._is_given_up:
-            raise StartError("the start was given up")
+            raise QueryError("the start was given up")
 
 
 class Starts:
@@ -99,7 +99,7 @@ class Starts:
         who is to be done in time does not wait behind a thousand queries.
 
         Raises:
-            StartError: it has taken too long, and no query was begun; whatever `start` raises.
+            QueryError: it has taken too long, and no query was begun; whatever `start` raises.
         """
         await self._after_the_one_before(task, way)
         async with turns or self._turns:
@@ -159,6 +159,6 @@ class Starts:
         if not undoing.done():
             raise self._too_long(before)
 
-    def _too_long(self, way: Way) -> StartError:
+    def _too_long(self, way: Way) -> QueryError:
         limit = f"{self._limit_s:g} s (--start-timeout-ms)"
-        return StartError(f"{way.what} was given up after {limit}: it was waiting for {way.step}")
+        return QueryError(f"{way.what} was given up after {limit}: it was waiting for {way.step}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.settings import SparkSettings, local_folder
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def require_checkpoint(root: str, group: str, task: str, row: FenceRow) -> None:
-    """Raise `StartError` if the sink has rows of the task, but there is no checkpoint to go on from.
+    """Raise `QueryError` if the sink has rows of the task, but there is no checkpoint to go on from.
 
     The query would refuse to start all the same, but only after its fence has stopped whoever runs the task
     with the right checkpoint. A root that is no folder of this machine is left to the query to look at.
@@ -23,7 +23,7 @@ def require_checkpoint(root: str, group: str, task: str, row: FenceRow) -> None:
         return
     place = Path(SparkSettings(app_name="", checkpoint_root=str(folder)).checkpoint(group, task, row.resets))
     if not (place / "metadata").exists():
-        raise StartError(
+        raise QueryError(
             f"the sink has rows of task {task} up to batch {row.last.batch_id}, but {place} holds nothing:"
             " name the --checkpoint-root that it ran with, or another group and sink to begin anew"
         )

@@ -21,7 +21,7 @@ from protocol.messages.ownership import (
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
 from telemetry.secrets import scrub
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
 
@@ -66,7 +66,7 @@ class LocalManager:
     Args:
         tasks: all there are.
         tokens: of the runs before.
-        look: reads the fence row in a task's sink, None without one; called in a thread. Raises `StartError`
+        look: reads the fence row in a task's sink, None without one; called in a thread. Raises `QueryError`
             if the task cannot go on from there.
         changed: is called after every report.
     """
@@ -85,7 +85,7 @@ class LocalManager:
         self._tokens = tokens
         self._look = look
         self._changed = changed
-        self._looks: dict[str, asyncio.Task[FenceRow | StartError]] = {}
+        self._looks: dict[str, asyncio.Task[FenceRow | QueryError]] = {}
         self._granted: dict[str, GrantedTask] = {}
 
     @property
@@ -101,7 +101,7 @@ class LocalManager:
             await asyncio.wait(looks.values(), timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         seen = {name: look.result() for name, look in looks.items() if look.done()}
         self._grant({name: row for name, row in seen.items() if isinstance(row, FenceRow)})
-        failed = {name: error for name, error in seen.items() if isinstance(error, StartError)}
+        failed = {name: error for name, error in seen.items() if isinstance(error, QueryError)}
         self._fail(failed)
         rest = [name for name in request.tasks if name not in self._granted and name not in failed]
         return ClaimResponse(
@@ -134,22 +134,22 @@ class LocalManager:
         for look in self._looks.values():
             look.cancel()
 
-    def _looked_at(self, name: str) -> asyncio.Task[FenceRow | StartError]:
+    def _looked_at(self, name: str) -> asyncio.Task[FenceRow | QueryError]:
         if name not in self._looks:
             self._looks[name] = asyncio.ensure_future(self._fence_of(self._tasks[name]))
         return self._looks[name]
 
-    async def _fence_of(self, task: LocalTask) -> FenceRow | StartError:
+    async def _fence_of(self, task: LocalTask) -> FenceRow | QueryError:
         """The sink's row; what is wrong with a sink is told when the query is started."""
         try:
             return await asyncio.to_thread(self._look, task) or FenceRow(0)
         except SinkError as error:
             log.warning("the fence in the sink cannot be read", task=task.name, why=str(error))
             return FenceRow(0)
-        except StartError as error:
+        except QueryError as error:
             return error
 
-    def _fail(self, failed: Mapping[str, StartError]) -> None:
+    def _fail(self, failed: Mapping[str, QueryError]) -> None:
         for name, error in failed.items():
             cause = scrub(str(error))
             log.error("task cannot run", task=name, cause=cause)

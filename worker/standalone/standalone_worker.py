@@ -19,7 +19,7 @@ from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
 from worker.clock import SystemClock, wall_ms
 from worker.daemon import DRAIN_MARGIN_S, EXIT_CODES, REST_S, spark_executor
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.membership.effects import Identity, Reason
 from worker.membership.states import MemberState
 from worker.metrics.meter import Meter
@@ -167,7 +167,7 @@ class Standalone:
     async def _start(self) -> None:
         try:
             await self._executor.open()
-        except StartError as error:
+        except QueryError as error:
             raise StartupError(str(error)) from None
         self._background.spawn(self._watch_engine())
         self._runner.adopt(ALONE, frozenset(task.name for task in self._tasks))

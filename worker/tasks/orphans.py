@@ -18,7 +18,7 @@ import structlog
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.waiting import first
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class OrphanSweep:
         """Whether all of it could be done."""
         try:
             noted = await self._answer(None, lambda: self._executor.noted(self._group))
-        except StartError as error:
+        except QueryError as error:
             _tell_of_waiting(error)
             return False
         stale = await self._stale(self._orphans.doubtful(noted))
@@ -124,7 +124,7 @@ class OrphanSweep:
     async def _end(self, query: NotedQuery) -> bool:
         try:
             await self._answer(query, lambda: self._executor.end_noted(query))
-        except StartError as error:
+        except QueryError as error:
             _tell_of_waiting(error)
             return False
         self._orphans.ended(query)
@@ -139,14 +139,14 @@ class OrphanSweep:
         when its answer comes.
 
         Raises:
-            StartError: it cannot be answered, or has not been yet.
+            QueryError: it cannot be answered, or has not been yet.
         """
         asked = self._asked.get(about)
         if asked is None:
             asked = self._asked[about] = asyncio.ensure_future(ask())
             await first(asyncio.wait({asked}), self._link.clock.sleep(self._patience_s))
         if not asked.done():
-            raise StartError("Spark has not answered yet")
+            raise QueryError("Spark has not answered yet")
         del self._asked[about]
         answer: Answer = asked.result()
         return answer
@@ -177,5 +177,5 @@ class OrphanSweep:
         return {} if answer.found is msgspec.UNSET else dict(answer.found)
 
 
-def _tell_of_waiting(error: StartError) -> None:
+def _tell_of_waiting(error: QueryError) -> None:
     log.info("ending what nobody owns has to wait", why=str(error).partition("\n")[0])

@@ -1,46 +1,50 @@
-"""The lives of the tasks a worker owns, and of those it has lost but is not rid of yet."""
+"""Who owns which task, and who lets go of it (protocol §5). Rules without I/O."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from worker.tasks.life import TaskLife
+from worker.tasks.grants import read_grant
+from worker.tasks.wanted import Outcome
+from worker.waiting import News
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
+    from protocol.messages.ownership import GrantedTask
     from worker.tasks.grants import Grant
-    from worker.tasks.life import Outcome, Tools
-    from worker.waiting import News
+    from worker.tasks.life import TaskLife
 
 
-class Roster:
-    """One life a task at most; the next one of the same task begins when the one before is gone.
+class Round(NamedTuple):
+    """What to do about a new assignment; a task in neither set is not touched."""
 
-    Args:
-        tools: what every life works with.
-        spawn: runs a coroutine in the background.
-        ended: is told of each life that came to its end while its task was owned.
-        news: is told whenever the roster has changed.
+    leave: frozenset[str]
+    claim: frozenset[str]
+
+
+def plan_round(assigned: AbstractSet[str], held: AbstractSet[str], leaving: AbstractSet[str]) -> Round:
+    """Compare what is assigned with what is held; `leaving` is the part of `held` on its way out already.
+
+    Everything assigned is claimed, what is held included: the same token comes back, with the present target
+    and definition. Only what is leaving waits until it is released: its claim would be granted under the
+    token that the release is about to give back.
     """
+    return Round(leave=frozenset(held - assigned - leaving), claim=frozenset(assigned - leaving))
 
-    def __init__(
-        self,
-        tools: Tools,
-        spawn: Callable[[Coroutine[Any, Any, Outcome]], asyncio.Task[Outcome]],
-        ended: Callable[[TaskLife, Outcome], None],
-        news: News,
-    ) -> None:
-        self._tools = tools
-        self._spawn = spawn
-        self._ended = ended
-        self._news = news
+
+class Ownership:
+    """What is assigned, and the one life of each task that is owned; `news` is told of each change."""
+
+    def __init__(self) -> None:
+        self.assigned: frozenset[str] = frozenset()
+        self.news = News()
         self._lives: dict[str, TaskLife] = {}
-        self._running: dict[str, asyncio.Task[Outcome]] = {}
+        self._given_back: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[TaskLife]:
-        """Every life whose task is owned."""
+        """Every life whose task is owned; what is being stopped is owned until it is released."""
         return iter(tuple(self._lives.values()))
 
     def get(self, task: str) -> TaskLife | None:
@@ -52,39 +56,83 @@ class Roster:
         """The tasks that are owned."""
         return frozenset(self._lives)
 
-    @property
-    def leaving(self) -> frozenset[str]:
-        """The part of `held` that is on its way out."""
-        return frozenset(life.task for life in self if life.is_leaving)
+    def to_claim(self) -> frozenset[str]:
+        """What is to be claimed of all that is assigned."""
+        return self._round().claim
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether nothing runs any more, owned or not."""
-        return not self._running
+    def assign(self, tasks: frozenset[str]) -> None:
+        """A new assignment: let go of what moved away."""
+        self.assigned = tasks
+        for task in self._round().leave:
+            self._lives[task].wanted.leave()
 
-    def begin(self, grant: Grant, confirmed_at: float) -> TaskLife:
-        """A new life, its token confirmed by the answer to a request that was sent then."""
-        life = self._lives[grant.task] = TaskLife(grant, self._tools, confirmed_at)
-        running = self._spawn(life.run(self._running.get(grant.task)))
-        self._running[grant.task] = running
-        running.add_done_callback(lambda done: self._on_done(life, done))
-        self._news.tell()
-        return life
+    def lose(self) -> None:
+        """Nothing is assigned, and every token is lost; the next manager may count its tokens anew."""
+        self.assigned = frozenset()
+        self._given_back.clear()
+        for life in self:
+            self.cut(life)
+
+    def granted(self, granted: GrantedTask, sent_at: float, revision: int | None) -> Grant | None:
+        """The grant that a new life is to begin under, if the answer to the claim of `sent_at` has one.
+
+        A token that was given back is no longer ours, however late the answer is that grants it. A higher
+        token than the one a life has been given is another life: the task has been taken away and given again
+        since, and may be another one of the same name. What is said of an older token is of no matter.
+        """
+        if granted.token <= self._given_back.get(granted.task, -1):
+            return None
+        life = self._lives.get(granted.task)
+        if life is None or granted.token > life.token:
+            if life is not None:
+                self.cut(life)
+            return read_grant(granted, revision=revision)
+        if granted.token == life.token:
+            life.confirm(sent_at)
+            life.wanted.follow(read_grant(granted, life.wanted.grant, revision))
+        return None
+
+    def begun(self, life: TaskLife) -> None:
+        """Its task is owned from now on."""
+        self._lives[life.task] = life
+        self.news.tell()
+
+    def pending(self, task: str) -> None:
+        """Somebody else owns it; if it runs here, it does so under a stale token."""
+        if (life := self._lives.get(task)) is not None and not life.wanted.is_leaving:
+            self.cut(life)
+
+    def not_ours(self, task: str) -> None:
+        """The task is gone, or given to somebody else."""
+        self.assigned -= {task}
+        if (life := self._lives.get(task)) is not None:
+            life.wanted.leave()
+
+    def ended(self, life: TaskLife, outcome: Outcome) -> bool:
+        """Its life is over; whether its token is to be given back. A COMPLETED task has none any more."""
+        if outcome is not Outcome.LEFT:
+            self.assigned -= {life.task}
+        if outcome is Outcome.COMPLETED:
+            self.forget(life)
+        return outcome is not Outcome.COMPLETED
+
+    def released(self, task: str, token: int) -> None:
+        """The token was given back."""
+        self._given_back[task] = token
+        if (life := self._lives.get(task)) is not None and life.token == token:
+            self.forget(life)
+
+    def cut(self, life: TaskLife) -> None:
+        """Its task is owned no longer: end it at once, and have nothing more to do with it."""
+        life.wanted.cut()
+        self.forget(life)
 
     def forget(self, life: TaskLife) -> None:
         """Its task is owned no longer, and its query is gone."""
         if self._lives.get(life.task) is life:
             del self._lives[life.task]
-            self._news.tell()
+            self.news.tell()
 
-    def cut(self, life: TaskLife) -> None:
-        """Its task is owned no longer: end it at once, and have nothing more to do with it."""
-        life.cut()
-        self.forget(life)
-
-    def _on_done(self, life: TaskLife, done: asyncio.Task[Outcome]) -> None:
-        if self._running.get(life.task) is done:
-            del self._running[life.task]
-        self._news.tell()
-        if not done.cancelled() and done.exception() is None and self._lives.get(life.task) is life:
-            self._ended(life, done.result())
+    def _round(self) -> Round:
+        leaving = frozenset(life.task for life in self if life.wanted.is_leaving)
+        return plan_round(self.assigned, self.held, leaving)

@@ -9,20 +9,18 @@ import structlog
 from protocol.errors import ErrorCode
 from worker.membership.effects import Identity
 from worker.membership.events import Refused
-from worker.membership.reactions import Asked
+from worker.membership.reactions import Asked, Reaction, reaction_to
 from worker.session_lease import lease_s
 from worker.tasks.exchange.claims import Claims
 from worker.tasks.exchange.late_grants import LateGrants
 from worker.tasks.exchange.link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
 from worker.tasks.exchange.reports import Reports
-from worker.tasks.grants import read_grant
-from worker.tasks.life import Outcome, TaskLife, Tools
+from worker.tasks.life import TaskLife, Tools
 from worker.tasks.orphans import OrphanSweep
-from worker.tasks.ownership import Roster
-from worker.tasks.plan import plan_round
+from worker.tasks.ownership import Ownership
 from worker.tasks.token_leases import TokenLeases
-from worker.waiting import News, first
+from worker.waiting import first
 from worker.watchdog import unwatched
 
 if TYPE_CHECKING:
@@ -31,12 +29,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from protocol.errors import Failure
-    from protocol.messages.ownership import ClaimResponse, GrantedTask, TaskReport
+    from protocol.messages.ownership import ClaimResponse, TaskReport
     from worker.clock import Clock
     from worker.executor import Executor
     from worker.settings import WorkerSettings
     from worker.tasks.grants import Grant
     from worker.tasks.task_status import TaskView
+    from worker.tasks.wanted import Outcome
     from worker.watchdog import Work
 
 log = structlog.get_logger(__name__)
@@ -77,11 +76,12 @@ class TaskRunner:
         self._clock = clock
         self._trouble = trouble
         self._is_alone = is_alone
+        self._spawn = spawn
         self._identity = Identity()
-        self._assigned: frozenset[str] = frozenset()
         self._revision = 0
-        self._given_back: dict[str, int] = {}
-        self._news = News()
+        self._ownership = Ownership()
+        self._running: dict[str, asyncio.Task[Outcome]] = {}
+        self._news = self._ownership.news
         link = ManagerLink(
             manager, clock, chance, settings.instance_id, lambda: self._identity, self._on_refused
         )
@@ -90,20 +90,20 @@ class TaskRunner:
             wait_ms=settings.wait_ms,
             revision=lambda: self._revision,
             taken=self._on_claimed,
-            doubted=lambda: self._claim(frozenset()),
+            doubted=self._claim,
             spawn=spawn,
         )
         self._releases = Releases(link, released=self._on_released, failed=self._news.tell)
         self._reports = Reports(
             link,
-            lives=lambda: (life for life in self._roster if not life.is_over),
+            lives=lambda: (life for life in self._ownership if not life.is_over),
             refresh_s=settings.session_timeout_ms / 3000,
             taken=self._on_reported,
             spawn=spawn,
         )
         own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
-        self._token_leases = TokenLeases(own_s, clock, lambda: self._roster, self._on_lapsed)
-        tools = Tools(
+        self._token_leases = TokenLeases(own_s, clock, lambda: self._ownership, self._on_lapsed)
+        self._tools = Tools(
             group=settings.group,
             executor=executor,
             clock=clock,
@@ -116,23 +116,20 @@ class TaskRunner:
             is_fresh=self._token_leases.is_fresh,
             capacity=settings.capacity,
         )
-        self._roster = Roster(tools, spawn, self._on_ended, self._news)
         self._sweep = OrphanSweep(link, executor, settings.group, settings.rebalance_timeout_ms / 1000)
         self._late = LateGrants(link, own_s, self._claim_late, spawn)
-        spawn(self._token_leases.watch())
-        spawn(self._sweep.run())
-        spawn(self._releases.run())
-        spawn(self._reports.run())
+        for work in (self._token_leases.watch, self._sweep.run, self._releases.run, self._reports.run):
+            spawn(work())
 
     def views(self) -> tuple[TaskView, ...]:
         """How every owned task is doing."""
-        return tuple(life.view() for life in self._roster)
+        return tuple(life.status.view() for life in self._ownership)
 
     # What the membership says.
 
     def owned(self) -> dict[str, int]:
         """The owned tasks, each with its token; what is being stopped is owned until it is released."""
-        return {life.task: life.token for life in self._roster}
+        return {life.task: life.token for life in self._ownership}
 
     def claiming(self) -> tuple[str, ...]:
         """The tasks that may be granted any moment."""
@@ -141,9 +138,9 @@ class TaskRunner:
     def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
         """A new assignment: let go of what moved away, claim what is assigned, touch nothing else."""
         self._identity = identity
-        self._assigned = tasks
         self._sweep.wake()
-        self._claim(plan_round(tasks, self._roster.held, self._roster.leaving).leave)
+        self._ownership.assign(tasks)
+        self._claim()
 
     def refresh(self, tasks_revision: int) -> None:
         """Something about the tasks has changed up to this revision: claims tell what of those assigned.
@@ -152,21 +149,18 @@ class TaskRunner:
         """
         self._revision = max(self._revision, tasks_revision)
         self._catch_up()
-        for life in self._roster:
-            if life.is_leaving:
+        for life in self._ownership:
+            if life.wanted.is_leaving:
                 life.report_again()
 
     def lose(self, reason: str) -> None:
         """Every task is lost: stop all queries at once, release nothing."""
-        if self._roster.held:
-            log.warning("tasks lost, their queries are stopped", reason=reason, tasks=len(self._roster.held))
-        self._assigned = frozenset()
+        if held := self._ownership.held:
+            log.warning("tasks lost, their queries are stopped", reason=reason, tasks=len(held))
         self._revision = 0  # the group itself may be a new one
-        self._given_back.clear()
         self._claims.abandon()
         self._releases.forget()
-        for life in self._roster:
-            self._roster.cut(life)
+        self._ownership.lose()
 
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
         """Stop everything in order and release it; what takes longer than `within_s` seconds is cut.
@@ -177,92 +171,70 @@ class TaskRunner:
         Returns:
             Whether no query runs any more.
         """
-        self._assigned = frozenset()
         self._claims.stop()
         self._reports.everything()
-        for life in self._roster:
-            life.leave()
-        is_done = self._is_done_for_good if for_good else lambda: not self._roster.held
+        self._ownership.assign(frozenset())
+        is_done = self._is_done_for_good if for_good else self._owns_nothing
         if not await first(self._news.until(is_done), self._clock.sleep(within_s)):
             self.lose("stopping in order took too long")
-        return self._roster.is_at_rest
+        return not self._running
 
     def _is_done_for_good(self) -> bool:
-        return not self._roster.held or (self._roster.is_at_rest and self._is_alone())
+        return self._owns_nothing() or (not self._running and self._is_alone())
+
+    def _owns_nothing(self) -> bool:
+        return not self._ownership.held
 
     async def own_nothing(self) -> None:
         """Wait until no task is owned."""
-        await self._news.until(lambda: not self._roster.held)
+        await self._news.until(self._owns_nothing)
 
     async def come_to_rest(self, within_s: float) -> None:
-        """Wait until nothing runs any more, `within_s` seconds at most."""
-        await first(self._news.until(lambda: self._roster.is_at_rest), self._clock.sleep(within_s))
+        """Wait until nothing runs any more, owned or not, `within_s` seconds at most."""
+        await first(self._news.until(lambda: not self._running), self._clock.sleep(within_s))
 
     # What the manager answers.
 
-    def _claim(self, leave: frozenset[str]) -> None:
-        for life in self._roster:
-            if life.task in leave:
-                life.leave()
-        held = self._roster.held
-        self._claims.claim(plan_round(self._assigned, held, self._roster.leaving).claim, held)
+    def _claim(self) -> None:
+        self._claims.claim(self._ownership.to_claim(), self._ownership.held)
 
     def _on_claimed(self, answer: ClaimResponse, sent_at: float) -> None:
         for granted in answer.granted:
-            self._on_granted(granted, sent_at, answer.tasks_revision)
+            grant = self._ownership.granted(granted, sent_at, answer.tasks_revision)
+            if grant is not None:
+                self._on_granted(grant, sent_at)
         self._late.answered(sent_at)
         for pending in answer.pending:
-            self._on_pending(pending.task)
+            self._ownership.pending(pending.task)
         for refused in answer.refused:
-            self._on_not_ours(refused.task)
+            self._ownership.not_ours(refused.task)
         self._catch_up()
 
     def _catch_up(self) -> None:
         """Claim again what is assigned, unless a claim has told as much already, or soon will."""
         if not self._claims.is_fresh(self._revision):
-            self._claim(frozenset())
+            self._claim()
 
-    def _on_granted(self, granted: GrantedTask, sent_at: float, revision: int | None) -> None:
-        """A token that was given back is no longer ours, however late the answer is that grants it.
+    def _on_granted(self, grant: Grant, sent_at: float) -> None:
+        """Start a life, unless the answer took so long that the task may be somebody else's by now.
 
-        A higher token than the one a life has been given is another life: the task has been taken away and
-        given again since, and may be another one of the same name. One that is not wanted ends at once, but
-        no sooner than the life before it, for its release says that nothing of the task runs here.
+        One that is not wanted ends at once, but no sooner than the life before it, for its release says that
+        nothing of the task runs here.
         """
-        if granted.token <= self._given_back.get(granted.task, -1):
+        if grant.task not in self._ownership.assigned:
+            self._begin(grant, sent_at).wanted.leave()
             return
-        life = self._roster.get(granted.task)
-        if life is not None and granted.token <= life.token:
-            self._on_granted_again(life, granted, sent_at, revision)
-            return
-        if life is not None:
-            self._roster.cut(life)
-        if granted.task in self._assigned:
-            self._begin(read_grant(granted, revision=revision), sent_at)
-        else:
-            self._roster.begin(read_grant(granted, revision=revision), sent_at).leave()
-
-    def _on_granted_again(
-        self, life: TaskLife, granted: GrantedTask, sent_at: float, revision: int | None
-    ) -> None:
-        """What a late answer says of an older token is of no matter."""
-        if granted.token == life.token:
-            life.confirm(sent_at)
-            life.follow(read_grant(granted, life.wanted, revision))
-
-    def _begin(self, grant: Grant, sent_at: float) -> None:
-        """Start a life, unless the answer took so long that the task may be somebody else's by now."""
         is_fresh = self._token_leases.is_fresh(sent_at)
         if not (grant.is_fenced or is_fresh):
             self._late.add(grant)
             return
         if is_fresh:
             self._late.none()
-        self._roster.begin(grant, sent_at)
+        self._begin(grant, sent_at)
 
     def _claim_late(self, tasks: frozenset[str]) -> None:
-        if (tasks & self._assigned) - self._roster.held:
-            self._claim(frozenset())
+        if (tasks & self._ownership.assigned) - self._ownership.held:
+            self._claim()
 
     def _on_lapsed(self, life: TaskLife) -> None:
         """The manager may have given a task without a fence to somebody else, and could not say so."""
@@ -271,37 +243,28 @@ class TaskRunner:
         )
         self._lose_one(life)
 
-    def _on_pending(self, task: str) -> None:
-        """Somebody else owns it; if it runs here, it does so under a stale token."""
-        if (life := self._roster.get(task)) is not None and not life.is_leaving:
-            self._roster.cut(life)
-
-    def _on_not_ours(self, task: str) -> None:
-        """The task is gone, or given to somebody else."""
-        self._assigned -= {task}
-        if (life := self._roster.get(task)) is not None:
-            life.leave()
-
-    def _on_reported(self, report: TaskReport, sent_at: float, error: ErrorCode) -> None:
-        life = self._roster.get(report.task)
+    def _on_reported(self, report: TaskReport, sent_at: float, code: ErrorCode) -> None:
+        life = self._ownership.get(report.task)
         if life is None or life.token != report.token:
             return
-        if error is ErrorCode.NONE:
+        if code is ErrorCode.NONE:
             life.confirm(sent_at)
             life.acknowledge(report)
-        elif error is ErrorCode.STALE_TOKEN:
-            self._on_stale(life)
-        elif error is ErrorCode.UNKNOWN_TASK:
-            self._on_not_ours(report.task)
+            return
+        match reaction_to(code, Asked.REPORT):
+            case Reaction.STOP_QUERY:
+                self._on_stale(life)
+            case Reaction.LET_GO:
+                self._ownership.not_ours(report.task)
 
     def _on_stale(self, life: TaskLife) -> None:
-        if not life.is_leaving:
+        if not life.wanted.is_leaving:
             log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
         self._lose_one(life)
 
     def _lose_one(self, life: TaskLife) -> None:
         """It belongs to somebody else; should it be ours by right, a claim will tell."""
-        self._roster.cut(life)
+        self._ownership.cut(life)
         self._claim_again(life.task)
 
     def _on_refused(self, asked: Asked, identity: Identity, failure: Failure) -> None:
@@ -312,26 +275,34 @@ class TaskRunner:
                 "the manager refused a request", asked=asked.value, code=failure.code, why=failure.message
             )
 
-    # What the tasks do.
-
-    def _on_ended(self, life: TaskLife, outcome: Outcome) -> None:
-        if outcome is not Outcome.LEFT:
-            self._assigned -= {life.task}
-        if outcome is Outcome.COMPLETED:
-            self._roster.forget(life)
-        else:
-            self._releases.add(life.task, life.token)
-
     def _on_released(self, task: str, token: int) -> None:
-        self._given_back[task] = token
-        if (life := self._roster.get(task)) is not None and life.token == token:
-            self._roster.forget(life)
+        self._ownership.released(task, token)
         self._claim_again(task)
 
     def _claim_again(self, task: str) -> None:
         """A token of it is gone: the next one is ours if it is assigned, and may be if an answer was lost."""
-        if task in self._assigned or self._claims.is_in_doubt(task):
-            self._claim(frozenset())
+        if task in self._ownership.assigned or self._claims.is_in_doubt(task):
+            self._claim()
+
+    # What the tasks do.
+
+    def _begin(self, grant: Grant, sent_at: float) -> TaskLife:
+        """A new life, which waits for the end of the one before it of the same task."""
+        life = TaskLife(grant, self._tools, sent_at)
+        running = self._spawn(life.run(self._running.get(grant.task)))
+        self._running[grant.task] = running
+        running.add_done_callback(lambda done: self._on_done(life, done))
+        self._ownership.begun(life)
+        return life
+
+    def _on_done(self, life: TaskLife, done: asyncio.Task[Outcome]) -> None:
+        if self._running.get(life.task) is done:
+            del self._running[life.task]
+        self._news.tell()
+        if done.cancelled() or done.exception() is not None or self._ownership.get(life.task) is not life:
+            return
+        if self._ownership.ended(life, done.result()):
+            self._releases.add(life.task, life.token)
 
 
 def _patience_s(settings: WorkerSettings) -> float:

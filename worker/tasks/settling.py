@@ -9,7 +9,7 @@ import structlog
 
 from telemetry.causes import new_cause_id
 from worker.backoff import Backoff
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.waiting import first
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ log = structlog.get_logger(__name__)
 
 AGAIN: Final = Backoff(first_s=1.0, limit_s=60.0)
 """Between tries for a paused task: its owner keeps it, so nobody else is asked."""
-
-
-GIVEN_UP: Final = Ended("something else was wanted before it was done")
+UNWANTED: Final = QueryError("something else was wanted before it was done")
 """What comes of an attempt that nobody wants any more, and that nobody is told of."""
 
 
@@ -51,7 +49,7 @@ class Settling:
 
     async def attempt(
         self, spec: QuerySpec, unwanted: Awaitable[None], within_s: float | None = None
-    ) -> Ended | None:
+    ) -> QueryError | None:
         """Raise the fence in the sink.
 
         Args:
@@ -60,15 +58,15 @@ class Settling:
             within_s: how many seconds it may take; None leaves that to the engine.
 
         Returns:
-            Why that could not be done, `GIVEN_UP` if nobody wants it any more; None if it is done.
+            Why that could not be done, `UNWANTED` if nobody wants it any more; None if it is done.
         """
         steps = ["its turn"]
         settling = asyncio.ensure_future(self._executor.settle(spec, steps.append))
         try:
             if not await first(self._ended(settling, within_s), unwanted):
-                return GIVEN_UP
+                return UNWANTED
             if not settling.done():
-                return Ended(_too_long(within_s, steps[-1]))
+                return QueryError(_too_long(within_s, steps[-1]))
             settling.result()
         except Exception as error:  # noqa: BLE001 - a driver's surprise harms this task only
             return failed(error, spec, "at its settling")
@@ -91,10 +89,10 @@ def _too_long(within_s: float | None, step: str) -> str:
     )
 
 
-def failed(error: Exception, spec: QuerySpec, when: str) -> Ended:
+def failed(error: Exception, spec: QuerySpec, when: str) -> QueryError:
     """What a start or a settling comes to that raised `error`; what was not foreseen is logged whole."""
-    if isinstance(error, StartError):
-        return Ended(str(error), fenced=error.fenced, permanent=error.permanent)
+    if isinstance(error, QueryError):
+        return QueryError(error.cause, error.fenced, error.permanent)  # without its traceback and frames
     cause_id = new_cause_id()
     log.error(
         "unexpected trouble with a task",
@@ -104,4 +102,4 @@ def failed(error: Exception, spec: QuerySpec, when: str) -> Ended:
         cause_id=cause_id,
         exc_info=error,
     )
-    return Ended(f"{type(error).__name__}: {error} (the worker's log has more under {cause_id})")
+    return QueryError(f"{type(error).__name__}: {error} (the worker's log has more under {cause_id})")

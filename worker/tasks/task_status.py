@@ -1,17 +1,24 @@
-"""What a task has done since this worker has it, whichever of its queries did it."""
+"""What a task is doing, and what it has done since this worker has it, whichever of its queries did it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Totals
+import structlog
+
+from protocol.messages.ownership import MAX_CAUSE_LENGTH, TaskReport
+from protocol.states import TaskState
+from telemetry.secrets import scrub
+from worker.executor import Progress, Totals
+from worker.tasks.load import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from protocol.states import TaskState
-    from worker.executor import Progress
+    from worker.executor import Query
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +41,113 @@ class TaskView:
     has_work: bool
 
 
-class Record:
-    """Follows the queries of one task; `now` is in seconds, `restarts` are those after failures."""
+class TaskStatus:
+    """State, cause and figures of one task; `restarts` are those after failures.
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    Args:
+        group: whose task it is.
+        task: its name.
+        token: the one it is owned under.
+        now: the worker's clock, in seconds.
+        capacity: of the worker, for the task's load.
+        changed: is called when there is something new to report at once.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        task: str,
+        token: int,
+        *,
+        now: Callable[[], float],
+        capacity: float,
+        changed: Callable[[], None],
+    ) -> None:
+        self.state = TaskState.STARTING
+        self.cause: str | None = None
         self.restarts = 0
+        self._task = task
+        self._token = token
         self._now = now
+        self._capacity = capacity
+        self._changed = changed
+        self._query: Query | None = None
+        self._checkpoint: str | None = None
+        self._progress = Progress(None)
+        self._load: Load | None = None
         self._earlier = Totals()
         self._latest: Progress | None = None
         self._heard_at: float | None = None
+        self._log = log.bind(group=group, task=task)
 
-    @property
-    def totals(self) -> Totals:
-        """Of all its queries together."""
-        return self._earlier if self._latest is None else self._earlier + self._latest.totals
+    def tell(self, state: TaskState, cause: str | None = None) -> None:
+        """The task has come to `state`; `cause` says why, one line first."""
+        self.state = state
+        self.cause = scrub(cause, MAX_CAUSE_LENGTH) if cause else None
+        brief = {"cause": self.cause.partition("\n")[0]} if self.cause else {}
+        self._log.info("task changed state", state=state.value, token=self._token, **brief)
+        self._changed()
 
-    @property
-    def idle_s(self) -> float | None:
-        """Seconds since the last news of its query."""
-        return None if self._heard_at is None else self._now() - self._heard_at
-
-    def begin(self) -> None:
-        """A query has started."""
+    def begin(self, query: Query) -> None:
+        """A query of it has started."""
+        self._query, self._checkpoint = query, query.checkpoint
         self._heard_at = self._now()
-
-    def look(self, progress: Progress | None) -> None:
-        """Take in what its query says."""
-        if progress is None:
-            return
-        if self._latest is None or progress.batch_id != self._latest.batch_id:
-            self._heard_at = self._now()
-        self._latest = progress
+        self._load = Load(self._capacity, self._now())
+        self.tell(TaskState.RUNNING)
 
     def end(self) -> None:
         """The query is gone; what it did counts."""
-        self._earlier = self.totals
-        self._latest = self._heard_at = None
+        self._look()
+        self._earlier = self._totals
+        self._latest = self._heard_at = self._query = self._load = None
+
+    def report(self) -> TaskReport:
+        """For the manager."""
+        self._look()
+        return TaskReport(
+            task=self._task,
+            token=self._token,
+            state=self.state,
+            batch_id=self._progress.batch_id,
+            metrics=self._metrics() or None,
+            cause=self.cause,
+            checkpoint=None if self._progress.batch_id is None else self._checkpoint,
+        )
+
+    def view(self) -> TaskView:
+        """For those who watch the worker."""
+        self._look()
+        return TaskView(
+            task=self._task,
+            token=self._token,
+            state=self.state,
+            cause=self.cause,
+            batch_id=self._progress.batch_id,
+            metrics=self._progress.metrics,
+            totals=self._totals,
+            restarts=self.restarts,
+            idle_s=None if self._heard_at is None else self._now() - self._heard_at,
+            has_work=self._query is not None and self._query.has_work,
+        )
+
+    @property
+    def _totals(self) -> Totals:
+        """Of all its queries together."""
+        return self._earlier if self._latest is None else self._earlier + self._latest.totals
+
+    def _look(self) -> None:
+        """Take in what its query says."""
+        if self._query is None or (progress := self._query.progress()) is None:
+            return
+        if self._latest is None or progress.batch_id != self._latest.batch_id:
+            self._heard_at = self._now()
+        self._progress = self._latest = progress
+
+    def _metrics(self) -> dict[str, Any]:
+        """What the engine tells of the last batch, and how much work the task has turned out to be."""
+        metrics = self._progress.metrics
+        if self._load is None or "batch_ms" not in metrics:
+            return metrics
+        self._load.observe(self._progress.batch_id, metrics["batch_ms"], self._now())
+        load = self._load.measured()
+        return metrics if load is None else {**metrics, "load": load}

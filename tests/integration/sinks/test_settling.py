@@ -11,7 +11,7 @@ from definition.document import Definition, Sink, Source
 from manager.core.commands import RemoveMember, ResetTask, SetTarget
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
-from worker.executor import QuerySpec, StartError, unheard
+from worker.executor import QueryError, QuerySpec, unheard
 from worker.sinks.errors import FencedError
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Owner
@@ -99,7 +99,7 @@ def test_nobody_of_before_writes_for_a_task_that_was_stopped_after_its_owner_was
 def test_without_the_lease_nothing_is_settled(sink: Sink) -> None:
     """The task may be another worker's by now."""
     granted = SimpleNamespace(token=5, reset=None)
-    with pytest.raises(StartError, match="has lost its lease"):
+    with pytest.raises(QueryError, match="has lost its lease"):
         settle_granted(sink, granted, may_write=False)
     begin(sink, 1)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 async def refusal(start: Any, *, permanent: bool | None = None, **definition: Any) -> str:
     """The first line of the cause why a start fails; what follows it is more than that line."""
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(**definition)
     assert not refused.value.fenced
     assert permanent in {None, refused.value.permanent}
@@ -139,7 +139,7 @@ async def test_a_query_that_somebody_else_stops(
     query = await start(source=flights.source, sink=database.sink())
     await catch_up(query)
     await asyncio.to_thread(query._handle.query.stop)
-    assert await query.ended() == Ended("the query ended by itself, which nobody had asked for")
+    assert await query.ended() == QueryError("the query ended by itself, which nobody had asked for")
 
 
 async def test_entry_points_that_cannot_be_called(
@@ -172,7 +172,7 @@ async def test_entry_points_that_fail(start: Any, entrypoint: Any, spark: SparkS
     def raising(context: Any) -> Any:
         raise KeyError(context.task)
 
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(entrypoint=entrypoint(raising))
     assert str(refused.value).startswith("entrypoint: tested:run failed: KeyError: 't'\n")
     assert "in raising" in str(refused.value)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from definition.document import SqlOptions
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.marks import Owner
 from worker.sinks.sql import SqlSink
 
@@ -61,7 +61,7 @@ async def test_a_zombie_cannot_start(start: Any, flights: Any, database: Any, ca
     """An older token is refused before the query exists; its owner keeps running."""
     flights.add()
     owner = await start(token=2, source=flights.source, sink=database.sink())
-    with pytest.raises(StartError, match="is fenced: its token 1 is older than 2") as refused:
+    with pytest.raises(QueryError, match="is fenced: its token 1 is older than 2") as refused:
         await start(token=1, source=flights.source, sink=database.sink())
     assert refused.value.fenced
     await catch_up(owner)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 DOOMED = """
 import asyncio, json, os, signal, sys
 from definition.document import parse_definition
-from worker.executor import QuerySpec, StartError
+from worker.executor import QuerySpec, QueryError
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
 
@@ -39,7 +39,7 @@ async def main(root):
     await query.stop(30)
     try:
         await executor.start(spec)
-    except StartError as error:
+    except QueryError as error:
         told["start"] = str(error)
     await executor.close()
     json.dump(told, sys.stdout)
@@ -137,7 +137,7 @@ async def test_without_java(
     if home is not None:
         monkeypatch.setenv("JAVA_HOME", home)
     executor = SparkExecutor(SparkSettings(app_name="none", checkpoint_root=str(tmp_path)), lambda: True)
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await executor.open()
     assert said in str(refused.value)
     assert "apt-get install openjdk-17-jre-headless" in str(refused.value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from definition.document import DefinitionError
-from worker.executor import StartError
+from worker.executor import QueryError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ PLACES = [
 
 async def refusal(start: Any, **definition: Any) -> str:
     """The line that says why a definition is refused for good."""
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(**definition)
     assert refused.value.permanent
     return str(refused.value).partition("\n")[0]
@@ -103,7 +103,7 @@ async def test_sql_names_no_files(
 )
 async def test_nothing_but_queries(statement: str, start: Any, flights: Any, database: Any) -> None:
     """Statements that bring files or classes in, or settings, are none."""
-    with pytest.raises(StartError, match=r"^sql: is no query but a \w+"):
+    with pytest.raises(QueryError, match=r"^sql: is no query but a \w+"):
         await start(source=flights.source, sql=statement, sink=database.sink())
 
 
@@ -141,7 +141,7 @@ async def test_hadoop_puts_no_variables_into_options(trick: str, start: Any, dat
     """It would, several times over, and a file system of theirs could send them anywhere."""
     options = {"path": "theirs://host/x", "fs.theirs.impl": f"no.such.{trick}", "x": "$", "y": "env.PATH"}
     source = {"format": "text", "options": options}
-    with pytest.raises((DefinitionError, StartError)) as refused:
+    with pytest.raises((DefinitionError, QueryError)) as refused:
         await start(source=source, sink=database.sink())
     assert os.environ["PATH"] not in str(refused.value)
     assert str(refused.value).startswith('source.options["fs.theirs.impl"]: ')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ async def test_a_secret_in_sparks_own_words(
     """Spark quotes the option that was wrong; the cause does not, though it is longer than a cause may be."""
     monkeypatch.setenv("TESTED_PATH", f"/absent/{'x' * 480}{SECRET}")
     source = {"format": "text", "options": {"path": "${env:TESTED_PATH}"}}
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(source=source, sink=database.sink())
     assert "PATH_NOT_FOUND" in str(refused.value)
     assert "s3cr3t" not in str(refused.value)
@@ -87,7 +87,7 @@ async def test_a_secret_that_is_not_there(start: Any, database: Any, flights: An
     """Refused for good, with the place in the definition, before Spark sees anything of it."""
     source = {**flights.source, "options": {**flights.source["options"], "x": "${env:TESTED_ABSENT}"}}
     with pytest.raises(
-        StartError, match=r"^source\.options\.x: \$\{env:TESTED_ABSENT\} is not set"
+        QueryError, match=r"^source\.options\.x: \$\{env:TESTED_ABSENT\} is not set"
     ) as refused:
         await start(source=source, sink=database.sink())
     assert refused.value.permanent
@@ -103,7 +103,7 @@ async def test_entry_points_are_given_secrets(
     def run(context: Any) -> Any:
         raise ValueError(f"wrong password {context.options['pw']}")
 
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(entrypoint=entrypoint(run), options={"pw": "${env:TESTED_PW}"})
     assert "ValueError: wrong password ***" in str(refused.value)
     assert SECRET not in str(refused.value)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pyspark import TaskContext
 from pyspark.sql import functions as sql
 
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.sinks.files import FilesSink
 from worker.sinks.marks import Owner
 from worker.spark.classic.statements import require_query
@@ -34,7 +34,7 @@ async def test_files_for_ordinary_readers(start: Any, flights: Any, files: Any, 
     """Spark reads the folder as it is; the batch is one more column, the manifests tell of the rest."""
     flights.add(files=3)
     query = await start(token=4, source=flights.source, sink=files, trigger=ONCE)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     read = spark.read.parquet(files["options"]["path"])
     rows = read.orderBy("id").select("id", "sparkherd_batch").collect()
     assert [row.id for row in rows] == flights.ids
@@ -65,8 +65,8 @@ async def test_files_across_owners(
 async def test_files_refuse_other_tasks(start: Any, flights: Any, files: Any) -> None:
     """A folder belongs to one task; whoever else names it does not start."""
     flights.add()
-    assert await (await start("a", source=flights.source, sink=files, trigger=ONCE)).ended() == Ended()
-    with pytest.raises(StartError, match="is that of task a of group"):
+    assert await (await start("a", source=flights.source, sink=files, trigger=ONCE)).ended() is None
+    with pytest.raises(QueryError, match="is that of task a of group"):
         await start("b", source=flights.source, sink=files)
 
 
@@ -89,7 +89,7 @@ async def test_a_partition_that_is_tried_again(
         return context.sink(frame.select(fail_once("id").alias("id")), **database.sink()["options"])
 
     query = await start(entrypoint=entrypoint(run), trigger=ONCE)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert database.ids() == flights.ids
     assert list((database.path.parent / "out.db-sparkherd").iterdir()) == []
 
@@ -155,7 +155,7 @@ async def test_the_fence_of_an_entry_point(
     assert (await first.ended()).cause.startswith("OSError: the power is gone")
     second = await start(token=2, entrypoint=entrypoint(run))
     await catch_up(second)
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(token=1, entrypoint=entrypoint(run))
     assert refused.value.fenced
     assert told == [(1, 0, True), (1, 1, True), (2, 1, False), (2, 2, True)]
@@ -224,7 +224,7 @@ async def test_a_batch_that_outlives_its_lease(
         )
 
     query = await start(entrypoint=entrypoint(run))
-    assert await query.ended() == Ended("the worker has lost its lease, so it may not write")
+    assert await query.ended() == QueryError("the worker has lost its lease, so it may not write")
     assert not log.exists()
 
 
@@ -245,7 +245,7 @@ async def test_a_batch_that_outlives_its_lease(
 )
 def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
     """Each is refused by its plan, before anything of it is executed."""
-    with pytest.raises(StartError, match=f"sql: is no query but a {kind}; a task's SQL is one SELECT"):
+    with pytest.raises(QueryError, match=f"sql: is no query but a {kind}; a task's SQL is one SELECT"):
         require_query(spark, statement)
 
 
@@ -265,7 +265,7 @@ async def test_a_statement_does_nothing(start: Any, flights: Any, database: Any,
     """A task whose SQL drops something is refused, and what it named is still there."""
     flights.add()
     spark.sql("CREATE OR REPLACE GLOBAL TEMP VIEW keep AS SELECT 1 AS one")
-    with pytest.raises(StartError, match="is no query but a DropView"):
+    with pytest.raises(QueryError, match="is no query but a DropView"):
         await start(source=flights.source, sql="DROP VIEW global_temp.keep", sink=database.sink())
     assert spark.sql("SELECT one FROM global_temp.keep").collect()[0].one == 1
 
@@ -284,7 +284,7 @@ async def test_what_to_select_instead_works(start: Any, flights: Any, database: 
         "i": "make_interval(1, 2)",
     }
     select = ", ".join(f"{value} AS {name}" for name, value in columns.items())
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await start(source=flights.source, sql=f"SELECT {select} FROM source", sink=database.sink())
     faults = str(refused.value).partition("no column type for ")[2].split("; ")
     assert len(faults) == len(columns)
@@ -295,7 +295,7 @@ async def test_what_to_select_instead_works(start: Any, flights: Any, database: 
         sink=database.sink(),
         trigger=ONCE,
     )
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     ((a, m, s, v, n, *_),) = database.query("SELECT * FROM flights")
     assert [json.loads(each) for each in (a, m, s, v)] == [[0], {"k": 0}, {"id": 0}, {"k": 1}]
     assert n is None

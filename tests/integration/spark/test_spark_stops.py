@@ -10,7 +10,7 @@ from tests.fakes.manager import granted
 from tests.fakes.turns import eventually
 from tests.unit.worker.tasks.bench import Bench
 from worker.background import BackgroundTasks
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.spark.classic import outlet
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query import SparkQuery
@@ -61,7 +61,7 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
     await asyncio.to_thread(query._gate._closed.wait)
     stage.go_on.set()
     await stopping
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert database.ids() == flights.ids[:20]
     assert query._handle.query.lastProgress["batchId"] == 1
     assert not query._handle.query.isActive
@@ -82,7 +82,7 @@ async def test_a_batch_that_takes_too_long_is_cut(
     await asyncio.to_thread(query._gate._cut.wait)
     stage.go_on.set()
     await stopping
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert database.ids() == flights.ids[:10]
     assert "StackOverflowError" not in jvm_log.all()
     successor = await start(token=2, source=flights.source, sink=database.sink())
@@ -116,7 +116,7 @@ async def test_a_running_job_is_cancelled(
         await query.stop(0)
     assert not query._gate.is_occupied
     assert not query._handle._thread.isAlive()
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert database.ids() == []
     assert "StackOverflowError" not in jvm_log.all()
 
@@ -141,7 +141,7 @@ async def test_stopping_twice_and_stopping_what_is_over(start: Any, flights: Any
     waiting = [asyncio.create_task(query.ended()) for _ in range(2)]
     await asyncio.gather(query.stop(30), query.stop(30))
     await query.stop(30)
-    assert await asyncio.gather(*waiting) == [Ended(), Ended()]
+    assert await asyncio.gather(*waiting) == [None, None]
 
 
 async def test_six_at_once(start: Any, flights: Any, database: Any, jvm_log: Any, catch_up: Any) -> None:
@@ -164,7 +164,7 @@ async def test_no_lease_no_batch(start: Any, flights: Any, database: Any, lease:
     await catch_up(query)
     lease.holds = False
     flights.add()
-    assert await query.ended() == Ended("the worker has lost its lease, so it may not write")
+    assert await query.ended() == QueryError("the worker has lost its lease, so it may not write")
     assert database.ids() == flights.ids[:10]
 
 
@@ -174,7 +174,7 @@ async def test_without_the_lease_no_query_begins(
     """Spark's own sinks ask nobody: between the start of their query and its first batch stands nothing."""
     flights.add()
     lease.holds = False
-    with pytest.raises(StartError, match="has lost its lease, so it may not start a query"):
+    with pytest.raises(QueryError, match="has lost its lease, so it may not start a query"):
         await start(
             source=flights.source, sink={"format": "json", "options": {"path": str(tmp_path / "out")}}
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.marks import Mark
 from worker.spark.causes import describe
@@ -41,7 +41,7 @@ class HadoopCheckpoint(CheckpointFolder):
             raise SinkError("this batch does not belong to a streaming query")
         try:
             return Mark(str(query_id), batch_id, self.digest(batch_id))
-        except StartError as error:
+        except QueryError as error:
             raise SinkError(str(error)) from None
 
     def last(self, log: str) -> int | None:
@@ -84,7 +84,7 @@ class HadoopCheckpoint(CheckpointFolder):
             finally:
                 stream.close()
         except Py4JJavaError as error:
-            raise StartError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
+            raise QueryError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
 
 
 def _line(error: Py4JJavaError) -> str:

@@ -11,7 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.causes import describe
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
@@ -60,7 +60,7 @@ class ClassicEngine(Engine):
         """Start Spark; takes seconds.
 
         Raises:
-            StartError: no Java, or Spark refused its settings.
+            QueryError: no Java, or Spark refused its settings.
         """
         require_java()
         _quieten()
@@ -72,7 +72,7 @@ class ClassicEngine(Engine):
             except Exception as error:  # noqa: BLE001 - Spark raises what it likes
                 cause = describe(error)
                 jvm.close()
-                raise StartError(f"Spark did not start: {cause}") from None
+                raise QueryError(f"Spark did not start: {cause}") from None
 
     def is_loss(self, error: Exception) -> bool:
         """A broken connection; one that breaks while an answer is awaited is told by no class of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Ended
+from worker.executor import QueryError
 from worker.spark.causes import describe_java, failure
 from worker.spark.engine import Handle
 
@@ -57,10 +57,10 @@ class JavaHandle(Handle):
         """
         return not self._thread.isAlive()
 
-    def failure(self) -> Ended | None:
+    def failure(self) -> QueryError | None:
         """As the gate remembers it, or the cause that the Java exception has at the bottom of it."""
         if self._gate.cause is not None:
-            return Ended(self._gate.cause, self._gate.fenced)
+            return QueryError(self._gate.cause, self._gate.fenced)
         exception = self._java.exception()
         return failure(describe_java(exception.get())) if exception.isDefined() else None
 

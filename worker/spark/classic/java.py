@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from worker.executor import StartError
+from worker.executor import QueryError
 
 OLDEST = 17
 REMEDY = (
@@ -23,16 +23,16 @@ def require_java() -> None:
     """See that Spark will find a Java that is new enough.
 
     Raises:
-        StartError: there is none; says how to get one.
+        QueryError: there is none; says how to get one.
     """
     java = _find_java()
     if java is None:
-        raise StartError(f"Spark needs Java and there is none on the PATH: {REMEDY}")
+        raise QueryError(f"Spark needs Java and there is none on the PATH: {REMEDY}")
     version = _version_of(java)
     if version is None:
-        raise StartError(f"Spark needs Java and {java} does not run: {REMEDY}")
+        raise QueryError(f"Spark needs Java and {java} does not run: {REMEDY}")
     if version < OLDEST:
-        raise StartError(f"Spark needs Java {OLDEST} or newer and {java} is Java {version}: {REMEDY}")
+        raise QueryError(f"Spark needs Java {OLDEST} or newer and {java} is Java {version}: {REMEDY}")
 
 
 def parse_version(answer: str) -> int | None:

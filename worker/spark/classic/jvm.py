@@ -22,7 +22,7 @@ from pyspark.java_gateway import launch_gateway
 
 from protocol.messages.membership import EngineEnd
 from telemetry.scope import in_scope
-from worker.executor import EngineDeath, StartError
+from worker.executor import EngineDeath, QueryError
 from worker.spark.classic.pulse import PULSE_S, Pulse
 from worker.spark.classic.submission import environment
 
@@ -81,7 +81,7 @@ class Jvm:
         It keeps the file descriptors `inherited` open as long as it lives; what it starts does not get them.
 
         Raises:
-            StartError: it ended before it was ready; with what it said last.
+            QueryError: it ended before it was ready; with what it said last.
         """
         reader, writer = os.pipe()
         lines, _ = _pump(reader)
@@ -91,7 +91,7 @@ class Jvm:
                 gateway = launch_gateway(None, given)  # type: ignore[no-untyped-call]  # theirs
             return cls(gateway, lines)
         except PySparkRuntimeError:
-            raise StartError("the JVM ended before Spark was ready\n" + "\n".join(lines)) from None
+            raise QueryError("the JVM ended before Spark was ready\n" + "\n".join(lines)) from None
         finally:
             os.close(writer)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.reader import VIEW
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def require_query(session: SparkSession, text: str) -> None:
     """Refuse all but queries, before `session.sql` would execute them, and those that run commands.
 
     Raises:
-        StartError: it is a statement of another kind, or it holds one; or it has the system run a command.
+        QueryError: it is a statement of another kind, or it holds one; or it has the system run a command.
         ParseException: it does not parse.
     """
     java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its parser
@@ -36,9 +36,9 @@ def require_query(session: SparkSession, text: str) -> None:
     for node in _nodes(java.sessionState().sqlParser().parsePlan(text)):
         kind = str(node.getClass().getSimpleName())
         if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
-            raise StartError(f"sql: is no query but a {kind}; a task's SQL is one SELECT that reads `{VIEW}`")
+            raise QueryError(f"sql: is no query but a {kind}; a task's SQL is one SELECT that reads `{VIEW}`")
         if kind == _COMMAND_LINE:
-            raise StartError(
+            raise QueryError(
                 "sql: USING runs a command of the system, which is off in the sql of a task:"
                 " move it to an entry point (--allow-entrypoint)",
                 permanent=True,

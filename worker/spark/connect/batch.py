@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from telemetry.secrets import SECRETS
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Mark
@@ -58,7 +58,7 @@ class Delivery:
         try:
             guard(desk.gate, lambda _frame, _batch_id: at_hand.do(self.function))(frame, batch_id)
         except BatchRefusedError as error:
-            raise BatchRefusedError(failure_text(desk.gate.ended or Ended(str(error)))) from None
+            raise BatchRefusedError(failure_text(desk.gate.ended or QueryError(str(error)))) from None
         finally:
             desk.batch = None
 
@@ -88,7 +88,7 @@ class Desk:
             if self._query_id is None:
                 self._query_id = read_query_id(folder.place, folder.read("metadata") or "")
             return Mark(self._query_id, self.batch.batch_id, folder.digest(self.batch.batch_id))
-        except StartError as error:
+        except QueryError as error:
             raise SinkError(str(error)) from None
 
 

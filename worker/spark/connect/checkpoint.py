@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, PySparkException
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.causes import describe
 from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.checkpoint_rules import damaged
@@ -39,7 +39,7 @@ class DataFrameCheckpoint(CheckpointFolder):
         """The texts of all that `create` has put there under a name that ends so, by what is before that.
 
         Raises:
-            StartError: they cannot be read, if only because one is being replaced at the moment.
+            QueryError: they cannot be read, if only because one is being replaced at the moment.
         """
         try:
             rows = self._load_all(f"*{_literally(ending)}").select("path", "content").collect()
@@ -68,7 +68,7 @@ class DataFrameCheckpoint(CheckpointFolder):
             row = self._spark.sql("SELECT :text AS value", {"text": text})
             row.write.mode("overwrite").text(f"{self.place}/{name}")
         except PySparkException as error:
-            raise StartError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
+            raise QueryError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
 
     def _load(self, name: str) -> DataFrame:
         return self._load_all(_literally(name))

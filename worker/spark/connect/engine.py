@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
 from protocol.messages.membership import EngineEnd
-from worker.executor import EngineDeath, NotedQuery, StartError
+from worker.executor import EngineDeath, NotedQuery, QueryError
 from worker.spark.causes import describe
 from worker.spark.connect.register import Register, end_queries, read_register
 from worker.spark.connect.sessions import (
@@ -78,7 +78,7 @@ class ConnectEngine(Engine):
         """Reach the server `remote`, and see that it takes the settings.
 
         Raises:
-            StartError: it does not answer, or refuses them; without the URL, which may carry a token.
+            QueryError: it does not answer, or refuses them; without the URL, which may carry a token.
         """
         session = open_session(remote, str(uuid4()))
         try:
@@ -166,9 +166,9 @@ def _set_all(session: SparkSession, settings: SparkSettings) -> None:
             with asking():
                 session.conf.set(key, value)
         except ConnectionLostError as error:
-            raise StartError(f"the Spark Connect server {settings.place} does not answer: {error}") from None
+            raise QueryError(f"the Spark Connect server {settings.place} does not answer: {error}") from None
         except PySparkException as error:
             said = describe(error).partition("\n")[0]
-            raise StartError(
+            raise QueryError(
                 f"--spark-conf {key}: cannot be set for a session of a Spark Connect server: {said}"
             ) from None

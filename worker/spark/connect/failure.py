@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from worker.executor import Ended
+from worker.executor import QueryError
 from worker.spark.causes import describe, failure
 
 if TYPE_CHECKING:
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 _SENT = re.compile(r"sparkherd:(\{.*\})")
 
 
-def failure_text(ended: Ended) -> str:
+def failure_text(ended: QueryError) -> str:
     """What the process that does the batches raises: one line, which Spark puts into words of its own."""
-    return f"sparkherd:{msgspec.json.encode(ended).decode()}"
+    return f"sparkherd:{msgspec.json.encode(asdict(ended)).decode()}"
 
 
-def failure_of(exception: PySparkException) -> Ended:
+def failure_of(exception: PySparkException) -> QueryError:
     """What such a process has sent; else what Spark says itself."""
     for text in _SENT.findall(str(exception)):
         try:
-            return msgspec.json.decode(text, type=Ended)
-        except msgspec.DecodeError:
+            return QueryError(**msgspec.json.decode(text))
+        except (msgspec.DecodeError, TypeError):
             continue
     return failure(describe(exception))

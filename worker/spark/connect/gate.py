@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from pyspark.errors import PySparkException
 
-from worker.executor import Ended
+from worker.executor import QueryError
 from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.causes import describe
 from worker.spark.connect.board import Note, Wish
@@ -85,7 +85,7 @@ class BatchGate:
     """
 
     def __init__(self, board: Board, owner: Owner) -> None:
-        self.ended: Ended | None = None
+        self.ended: QueryError | None = None
         self._board = board
         self._owner = owner
         self._note = Note()
@@ -125,7 +125,7 @@ class BatchGate:
     def fail(self, error: BaseException) -> None:
         """Keep why a batch failed, to be sent; a zombie's worker may not be there to hear of it."""
         cause = str(error) if isinstance(error, BatchRefusedError) else describe(error)
-        self.ended = Ended(cause, isinstance(error, FencedError))
+        self.ended = QueryError(cause, isinstance(error, FencedError))
         if self.ended.fenced:
             tell_of_refusal(self._owner, "fence", cause)
 

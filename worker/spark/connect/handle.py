@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Ended
+from worker.executor import QueryError
 from worker.spark.connect.failure import failure_of
 from worker.spark.connect.sessions import SessionClosedError, asking
 from worker.spark.engine import Handle
@@ -66,15 +66,15 @@ class RemoteHandle(Handle):
             return True
         return not (active or self._halting)
 
-    def failure(self) -> Ended | None:
+    def failure(self) -> QueryError | None:
         """In the exception that the server keeps of it."""
         if self._taken:
-            return Ended(_TAKEN)
+            return QueryError(_TAKEN)
         try:
             with asking():
                 exception = self.query.exception()
         except SessionClosedError:
-            return Ended(_TAKEN)
+            return QueryError(_TAKEN)
         return None if exception is None else failure_of(exception)
 
     def halt(self) -> None:

@@ -51,7 +51,7 @@ def read_register(spark: SparkSession, folder: str) -> tuple[NotedQuery, ...]:
     """All entries in the folder of a group's checkpoints that tell a token; those of former versions do not.
 
     Raises:
-        StartError: they cannot be read, if only because one is being replaced at the moment.
+        QueryError: they cannot be read, if only because one is being replaced at the moment.
     """
     entries = DataFrameCheckpoint(spark, folder).read_all(_ENDING)
     sessions = ((task, _uuid(text)) for task, text in sorted(entries.items()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.connect.board import Board
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.gate import WorkerGate
@@ -80,7 +80,7 @@ class RemoteSite(Site):
     def inherit(self) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""
         if not self._may_write():
-            raise StartError("the worker has lost its lease, so it may not end another's query")
+            raise QueryError("the worker has lost its lease, so it may not end another's query")
         self._register.end_former()
         self._register.enter(self._session_id)
 

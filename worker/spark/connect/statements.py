@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.plan import SQL
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.causes import describe
 from worker.spark.reader import VIEW
 
@@ -22,14 +22,14 @@ def require_query(session: SparkSession, text: str) -> None:
     Only a query may stand in brackets. The server is asked what columns that has, and executes nothing.
 
     Raises:
-        StartError: it is a statement of another kind, or it does not parse.
+        QueryError: it is a statement of another kind, or it does not parse.
     """
     bracketed = f"({text.rstrip().rstrip(';')}\n)"
     try:
         DataFrame(SQL(bracketed), session).schema  # noqa: B018 - the question is what it raises
     except ParseException as error:
         said = describe(error).partition("\n")[0]
-        raise StartError(
+        raise QueryError(
             f"sql: is no query: {said}; a task's SQL is one SELECT that reads `{VIEW}`"
         ) from error
     except AnalysisException:

@@ -83,8 +83,10 @@ class Reports:
         now = self._link.clock.now()
         if now >= self._all_sent_at + self._refresh_s:
             self._all_sent_at = now
-            return tuple(life.report() for life in self._lives())
-        return tuple(report for life in self._lives() if (report := life.report()) != life.acknowledged)
+            return tuple(life.status.report() for life in self._lives())
+        return tuple(
+            report for life in self._lives() if (report := life.status.report()) != life.acknowledged
+        )
 
     async def _send(self, reports: Sequence[TaskReport]) -> None:
         sending = self._spawn(self._tell(reports))

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from protocol.messages.membership import EngineEnd
 from tests import connect_server
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.spark import executor as executor_module
 from worker.spark.connect import engine
 from worker.spark.connect.handle import RemoteHandle
@@ -37,10 +37,11 @@ async def test_the_loss_of_the_server_is_noticed(
         async with asyncio.timeout(120):
             death, ended = await asyncio.gather(executor.died(), query.ended())
             how = death.how
+            assert ended is not None
             assert (how, death.end) == (ended.cause, EngineEnd.LOST)
             assert how.startswith(f"the Spark Connect server {server.url} does not answer: UNAVAILABLE")
             await query.stop(30)
-            with pytest.raises(StartError):
+            with pytest.raises(QueryError):
                 await executor.start(spec("u", 1, **definition))
             await executor.close()
 
@@ -57,7 +58,7 @@ async def test_the_end_of_a_worker_whose_query_is_still_stopping(
     query = await executor.start(spec("t", 1, source={"format": "rate"}, sink={"format": "noop"}))
     try:
         await executor.close()
-        assert await query.ended() == Ended("Spark was closed")
+        assert await query.ended() == QueryError("Spark was closed")
     finally:
         halted.set()
     with pytest.raises(PySparkException, match="NO_ACTIVE_SESSION"):

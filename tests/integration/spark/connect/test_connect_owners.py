@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.integration.spark.test_spark_fencing import raise_fence
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.spark.connect.board import Wish  # noqa: TC001
 
 
@@ -30,7 +30,7 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
     await asyncio.to_thread(closed.wait)
     await guarded.stage.go_on()
     await stopping
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert database.ids() == flights.ids[:20]
 
 
@@ -42,10 +42,10 @@ async def test_a_batch_that_takes_too_long_is_cut(
     query = await start(**guarded.held(1))
     await guarded.stage.until_reached()
     await query.stop(0)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert database.ids() == flights.ids[:10]
     successor = await start(token=2, **guarded.definition(), trigger={"available_now": True})
-    assert await successor.ended() == Ended()
+    assert await successor.ended() is None
     assert database.ids() == flights.ids
 
 
@@ -57,7 +57,7 @@ async def test_a_new_owner_ends_what_a_former_one_left(
     former = await start(token=1, **guarded.held(1))
     await guarded.stage.until_reached()
     owner = await start(token=2, **guarded.definition(), trigger={"available_now": True})
-    assert await owner.ended() == Ended()
+    assert await owner.ended() is None
     ended = await former.ended()
     assert ended.cause.startswith("the query's session on the Spark Connect server is closed: another worker")
     assert database.ids() == flights.ids
@@ -90,7 +90,7 @@ async def test_an_orphan_out_of_reach_is_fenced(
     assert "is fenced: its token 1 is older than 2" in ended.cause
     assert database.ids() == flights.ids[:10]
     owner = await start(token=3, **guarded.definition(), trigger={"available_now": True})
-    assert await owner.ended() == Ended()
+    assert await owner.ended() is None
     assert database.ids() == flights.ids
 
 
@@ -99,6 +99,6 @@ async def test_a_worker_without_a_lease_starts_nothing(start: Any, lease: Any) -
     definition = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
     owner = await start(token=2, **definition)
     lease.holds = False
-    with pytest.raises(StartError, match="has lost its lease"):
+    with pytest.raises(QueryError, match="has lost its lease"):
         await start(token=1, **definition)
     assert owner._handle.query.isActive

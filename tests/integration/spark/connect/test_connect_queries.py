@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from msgspec import structs
 
 from protocol.messages.tasks import Reached
-from worker.executor import Ended, StartError
+from worker.executor import QueryError
 from worker.spark.executor import SparkExecutor
 from worker.spark.settings import SparkSettings
 
@@ -26,7 +26,7 @@ async def test_rows_and_what_is_told_of_them(start: Any, flights: Any, database:
     """Owner after owner appends from where the one before was; the worker knows what the server did."""
     flights.add(files=2)
     first = await start(token=1, source=flights.source, sink=database.sink(), trigger=ONCE)
-    assert await first.ended() == Ended()
+    assert await first.ended() is None
     assert first.progress().batch_id == 1
     assert {key: first.progress().metrics[key] for key in ("rows", "total_rows", "sink_rows")} == {
         "rows": 10,
@@ -35,9 +35,9 @@ async def test_rows_and_what_is_told_of_them(start: Any, flights: Any, database:
     }
     flights.add()
     second = await start(token=2, source=flights.source, sink=database.sink(), trigger=ONCE)
-    assert await second.ended() == Ended()
+    assert await second.ended() is None
     assert database.ids() == flights.ids
-    with pytest.raises(StartError, match="is fenced: its token 1 is older than 2") as refused:
+    with pytest.raises(QueryError, match="is fenced: its token 1 is older than 2") as refused:
         await start(token=1, source=flights.source, sink=database.sink())
     assert refused.value.fenced
 
@@ -49,17 +49,17 @@ async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
     flights.add(files=2)
     definition = {"source": flights.source, "sink": database.sink(), "trigger": ONCE}
     first = await start(token=1, **definition)
-    assert await first.ended() == Ended()
+    assert await first.ended() is None
     later = replace(spec("t", 2, **definition), reached=Reached(2, "/elsewhere/g/t", "w1"))
-    with pytest.raises(StartError, match="ends with batch 1, but the task has come to batch 2") as refused:
+    with pytest.raises(QueryError, match="ends with batch 1, but the task has come to batch 2") as refused:
         await remote.start(later)
     assert refused.value.permanent
     flights.add()
     again = await start(token=1, **definition)
-    assert await again.ended() == Ended()
+    assert await again.ended() is None
     reached = Reached(2, again.checkpoint, "w1")
     last = await remote.start(replace(spec("t", 3, **definition), reached=reached))
-    assert await last.ended() == Ended()
+    assert await last.ended() is None
     assert database.ids() == flights.ids
 
 
@@ -77,7 +77,7 @@ async def test_a_large_batch_into_postgresql(start: Any, flights: Any, postgres:
     options = {"url": postgres, "table": "connected", "mode": "upsert", "key": ["id"]}
     sink = {"format": "sql", "options": options}
     query = await start(source=flights.source, sql=TYPES, sink=sink, trigger=ONCE)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     engine = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"))
     with engine.connect() as connection:
         stored = connection.exec_driver_sql("SELECT * FROM connected ORDER BY id").all()
@@ -95,7 +95,7 @@ async def test_a_guarded_query_with_state(start: Any, flights: Any, database: An
     first = await start(token=1, **definition, options={**options, "crash": 1})
     assert (await first.ended()).cause.startswith("OSError: the power is gone")
     second = await start(token=2, **definition, options=options)
-    assert await second.ended() == Ended()
+    assert await second.ended() is None
     assert sorted(database.query("SELECT carrier, n FROM counts")) == [("AA", 10), ("B6", 10), ("UA", 10)]
 
 
@@ -104,12 +104,12 @@ async def test_files_and_sinks_of_spark_s_own(start: Any, flights: Any, tmp_path
     flights.add(files=2)
     fenced = {"format": "fenced_files", "options": {"path": str(tmp_path / "fenced"), "format": "json"}}
     query = await start("fenced", source=flights.source, sink=fenced, trigger=ONCE)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert query.progress().metrics["sink_rows"] == 20
     assert _lines(tmp_path / "fenced") == 20
     own = {"format": "json", "options": {"path": str(tmp_path / "own")}}
     query = await start("own", source=flights.source, sink=own, trigger=ONCE)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert _lines(tmp_path / "own") == 20
 
 
@@ -127,10 +127,10 @@ async def test_a_statement_that_is_no_query(start: Any, flights: Any, database: 
         f"WITH a AS (SELECT 1) INSERT OVERWRITE DIRECTORY '{made}' USING json SELECT * FROM a",
         "SELEC id FROM source",
     ):
-        with pytest.raises(StartError, match=r"^sql: is no query: \[PARSE_SYNTAX_ERROR\]"):
+        with pytest.raises(QueryError, match=r"^sql: is no query: \[PARSE_SYNTAX_ERROR\]"):
             await start(source=flights.source, sql=statement, sink=database.sink())
     assert not made.exists()
-    with pytest.raises(StartError, match=r"^\[UNRESOLVED_COLUMN.*; line 2 pos 0"):
+    with pytest.raises(QueryError, match=r"^\[UNRESOLVED_COLUMN.*; line 2 pos 0"):
         await start(source=flights.source, sql="SELECT\nnope FROM source", sink=database.sink())
 
 
@@ -139,7 +139,7 @@ async def test_sql_names_no_files(start: Any, flights: Any, database: Any, tmp_p
     flights.add()
     (tmp_path / "secret").write_text("hunter2")
     sql = f"SELECT f.* FROM source JOIN text.`{tmp_path}/secret` AS f"
-    with pytest.raises(StartError, match=r"--spark-conf spark\.sql\.runSQLOnFiles=true") as refused:
+    with pytest.raises(QueryError, match=r"--spark-conf spark\.sql\.runSQLOnFiles=true") as refused:
         await start(source=flights.source, sql=sql, sink=database.sink())
     assert refused.value.permanent
 
@@ -164,7 +164,7 @@ async def test_a_task_moves_between_kinds_of_workers(
         else:
             monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
         definition = spec("t", token, source=flights.source, sink=database.sink(), trigger=ONCE)
-        assert await (await engine.start(definition)).ended() == Ended()
+        assert await (await engine.start(definition)).ended() is None
         assert database.ids() == flights.ids
     await other.close()
 
@@ -184,7 +184,7 @@ async def test_a_server_that_cannot_be_worked_with(
     """The worker does not start; one line says why, and has no token in it."""
     settings = SparkSettings(app_name="no", checkpoint_root="no", remote=server.url + parameters, conf=conf)
     executor = SparkExecutor(settings, lambda: True)
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         await executor.open()
     assert said in str(refused.value)
     assert "s3cret" not in str(refused.value)

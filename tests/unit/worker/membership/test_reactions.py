@@ -9,7 +9,7 @@ from protocol.messages.membership import (
     SyncRequest,
 )
 from tests.fakes.manager import failure
-from tests.unit.worker.membership.bench import LOSSES, ME, TROUBLE, Bench, assignments, joined
+from tests.unit.worker.membership.bench import LOSSES, ME, TROUBLE, Bench, assignments, joined, refused
 from worker.membership.effects import (
     Assign,
     Identity,
@@ -22,7 +22,6 @@ from worker.membership.effects import (
 from worker.membership.events import (
     Answered,
     Assigned,
-    RejoinAsked,
     Started,
 )
 from worker.membership.reactions import FATAL, TABLE, Asked, Reaction, reaction_to
@@ -194,14 +193,8 @@ def test_an_answer_that_was_overtaken_is_ignored(bench: Bench) -> None:
     """The heartbeat that was given up for a rejoin may say what it likes."""
     bench.to(MemberState.STABLE)
     old = bench.wanted(Send)
-    bench.happen(RejoinAsked("the test wants it"))
-    assert bench.sent(JoinRequest).reason == "the test wants it"
+    bench.happen(refused(ErrorCode.REBALANCE_IN_PROGRESS))
+    assert bench.sent(JoinRequest).reason == "the group rebalances"
     for answer in (HeartbeatResponse(tasks_revision=9), failure(ErrorCode.UNKNOWN_MEMBER_ID)):
         assert bench.happen(Answered(old, answer)) == []
     assert bench.state is MemberState.JOINING
-
-
-def test_the_keeper_s_wish_to_rejoin_means_nothing_while_joining(bench: Bench) -> None:
-    """One join at a time."""
-    bench.to(MemberState.JOINING)
-    assert bench.happen(RejoinAsked("again")) == []

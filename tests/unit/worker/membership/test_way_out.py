@@ -126,4 +126,3 @@ def test_failures_are_values() -> None:
     """What the tables are keyed by comes out of a failure as it went in."""
     assert isinstance(failure(ErrorCode.STALE_TOKEN), Failure)
     assert reaction_to(ErrorCode.STALE_TOKEN, Asked.REPORT) is Reaction.STOP_QUERY
-    assert reaction_to(ErrorCode.STALE_TOKEN, Asked.RELEASE) is Reaction.STOP_QUERY

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from protocol.messages.tasks import Reached
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.sinks.errors import OutOfOrderError
 from worker.sinks.fence import FenceRow
 from worker.sinks.marks import Mark, Owner
@@ -29,7 +29,7 @@ def test_a_whole_checkpoint(checkpoint: Checkpoint) -> None:
 )
 def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(planned: int | None, has: str) -> None:
     """Another one, or an older copy: both places are named, and another try would end the same way."""
-    with pytest.raises(StartError) as refused:
+    with pytest.raises(QueryError) as refused:
         knows_of("/c", planned, Reached(3, "/shared/g/t", "w1-4f"))
     assert str(refused.value).startswith(
         f"the checkpoint /c {has}, but the task has come to batch 3 in the checkpoint /shared/g/t at w1-4f; "
@@ -50,7 +50,7 @@ def test_a_checkpoint_that_knows_how_far_the_task_has_come(planned: int) -> None
 )
 def test_a_part_is_missing(checkpoint: Checkpoint) -> None:
     """Spark would go on from each of them as if nothing were wrong."""
-    with pytest.raises(StartError, match="the checkpoint /c is damaged"):
+    with pytest.raises(QueryError, match="the checkpoint /c is damaged"):
         whole(checkpoint)
 
 
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_does_not_fit(checkpoint: Checkpoint, row: FenceRow, s
 )
 def test_an_entry_that_was_cut_off(text: str) -> None:
     """At any point: no version, a line too few, half a line."""
-    with pytest.raises(StartError, match="its entry offsets/3 cannot be read"):
+    with pytest.raises(QueryError, match="its entry offsets/3 cannot be read"):
         check_entry("/c", "offsets/3", text, 2)
 
 
@@ -112,5 +112,5 @@ def test_an_entry_of_any_source(text: str) -> None:
 def test_metadata_without_an_id(text: str) -> None:
     """It has one thing to say."""
     assert read_query_id("/c", '{"id":"q"}') == "q"
-    with pytest.raises(StartError, match="metadata cannot be read"):
+    with pytest.raises(QueryError, match="metadata cannot be read"):
         read_query_id("/c", text)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import PySparkException
 
-from worker.executor import Ended
+from worker.executor import QueryError
 from worker.spark.causes import describe, describe_remote
 from worker.spark.connect.failure import failure_of, failure_text
 from worker.spark.connect.handle import record_of
@@ -29,11 +29,11 @@ Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] wrong
 @pytest.mark.parametrize(
     "ended",
     [
-        Ended("task t is fenced", fenced=True),
-        Ended('ValueError: {"a": "}"}\n\nTraceback:\n  File "x", line 1\n', fenced=False),
+        QueryError("task t is fenced", fenced=True),
+        QueryError('ValueError: {"a": "}"}\n\nTraceback:\n  File "x", line 1\n', fenced=False),
     ],
 )
-def test_a_failure_comes_through_spark_s_own_words(ended: Ended) -> None:
+def test_a_failure_comes_through_spark_s_own_words(ended: QueryError) -> None:
     """Whatever the cause looks like, with Spark's text around it."""
     text = (
         f"(STREAM_FAILED) [PYTHON_EXCEPTION] Found error: Traceback\nX: {failure_text(ended)}\n SQLSTATE: 1"

@@ -18,7 +18,7 @@ from protocol.messages.tasks import Reached
 from tests.fakes.engine import FakeEngine, FakeHandle, FakeSite
 from tests.fakes.turns import settle
 from tests.unit.worker.spark.executor_bench import SETTINGS, spec
-from worker.executor import Ended, EngineDeath, NotedQuery, StartError
+from worker.executor import EngineDeath, NotedQuery, QueryError
 from worker.sinks.errors import BatchRefusedError
 from worker.spark.executor import SparkExecutor
 from worker.spark.starts import AT_ONCE
@@ -42,7 +42,7 @@ async def test_starts_that_hang_keep_no_other_from_starting(
     starts = [asyncio.create_task(executor.start(spec(name))) for name in names]
     query = await executor.start(spec("healthy"))
     await query.stop(30)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     assert not any(each.done() for each in starts)
     hanging.go_on.set()
     assert [query.spec.task for query in await asyncio.gather(*starts)] == names
@@ -71,7 +71,7 @@ async def test_a_start_that_hangs_is_given_up(
     await executor.open()
     said = r"given up after 0.05 s \(--start-timeout-ms\): it was waiting for the entry point tested:run"
     for _ in range(2):
-        with pytest.raises(StartError, match=said) as refused:
+        with pytest.raises(QueryError, match=said) as refused:
             await executor.start(spec())
         assert not refused.value.permanent
     assert hanging.entered == ["t"]
@@ -184,7 +184,7 @@ async def test_a_query_is_not_over_while_a_batch_of_it_is_in_python(
     with pytest.raises(BatchRefusedError):
         gate.check()
     gate.leave()
-    assert await ending == Ended("the JVM ended")
+    assert await ending == QueryError("the JVM ended")
     with pytest.raises(BatchRefusedError):
         gate.enter()
 
@@ -208,7 +208,7 @@ async def test_a_query_that_cannot_be_watched_is_ended_before_it_is_over(
     monkeypatch.setattr(handle, "halt", halt)
     monkeypatch.setattr(handle, "progress", surprise)
     ended = await query.ended()
-    assert ended == Ended("the query cannot be watched any more: a progress record of the future")
+    assert ended == QueryError("the query cannot be watched any more: a progress record of the future")
     assert handle.over.is_set()
     assert len(halts) == 2
 
@@ -224,7 +224,7 @@ async def test_a_stop_does_not_wait_for_the_next_look(
     query = await executor.start(spec())
     async with asyncio.timeout(60):
         await query.stop(0)
-    assert await query.ended() == Ended()
+    assert await query.ended() is None
     await executor.close()
 
 
@@ -320,7 +320,7 @@ async def test_a_query_that_the_end_of_the_worker_ends_is_not_complete(executor:
     """Nobody has asked for that end: a bounded query that was cut must not pass for one that is done."""
     query = await executor.start(spec())
     await executor.close()
-    assert await query.ended() == Ended("Spark was closed")
+    assert await query.ended() == QueryError("Spark was closed")
 
 
 async def test_another_checkpoint_is_refused_before_anything_is_made_of_the_query(
@@ -330,7 +330,7 @@ async def test_another_checkpoint_is_refused_before_anything_is_made_of_the_quer
     called: list[Any] = []
     begin(called.append)
     with pytest.raises(
-        StartError, match="the checkpoint nowhere holds no batch, but the task has come to batch 3"
+        QueryError, match="the checkpoint nowhere holds no batch, but the task has come to batch 3"
     ):
         await executor.start(replace(spec(), reached=Reached(3, "/shared/g/t", "w1")))
     assert (called, engine.started) == ([], {})
@@ -361,8 +361,8 @@ async def test_what_is_noted_down_is_the_group_s(engine: FakeEngine, executor: S
 async def test_a_query_that_cannot_be_ended_is_told(engine: FakeEngine, executor: SparkExecutor) -> None:
     """As a start that fails is; and so is that there is no Spark."""
     engine.end_trouble = ConnectionError("the server does not answer")
-    with pytest.raises(StartError, match="does not answer"):
+    with pytest.raises(QueryError, match="does not answer"):
         await executor.end_noted(NotedQuery("t", 1, "there"))
     await executor.close()
-    with pytest.raises(StartError, match="not running"):
+    with pytest.raises(QueryError, match="not running"):
         await executor.noted("g")

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from tests.unit.worker.spark.executor_bench import SETTINGS, spec
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.executor import SparkExecutor
 from worker.spark.starts import AT_ONCE
 
@@ -46,7 +46,7 @@ async def test_settling_that_hangs_holds_one_thread_of_its_task(
     await executor.open()
     said = "keeping a former owner from writing was given up after .*: it was waiting for Spark, to end"
     for _ in range(3):
-        with pytest.raises(StartError, match=said):
+        with pytest.raises(QueryError, match=said):
             await executor.settle(spec())
     assert settling.entered.qsize() == 1
     settling.go_on.set()
@@ -101,7 +101,7 @@ async def test_settling_that_has_outlived_its_lease_ends_nobody(engine: FakeEngi
     answers = iter([True, False])
     executor = SparkExecutor(SETTINGS, lambda: next(answers))
     await executor.open()
-    with pytest.raises(StartError, match="lost its lease"):
+    with pytest.raises(QueryError, match="lost its lease"):
         await executor.settle(spec())
     assert engine.ended == []
     await executor.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.spark.classic.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def test_the_jvm_keeps_what_it_is_to_keep(tmp_path: Path) -> None:
     script.write_text(SUBMIT)
     script.chmod(0o700)
     with (tmp_path / "mine").open("w"), (tmp_path / "lock").open("w") as lock:
-        with pytest.raises(StartError):
+        with pytest.raises(QueryError):
             Jvm.launch({**os.environ, "SPARK_HOME": str(tmp_path)}, [lock.fileno()])
         gc.collect()
         seen = (tmp_path / "open").read_text()

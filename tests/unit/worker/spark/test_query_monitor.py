@@ -7,7 +7,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from definition.document import Definition
-from worker.executor import Ended, QuerySpec
+from worker.executor import QueryError, QuerySpec
 from worker.spark.monitor import Monitor
 from worker.threads import in_thread
 
@@ -21,7 +21,7 @@ class Polled:
     def __init__(self, poll: Callable[[int], bool]) -> None:
         self.spec = QuerySpec("g", "t", 1, Definition())
         self.polls = 0
-        self.end: Ended | None = None
+        self.end: QueryError | None = None
         self.seen = threading.Event()
         self._poll = poll
 
@@ -33,10 +33,10 @@ class Polled:
         return over
 
     def give_up(self, cause: str) -> bool:
-        self.finish(Ended(cause))
+        self.finish(QueryError(cause))
         return True
 
-    def finish(self, ended: Ended) -> None:
+    def finish(self, ended: QueryError) -> None:
         self.end = ended
         self.seen.set()
 
@@ -69,7 +69,7 @@ def test_a_dying_jvm_is_no_news_of_a_query(monitor: Monitor) -> None:
     query = Polled(broken)
     monitor.add(query)
     monitor.lose_all("the JVM was killed by signal 9")
-    assert query.end == Ended("the JVM was killed by signal 9")
+    assert query.end == QueryError("the JVM was killed by signal 9")
     assert monitor.watched() == []
 
 
@@ -78,7 +78,7 @@ def test_a_query_that_came_too_late(monitor: Monitor) -> None:
     monitor.lose_all("the JVM is gone")
     late = Polled(lambda _count: False)
     monitor.add(late)
-    assert late.end == Ended("the JVM is gone")
+    assert late.end == QueryError("the JVM is gone")
 
 
 def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
@@ -91,7 +91,7 @@ def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
     monitor.add(query)
     monitor.add(healthy)
     assert query.seen.wait(120)
-    assert query.end == Ended("the query cannot be watched any more: a progress record of the future")
+    assert query.end == QueryError("the query cannot be watched any more: a progress record of the future")
     assert healthy.seen.wait(120)
     assert monitor.watched() == [healthy]
 

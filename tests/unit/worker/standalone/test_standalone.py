@@ -21,7 +21,7 @@ from protocol.states import Target, TaskState
 from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor
 from tests.fakes.turns import settle
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.session_lease import lease_s
 from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
@@ -389,7 +389,7 @@ def test_checkpoints_elsewhere_are_the_query_s_business() -> None:
     """What is no folder of this machine cannot be looked at here; a new task has none."""
     require_checkpoint("s3a://bucket/x", "g", "t", FenceRow(1, last=Mark("c", 0)))
     require_checkpoint("nowhere", "g", "t", FenceRow(1))
-    with pytest.raises(StartError, match=r"--checkpoint-root"):
+    with pytest.raises(QueryError, match=r"--checkpoint-root"):
         require_checkpoint("file:///nowhere", "g", "t", FenceRow(1, last=Mark("c", 0)))
 
 

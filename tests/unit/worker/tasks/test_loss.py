@@ -299,7 +299,7 @@ async def test_a_start_that_cannot_be_called_back_still_runs(bench: Bench) -> No
     assert not await letting_go
     assert bench.released == {}
     gate.set()
-    await until(lambda: bench.runner._roster.is_at_rest)
+    await until(lambda: not bench.runner._running)
 
 
 @pytest.mark.parametrize("for_good", [True, False])

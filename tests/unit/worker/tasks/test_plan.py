@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from protocol.states import Target
 from tests.fakes.manager import granted
 from worker.tasks.grants import read_grant
-from worker.tasks.plan import is_outdated, plan_round
+from worker.tasks.ownership import plan_round
+from worker.tasks.wanted import is_outdated
 
 TASKS = st.frozensets(st.sampled_from("abcdefgh"))
 GRANT = read_grant(granted("t", token=4))

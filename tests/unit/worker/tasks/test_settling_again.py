@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.turns import until
 from tests.unit.worker.tasks.bench import grant
-from worker.executor import StartError
+from worker.executor import QueryError
 from worker.tasks import life
 from worker.tasks.settling import AGAIN
 
@@ -59,7 +59,7 @@ async def test_nothing_is_tried_again_that_comes_to_the_same(why: str, bench: Be
     if why == "an unreadable definition":
         await paused(bench, sinc={})
     else:
-        bench.executor.surprise = StartError(why, fenced=why == "a newer token", permanent=why == "for good")
+        bench.executor.surprise = QueryError(why, fenced=why == "a newer token", permanent=why == "for good")
         await paused(bench)
     bench.executor.surprise = None
     await bench.clock.advance(10 * AGAIN.limit_s)

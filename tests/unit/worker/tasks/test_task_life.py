@@ -12,7 +12,7 @@ from telemetry.secrets import KnownSecrets
 from tests.fakes.manager import failure
 from tests.fakes.turns import until
 from tests.unit.worker.tasks.bench import change, grant
-from worker.tasks.life import SLOW_START_S
+from worker.tasks.query_run import SLOW_START_S
 
 if TYPE_CHECKING:
     from tests.unit.worker.tasks.bench import Bench

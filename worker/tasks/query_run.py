@@ -1,0 +1,120 @@
+"""One query of a task, from its start to its end, whoever brings that about."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from protocol.states import TaskState
+from telemetry.causes import new_cause_id
+from worker.tasks.settling import UNWANTED, failed
+from worker.waiting import first
+
+if TYPE_CHECKING:
+    from worker.clock import Clock
+    from worker.executor import Executor, Query, QueryError, QuerySpec
+    from worker.tasks.task_status import TaskStatus
+    from worker.tasks.wanted import Wanted
+
+log = structlog.get_logger(__name__)
+
+SLOW_START_S: Final = 10.0
+"""After so long a start's state says what it is waiting for."""
+
+
+class QueryRun:
+    """Starts a query, and stops it when something else is wanted.
+
+    Args:
+        spec: what to run.
+        executor: what runs it.
+        clock: for what is told of a slow start.
+        wanted: what is wanted of the task meanwhile.
+        status: is told how it goes.
+        stop_timeout_s: how long the batch in flight may take when the query is stopped in order, in seconds.
+    """
+
+    def __init__(
+        self,
+        spec: QuerySpec,
+        executor: Executor,
+        clock: Clock,
+        *,
+        wanted: Wanted,
+        status: TaskStatus,
+        stop_timeout_s: float,
+    ) -> None:
+        self._spec = spec
+        self._executor = executor
+        self._clock = clock
+        self._wanted = wanted
+        self._status = status
+        self._stop_timeout_s = stop_timeout_s
+        self._step = "its turn"
+
+    async def start(self) -> Query | QueryError:
+        """The query, or why there is none; `UNWANTED` if something else is wanted before it is there."""
+        starting = asyncio.ensure_future(self._executor.start(self._spec, self._come_to))
+        telling = asyncio.ensure_future(self._tell_of_waiting())
+        try:
+            if not await first(asyncio.wait({starting}), self._wanted.until_outdated()):
+                await self._give_up(starting)
+                return UNWANTED
+            return starting.result()
+        except Exception as error:  # noqa: BLE001 - a plug-in's or Spark's surprise harms this task only
+            return failed(error, self._spec, "at its start")
+        finally:
+            starting.cancel()
+            telling.cancel()
+
+    async def watch(self, query: Query) -> QueryError | None:
+        """Until nothing of it runs any more.
+
+        Returns:
+            Why it failed, `UNWANTED` if it was stopped because something else is wanted; None if a bounded
+            query has come to its end.
+        """
+        if await first(query.ended(), self._wanted.until_outdated()):
+            return await query.ended()
+        await self._stop(query)
+        return UNWANTED
+
+    async def _give_up(self, starting: asyncio.Future[Query]) -> None:
+        """A start that nobody wants any more: cut or not, its query may begin until it is called back."""
+        starting.cancel()
+        await asyncio.wait({starting})
+        if not starting.cancelled() and starting.exception() is None:
+            await self._stop(starting.result())
+
+    def _come_to(self, step: str) -> None:
+        """The start under way may have to wait for `step`."""
+        self._step = step
+        if self._status.cause is not None and self._status.state is TaskState.STARTING:
+            self._status.tell(TaskState.STARTING, f"waits for {step}")
+
+    async def _tell_of_waiting(self) -> None:
+        """Most starts take a second: what one waits for is told when it is another that does."""
+        await self._clock.sleep(SLOW_START_S)
+        self._status.tell(TaskState.STARTING, f"waits for {self._step}")
+
+    async def _stop(self, query: Query) -> None:
+        """Stop in order; a cut that comes meanwhile makes short work of it."""
+        try:
+            if self._wanted.is_cut():
+                await query.stop(0.0)
+                return
+            stopping = asyncio.ensure_future(query.stop(self._stop_timeout_s))
+            if not await first(asyncio.shield(stopping), self._wanted.news.until(self._wanted.is_cut)):
+                await asyncio.gather(stopping, query.stop(0.0))
+        except Exception:  # what may be left of it is fenced, or waited for
+            spec = self._spec
+            log.exception(
+                "unexpected trouble at the stop of a query",
+                group=spec.group,
+                task=spec.task,
+                cause_id=new_cause_id(),
+            )
+            if not spec.definition.is_fenced:
+                await query.ended()
