@@ -12,8 +12,10 @@ from cli.exit_codes import DONE, FAILED
 from cli.options.common import example, json_option
 from cli.options.settings import Sources, settings_options, warn_of_stray_variables
 from cli.views.output import print_json, print_table
+from manager.settings import DatabaseSettings, ManagerSettings
 from telemetry.logs import LogSettings
 from telemetry.secrets import scrub
+from worker.settings import WorkerSettings
 
 CHECKS: Final = (
     Check("python", machine.python, 5.0),
@@ -70,9 +72,6 @@ def command(names: tuple[str, ...], *, as_json: bool, **flags: Any) -> int:
 
 def _settings(flags: dict[str, Any]) -> Settings:
     """A worker's from [worker], the database from [manager]."""
-    from manager.settings import DatabaseSettings, ManagerSettings  # noqa: PLC0415 - as in `cli.commands.db`
-    from worker.settings import WorkerSettings  # noqa: PLC0415 - the same
-
     kept = {name: flags[name] for name in ("config", "database")}
     of_manager = Sources("manager", kept, (ManagerSettings, LogSettings)).resolve(DatabaseSettings)
     of_worker = Sources("worker", {**flags, "database": of_manager.database}, (WorkerSettings, LogSettings))

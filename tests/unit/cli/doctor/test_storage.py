@@ -60,6 +60,12 @@ def test_a_root_that_cannot_be_written_to(mounted: Path) -> None:
     assert (finding.status, finding.found) == (Status.PROBLEM, f"{mounted}/mounts: Not a directory")
 
 
+def test_a_folder_that_takes_no_files() -> None:
+    """Not even of root: no file can be made in Linux's /proc."""
+    finding = storage.checkpoints(Settings(checkpoint_root="/proc"))
+    assert (finding.status, finding.found.partition(":")[0]) == (Status.PROBLEM, "/proc")
+
+
 def test_a_folder_that_does_not_rename_whole(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that copies: what was written is there twice."""
     monkeypatch.setattr(Path, "rename", lambda self, to: to.write_text(self.read_text()))
