@@ -15,6 +15,7 @@ from manager.settings import GroupSettings
 from protocol.errors import ErrorCode
 from protocol.states import GroupState, TaskState
 from protocol.worker_metadata import WorkerMetadata
+from tests.fakes.endpoints import api_endpoints
 from tests.unit.docs.contract import PAGES, bodies, default_of, field_tables, listed_fields
 from worker.membership import states
 from worker.membership.reactions import TABLE, Asked
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 PAGE = PAGES["protocol"]
 BODIES: list[type[msgspec.Struct]] = [*bodies(), WorkerMetadata, Definition]
 CODE = re.compile(r"\| `([A-Z_]+)` \| (\d+) \| (final|retriable) \| \S.*\|")
+OPERATION = re.compile(r"`(GET|POST) (/[^`?]*)")
+ROW = re.compile(r"^\| ([A-Z, ]+) \| `(/[^`]+)` \|", re.MULTILINE)
 SETTING = re.compile(r"^\| `(--[a-z-]+)` \| (?:`(.*)`)? \|", re.MULTILINE)
 REACTION = re.compile(r"^\| (`[A-Z_`, ]+`) \| ((?:[a-z]+(?:, )?)+) \|", re.MULTILINE)
 
@@ -74,6 +77,13 @@ def test_every_body_has_its_fields_in_the_page(struct: type[msgspec.Struct]) -> 
         assert table == [(each.encode_name, default_of(each)) for each in fields]
     else:
         assert [row[0] for row in table] == [each.encode_name for each in fields]
+
+
+def test_every_operation_is_told_and_no_other() -> None:
+    """By method and path; requests of members in their sections, the others in one table."""
+    operations = set(OPERATION.findall(PAGE))
+    operations |= {(method, path) for methods, path in ROW.findall(PAGE) for method in methods.split(", ")}
+    assert operations == {(each.method, each.path) for each in api_endpoints()}
 
 
 def test_no_body_is_told_that_is_not_there() -> None:
