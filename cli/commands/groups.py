@@ -15,6 +15,7 @@ from protocol.messages.groups import (
     DescribedMember,
     DescribeGroupResponse,
     GroupListResponse,
+    Rebalance,
     RebalanceListResponse,
     RebalanceRequest,
 )
@@ -82,17 +83,7 @@ def rebalances(client: AdminClient, group: str, limit: int, *, as_json: bool) ->
         return
     print_table(
         ("GENERATION", "STARTED", "TOOK", "MEMBERS", "MOVED", "REASON"),
-        (
-            (
-                r.generation_id,
-                f"{ago(r.started_at_ms)} ago",
-                f"{r.duration_ms} ms",
-                r.members,
-                r.moved,
-                r.reason,
-            )
-            for r in client.get(path, RebalanceListResponse).rebalances
-        ),
+        map(_rebalance_row, client.get(path, RebalanceListResponse).rebalances),
     )
 
 
@@ -121,6 +112,11 @@ def delete(client: AdminClient, group: str, *, as_json: bool) -> None:
     """Delete a group that has no members any more."""
     client.call("DELETE", path_of("groups", group), into=Response)
     tell({"group": group, "deleted": True}, f"{group} deleted", as_json=as_json)
+
+
+def _rebalance_row(r: Rebalance) -> tuple[object, ...]:
+    started, took = f"{ago(r.started_at_ms)} ago", f"{r.duration_ms} ms"
+    return r.generation_id, started, took, r.members, r.moved, r.reason
 
 
 def _marked(member: DescribedMember, leader_id: str | None) -> str:

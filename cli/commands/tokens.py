@@ -107,7 +107,7 @@ def create(
         expires_at_ms=None if expires_in_s is None else now_ms + expires_in_s * 1000,
     )
     _in_database(flags, lambda connection: add_token(connection, token))
-    tell({**_row(token), "token": text}, text, as_json=as_json)
+    tell({**_as_dict(token), "token": text}, text, as_json=as_json)
     return DONE
 
 
@@ -120,22 +120,11 @@ def list_tokens(*, as_json: bool, **flags: Any) -> int:
 
     tokens = _in_database(flags, all_tokens)
     if as_json:
-        print_json({"tokens": [_row(token) for token in tokens]})
+        print_json({"tokens": [_as_dict(token) for token in tokens]})
         return DONE
     print_table(
         ("ID", "NAME", "ROLE", "GROUPS", "MADE", "EXPIRES", "STATE"),
-        (
-            (
-                token.token_id,
-                token.name,
-                token.role_name,
-                ", ".join(token.groups) or "all",
-                f"{ago(token.created_at_ms)} ago",
-                _moment(token.expires_at_ms) or "never",
-                _state(token),
-            )
-            for token in tokens
-        ),
+        map(_cells, tokens),
     )
     return DONE
 
@@ -166,7 +155,7 @@ def _in_database(flags: dict[str, Any], work: Callable[[Connection], Result]) ->
     return in_database(flags, both)
 
 
-def _row(token: Token) -> dict[str, object]:
+def _as_dict(token: Token) -> dict[str, object]:
     """A token as scripts see it."""
     return {
         "id": token.token_id,
@@ -177,6 +166,13 @@ def _row(token: Token) -> dict[str, object]:
         "expires_at_ms": token.expires_at_ms,
         "revoked_at_ms": token.revoked_at_ms,
     }
+
+
+def _cells(token: Token) -> tuple[object, ...]:
+    """A token as people see it."""
+    groups = ", ".join(token.groups) or "all"
+    made, expires = f"{ago(token.created_at_ms)} ago", _moment(token.expires_at_ms) or "never"
+    return token.token_id, token.name, token.role_name, groups, made, expires, _state(token)
 
 
 def _state(token: Token) -> str:
