@@ -13,7 +13,7 @@ from manager.clock import read_clocks
 from manager.core.coordinator import Coordinator, DeadlineError
 from manager.core.views import groups
 from manager.core.views.assignors import assignors_of
-from manager.core.views.tallies import tally, unreadable
+from manager.core.views.tallies import tally_of, unreadable
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
@@ -196,7 +196,7 @@ class Runtime:
     def tallies(self) -> list[Tally]:
         """The figures of each group, by name."""
         faults = self._writer.reloader.unloadable.faults()
-        lines = [*map(tally, self.living()), *(unreadable(name, fault) for name, fault in faults.items())]
+        lines = [*map(tally_of, self.living()), *(unreadable(name, fault) for name, fault in faults.items())]
         return sorted(lines, key=lambda line: line.group)
 
     def living(self) -> Iterator[Group]:

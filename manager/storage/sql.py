@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
-from manager.storage.assignors import assignors
 from manager.storage.audit_table import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.database import database_at, first_line
@@ -18,8 +17,7 @@ from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.row_reader import group_sizes, read_rows, still_unreadable
 from manager.storage.row_writer import write_rows
 from manager.storage.sqlite_file import DatabaseFile, file_of
-from manager.storage.summaries import summaries
-from manager.storage.tallies import tallies
+from manager.storage.stored_groups import assignors, summaries, tallies
 from manager.storage.token_table import TokenTable
 from protocol.messages.events import Event
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from manager.core.tasks.responses import why_unassigned
+from manager.core.views.groups import summary
 from protocol.states import UNREADABLE, GroupState, TaskState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from manager.core.group import Group
+    from protocol.messages.groups import GroupSummary
 
 TROUBLED: Final = (TaskState.FAILED, TaskState.UNASSIGNED, TaskState.RESTARTING)
 """States of a task that a person should look at, worst first."""
@@ -54,32 +59,52 @@ def unreadable(name: str, fault: str) -> Tally:
     )
 
 
-def tally(group: Group) -> Tally:
-    """The group as it is."""
-    states = {task: group.tasks.ownership_of(group.name, task).state for task in group.tasks.definitions}
-    counts = Counter(state.value for state in states.values())
+def tally(
+    line: GroupSummary,
+    counts: Mapping[str, int],
+    draining: int,
+    troubled: Mapping[str, str],
+    cause_of: Callable[[str], str | None],
+) -> Tally:
+    """A group in figures, wherever they come from: its memory, or its rows.
+
+    Args:
+        line: the group as lists show it.
+        counts: its tasks by state.
+        draining: how many of its members let go of their tasks.
+        troubled: tasks in a state that is among `TROUBLED`, with that; the worst of them are enough.
+        cause_of: why a task is in such a state.
+    """
+    worst = sorted(troubled, key=lambda task: (TROUBLED.index(TaskState(troubled[task])), task))
     return Tally(
-        group=group.name,
-        state=group.state.value,
-        generation_id=group.generation,
-        workers=len(group.members),
-        draining=sum(member.row.draining for member in group.members.values()),
+        group=line.group,
+        state=line.state,
+        generation_id=line.generation_id,
+        workers=line.members,
+        draining=draining,
         tasks=dict(counts),
-        troubles=_troubles(group, states),
+        troubles=tuple(
+            Trouble(task, troubled[task], first_line(cause_of(task))) for task in worst[:TROUBLES_TOLD]
+        ),
     )
 
 
-def _troubles(group: Group, states: dict[str, TaskState]) -> tuple[Trouble, ...]:
-    troubled = [task for task, state in states.items() if state in TROUBLED]
-    worst = sorted(troubled, key=lambda task: (TROUBLED.index(states[task]), task))[:TROUBLES_TOLD]
-    return tuple(Trouble(task, states[task].value, _why(group, task)) for task in worst)
+def tally_of(group: Group) -> Tally:
+    """A group in memory."""
+    states = {task: group.tasks.ownership_of(group.name, task).state for task in group.tasks.definitions}
+    return tally(
+        summary(group),
+        Counter(state.value for state in states.values()),
+        sum(member.row.draining for member in group.members.values()),
+        {task: state.value for task, state in states.items() if state in TROUBLED},
+        partial(_cause_of, group),
+    )
 
 
-def _why(group: Group, task: str) -> str | None:
+def _cause_of(group: Group, task: str) -> str | None:
     registry = group.tasks
     cause = registry.ownership_of(group.name, task).cause
-    cause = cause or why_unassigned(group, registry.definitions[task], registry.assigned.get(task))
-    return first_line(cause)
+    return cause or why_unassigned(group, registry.definitions[task], registry.assigned.get(task))
 
 
 def first_line(cause: str | None) -> str | None:
