@@ -1,7 +1,4 @@
-"""Runs the benchmarks and prints goal, measured value and verdict of each; see README.md beside this file.
-
-python -m benchmarks
-"""
+"""Prints goal, measured value and verdict of each benchmark; README.md beside this file tells more."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ def _report(options: argparse.Namespace) -> Report:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only what takes minutes, at small sizes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
     parser.add_argument(
