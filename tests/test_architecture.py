@@ -84,13 +84,34 @@ ROOMS = {
         },
         "metrics": {"membership", "tasks"},
         "status": {"metrics", "tasks"},
+        "host": {
+            *("background", "executor", "membership", "metrics", "settings", "spark", "status", "tasks"),
+        },
         "daemon": {
-            *("background", "client", "clock", "executor", "membership", "metrics", "session_lease"),
-            *("settings", "spark", "status", "tasks", "watchdog"),
+            *("background", "client", "clock", "executor", "host", "membership", "metrics"),
+            *("session_lease", "settings", "tasks", "watchdog"),
         },
         "standalone": {
-            *("background", "clock", "daemon", "executor", "membership", "metrics", "secrets"),
-            *("settings", "sinks", "spark", "status", "tasks"),
+            *("background", "clock", "executor", "host", "membership", "metrics", "secrets"),
+            *("settings", "sinks", "spark", "tasks"),
+        },
+    },
+    "worker.tasks": {
+        "grants": set[str](),
+        "load": set[str](),
+        "restarts": set[str](),
+        "settling": set[str](),
+        "wanted": {"grants"},
+        "task_status": {"load"},
+        "query_run": {"settling", "task_status", "wanted"},
+        "life": {"grants", "query_run", "restarts", "settling", "task_status", "wanted"},
+        "ownership": {"grants", "life", "wanted"},
+        "token_leases": {"life"},
+        "exchange": {"grants", "life"},
+        "orphans": {"exchange"},
+        "runner": {
+            *("exchange", "grants", "life", "orphans", "ownership", "task_status", "token_leases"),
+            "wanted",
         },
     },
 }

@@ -12,7 +12,7 @@ from protocol.states import TaskState
 from tests.acceptance.group_view import GROUP, GroupView, ticking
 from tests.acceptance.processes import sparkherd
 from tests.acceptance.waiting import eventually
-from worker.daemon import EXIT_CODES
+from worker.host import EXIT_CODES
 from worker.membership.effects import Reason
 
 if TYPE_CHECKING:

@@ -1,43 +1,36 @@
 """Running the tasks of one file in this process, until there is nothing left to do or a signal comes.
 
-Exit codes are those of a worker (`worker.daemon`); 1 also when a task is FAILED at the end.
+Exit codes are those of a worker (`worker.host`); 1 also when a task is FAILED at the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
 import random
-import signal
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from protocol.errors import StartupError
 from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
 from worker.clock import SystemClock, wall_ms
-from worker.daemon import DRAIN_MARGIN_S, EXIT_CODES, REST_S, spark_executor
-from worker.executor import QueryError
-from worker.membership.effects import Identity, Reason
+from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_executor
+from worker.membership.effects import Identity, Quit, Reason
 from worker.membership.states import MemberState
-from worker.metrics.meter import Meter
-from worker.metrics.reader import WorkerReader, WorkerView
+from worker.metrics.reader import WorkerView
 from worker.secrets import Secrets
 from worker.sinks.factory import newest_fence
 from worker.sinks.marks import Owner
 from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over
 from worker.standalone.token_file import TokenFile, place_of
-from worker.status.handlers import StatusHandlers
-from worker.status.server import serving
 from worker.tasks.runner import TaskRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.executor import Executor
+    from worker.executor import EngineDeath, Executor
     from worker.membership.events import Refused
     from worker.settings import WorkerSettings
     from worker.sinks.fence import FenceRow
@@ -52,7 +45,6 @@ FOR_GOOD_S: Final = math.inf
 would be told the same by its own stand-in: what keeps that one away is the lock of `tokens`, not time. The
 JVM has it, too."""
 TASK_FAILED: Final = 1
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def run_alone(
@@ -89,14 +81,10 @@ async def run_alone(
                 show=show,
                 make_executor=make_executor,
             )
-            handlers = StatusHandlers(alone.view, alone.meter.instruments)
-            async with serving(settings.status_listen, handlers) as status_url:
-                if status_url is not None:
-                    log.info("status is served", url=status_url)
-                return await alone.work()
+            return await alone.work()
 
 
-class Standalone:
+class Standalone(Host):
     """A worker's parts, without a membership."""
 
     def __init__(
@@ -110,21 +98,18 @@ class Standalone:
         show: Callable[[LocalManager], None],
         make_executor: MakeExecutor,
     ) -> None:
-        self._settings = settings
+        super().__init__(settings, background)
         self._secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
-        self._tasks = tasks
+        self._local_tasks = tasks
         self._once = once
-        self._background = background
         self._show = show
-        self.meter = Meter(settings.group)
-        self.meter.instruments.read_at_scrape(WorkerReader(self.view))
-        self._over: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
-        self._executor = make_executor(settings, lambda: True, (tokens.descriptor,))
+        self._over: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
+        self.executor = make_executor(settings, lambda: True, (tokens.descriptor,))
         self._manager = LocalManager(tasks, tokens=tokens, look=self._fence_of, changed=self._on_change)
-        self._runner = TaskRunner(
+        self.tasks = TaskRunner(
             settings,
             manager=self._manager,
-            executor=self._executor,
+            executor=self.executor,
             clock=SystemClock(),
             chance=random.random,
             spawn=background.spawn,
@@ -141,49 +126,38 @@ class Standalone:
             generation=ALONE.generation,
             state=MemberState.STABLE,
             lease_s=FOR_GOOD_S,
-            tasks=self._runner.views(),
+            tasks=self.tasks.views(),
         )
 
     async def work(self) -> int:
         """Run everything from the start of the engine to its end; returns the exit code."""
-        loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, self._on_signal, number)
-        self.meter.loop_lag.start()
         try:
-            starting = self._background.spawn(self._start())
-            reason = await self._background.watch(self._over)
-            starting.cancel()
-            await self._stop(reason)
-            failed = has_failed(self._manager.states)
-            return EXIT_CODES[reason] or (TASK_FAILED if failed else 0)
+            farewell = await self.run(self._over, lambda url: log.info("status is served", url=url))
+            return EXIT_CODES[farewell.reason] or (TASK_FAILED if has_failed(self._manager.states) else 0)
         finally:
             self._manager.close()
-            await self._executor.close()
-            self.meter.loop_lag.stop()
-            for number in _SIGNALS:
-                loop.remove_signal_handler(number)
 
-    async def _start(self) -> None:
-        try:
-            await self._executor.open()
-        except QueryError as error:
-            raise StartupError(str(error)) from None
-        self._background.spawn(self._watch_engine())
-        self._runner.adopt(ALONE, frozenset(task.name for task in self._tasks))
+    async def engine_is_up(self) -> None:
+        """Run all tasks of the file."""
+        self.tasks.adopt(ALONE, frozenset(task.name for task in self._local_tasks))
         self._on_change()
 
-    async def _watch_engine(self) -> None:
-        log.error("the engine died", how=(await self._executor.died()).how)
+    def engine_died(self, death: EngineDeath) -> None:
+        """There is nobody who could go on with the tasks."""
+        log.error("the engine died", how=death.how)
         self._end(Reason.ENGINE_DIED)
 
-    async def _stop(self, reason: Reason) -> None:
+    def stop_asked(self, signal_name: str) -> None:
+        """Whatever runs."""
+        log.info("stopping", why=signal_name)
+        self._end(Reason.ASKED)
+
+    async def before_rest(self, farewell: Quit) -> None:
         """Let batches in flight finish; of a dead engine there is nothing to wait for."""
-        if reason is Reason.ENGINE_DIED:
-            self._runner.lose("the engine died")
+        if farewell.reason is Reason.ENGINE_DIED:
+            self.tasks.lose("the engine died")
         else:
-            await self._runner.let_go(self._settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S)
-        await self._runner.come_to_rest(REST_S)
+            await self.tasks.let_go(self._settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S)
 
     def _fence_of(self, task: LocalTask) -> FenceRow | None:
         """Called in a thread."""
@@ -198,19 +172,12 @@ class Standalone:
 
     def _on_change(self) -> None:
         self._show(self._manager)
-        if is_over(self._tasks, self._manager.states, once=self._once):
+        if is_over(self._local_tasks, self._manager.states, once=self._once):
             self._end(Reason.ASKED)
-
-    def _on_signal(self, number: int) -> None:
-        """The first signal ends the run in order, the second one at once."""
-        for each in _SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(each, os._exit, 128 + each)
-        log.info("stopping", why=signal.Signals(number).name)
-        self._end(Reason.ASKED)
 
     def _end(self, reason: Reason) -> None:
         if not self._over.done():
-            self._over.set_result(reason)
+            self._over.set_result(Quit(reason, ""))
 
 
 def _on_refused(refused: Refused) -> None:

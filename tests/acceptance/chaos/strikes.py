@@ -14,7 +14,7 @@ from tests.acceptance.chaos.plan import Moment, Strike
 from tests.acceptance.chaos.proxy import Line
 from tests.acceptance.chaos.stage import WORKERS, jvm_of, processes_of
 from tests.acceptance.waiting import eventually
-from worker.daemon import EXIT_CODES
+from worker.host import EXIT_CODES
 from worker.membership.effects import Reason
 
 if TYPE_CHECKING:

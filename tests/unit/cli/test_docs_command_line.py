@@ -14,7 +14,7 @@ from cli.task_files.reader import read_task_file
 from definition.check import check_definition
 from protocol.messages.base import encode_opaque
 from tests.unit.cli.test_help_pages import COMMANDS
-from worker.daemon import EXIT_CODES
+from worker.host import EXIT_CODES
 from worker.membership.effects import Reason
 
 DOCS = Path(__file__).parents[3] / "docs"
