@@ -23,10 +23,10 @@ BRISK_S = 0.1
 class Claims:
     """At most one claim of a worker counts: a newer one takes the place of the one before.
 
-    The manager sees it the same way: a new claim of a member ends the wait of its earlier one. What an
-    overtaken claim was granted is taken in all the same, because its tokens are the worker's. What may have
-    been granted in an answer that was lost is in doubt, and claimed with the rest until the manager has said
-    what became of it: whoever owns a task without knowing it would never release it.
+    The manager answers each of them (protocol §4, Parked requests); what an overtaken claim was granted is
+    taken in all the same, because its tokens are the worker's. What may have been granted in an answer that
+    was lost is in doubt, and claimed with the rest until the manager has said what became of it: whoever owns
+    a task without knowing it would never release it.
 
     Args:
         link: to the manager.
