@@ -9,8 +9,8 @@ from manager.core.group import Group
 from manager.core.history import HistoryMemory
 from manager.core.member_ids import NewGroupIds
 from manager.core.membership import (
+    admin,
     disconnects,
-    drains,
     expiry,
     heartbeat,
     join,
@@ -62,11 +62,11 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     ownership_messages.ReleaseRequest: reports.release,
     ownership_messages.ReportRequest: reports.report,
     commands.DescribeGroup: groups.describe,
-    commands.DeleteGroup: expiry.delete_group,
-    commands.StartRebalance: rebalance.start_by_admin,
+    commands.DeleteGroup: admin.delete_group,
+    commands.StartRebalance: admin.start_rebalance,
     commands.ListRebalances: groups.list_rebalances,
-    commands.RemoveMember: leave.remove_by_admin,
-    commands.DrainMember: drains.drain,
+    commands.RemoveMember: admin.remove_member,
+    commands.DrainMember: admin.drain_member,
     commands.ListTasks: tasks.list_all,
     commands.GetTask: tasks.get,
     commands.GetTaskHistory: tasks.get_history,

@@ -1,21 +1,17 @@
-"""What ends by itself or by an admin: sessions, phases, waiting for somebody, and groups (protocol §4)."""
+"""What ends by itself: sessions, phases, waiting for somebody, and groups (protocol §4)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core import checks, group_states, member_ids, scheduling
+from manager.core import member_ids, scheduling
 from manager.core.membership import rebalance
 from manager.core.membership.departure import depart
 from manager.core.tasks import definitions, lost_workers
-from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.base import Response
 from protocol.messages.events import EventType
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.commands import DeleteGroup
-    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 
@@ -81,29 +77,17 @@ def retention_over(turn: Turn, _: str = "") -> None:
     """An Empty group that keeps nothing is forgotten."""
     group = turn.group
     if group.state is GroupState.EMPTY and not group.offsets and not group.tasks.definitions:
-        _forget(turn, "it was empty and kept nothing for group_retention_ms")
+        forget_group(turn, "it was empty and kept nothing for group_retention_ms")
 
 
-def delete_group(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
-    """Forget an Empty group with all it keeps; only its tokens go on counting.
-
-    It is Dead from now on, and gone once that is durable.
-    """
+def forget_group(turn: Turn, cause: str) -> None:
+    """Drop an Empty group with all it keeps; only its tokens go on counting."""
     group = turn.group
-    checks.known(group)
-    if group.state is not GroupState.EMPTY:
-        raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
-    group_states.move(turn, group_states.BURY)
     for row in tuple(group.offsets.values()):
         turn.drop(row)
     for task in tuple(group.tasks.definitions.values()):
         definitions.forget(turn, task)
-    _forget(turn, "deleted by an admin")
-    turn.answer(parked, Response())
-
-
-def _forget(turn: Turn, cause: str) -> None:
-    for line in tuple(turn.group.rebalances):
+    for line in tuple(group.rebalances):
         turn.drop(line)
-    turn.drop(turn.group.header)
+    turn.drop(group.header)
     turn.tell(EventType.GROUP_DELETED, cause=cause)

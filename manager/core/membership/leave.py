@@ -8,11 +8,9 @@ from manager.core import checks, member_ids
 from manager.core.membership import rebalance
 from manager.core.membership.departure import depart
 from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.base import Response
 from protocol.messages.membership import LeaveResponse, LeftMember
 
 if TYPE_CHECKING:
-    from manager.core.commands import RemoveMember
     from manager.core.group import Group
     from manager.core.member import Member
     from manager.core.purgatory import Parked
@@ -64,11 +62,3 @@ def _find(group: Group, leaver: Leaver) -> Member:
     if not leaver.member_id and leaver.instance_id in group.statics:
         return group.members[group.statics[leaver.instance_id]]
     return checks.member(group, leaver.member_id, leaver.instance_id)
-
-
-def remove_by_admin(turn: Turn, request: RemoveMember, parked: Parked) -> None:
-    """Fence a member from outside."""
-    checks.known(turn.group)
-    member = checks.member(turn.group, request.member_id, None)
-    turn.answer(parked, Response())
-    depart(turn, [member], "removed by an admin", reason=f"{member.id} was removed by an admin")

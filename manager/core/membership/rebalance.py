@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from manager.core import checks, group_states, purgatory, scheduling, sessions
+from manager.core import group_states, purgatory, scheduling, sessions
 from manager.core.group import InitialDelay
 from manager.core.membership import rebalance_history
 from manager.core.membership.responses import join_response
 from manager.core.tasks import lost_workers, ownership
 from protocol.errors import ErrorCode
-from protocol.messages.base import Response
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.commands import StartRebalance
     from manager.core.group import Group
-    from manager.core.purgatory import Parked
     from manager.core.turn import Turn
 
 JOIN_PHASE = ("join phase", "")
@@ -36,15 +33,6 @@ def start(turn: Turn, reason: str) -> None:
         prepare(turn, reason)
     scheduling.outlast_a_crash(turn)
     maybe_complete(turn)
-
-
-def start_by_admin(turn: Turn, request: StartRebalance, parked: Parked) -> None:
-    """Have everybody join anew; an Empty group has nobody to."""
-    group = turn.group
-    checks.known(group)
-    if group.state is not GroupState.EMPTY:
-        start(turn, request.reason or "asked for by an admin")
-    turn.answer(parked, Response())
 
 
 def tasks_changed(turn: Turn, _: str = "") -> None:

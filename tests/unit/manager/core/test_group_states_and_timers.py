@@ -31,7 +31,9 @@ def test_the_table_has_the_contracts_moves_and_no_other() -> None:
 
 @pytest.mark.parametrize("state", GroupState)
 @pytest.mark.parametrize("trigger", [move[0] for move in group_states.MOVES])
-def test_an_illegal_move_raises_tells_the_story_and_changes_nothing(state: GroupState, trigger: str) -> None:
+def test_an_illegal_move_raises_tells_the_history_and_changes_nothing(
+    state: GroupState, trigger: str
+) -> None:
     """Every state against every trigger."""
     group = Group("g", GroupSettings())
     group.state = state
