@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 
 if TYPE_CHECKING:
@@ -291,3 +292,27 @@ def test_no_task_of_the_manager_ends_unseen() -> None:
         and (node.attr if isinstance(node, ast.Attribute) else node.id) in beginners
     }
     assert begun == {"manager/background/tasks.py"}
+
+
+def _of_aiohttp(base: ast.expr) -> bool:
+    """Whether a class is derived from one of aiohttp's, as `web.Server` or by its own name."""
+    name = ast.unparse(base)
+    return name.startswith(("web.", "aiohttp.")) or hasattr(aiohttp, name)
+
+
+@pytest.mark.parametrize("package", ["manager", "worker", "cli"])
+def test_nothing_private_of_aiohttp_is_used(package: str) -> None:
+    """By what is derived from its classes: that has no private name at all; other uses are ruff's to find."""
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in modules(package)
+        for kind in ast.walk(ast.parse(path.read_text()))
+        if isinstance(kind, ast.ClassDef) and any(map(_of_aiohttp, kind.bases))
+        for node in ast.walk(kind)
+        if (name := getattr(node, "attr", getattr(node, "name", None))) and _is_private(name)
+    ]
+    assert wrong == []
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")

@@ -1,7 +1,7 @@
 """Where the processor time of a heartbeat goes: the whole of it asked of a manager, its steps one by one.
 
 A manager in this process has one member, and does each step of that member's heartbeat many times in a row,
-on the very objects of its connection; what is left of the whole is the event loop's and the system's.
+on the very objects of its connection; the rest of it is aiohttp's, the event loop's and the system's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import uvloop
 
 from benchmarks.tools.figures import Line, summary
@@ -22,8 +23,9 @@ from benchmarks.tools.servers import Server, free_port
 from benchmarks.tools.servers import manager as manager_process
 from cli.client.admin_client import path_of
 from manager import daemon
-from manager.http.front.express import _as_bytes
-from manager.http.front.server import Connection
+from manager.http.front.channel import Channel
+from manager.http.front.nesting import MAX_DEPTH, is_deeper_than
+from manager.http.front.replying import reply
 from manager.runtime.pending import Reply
 from manager.settings import ManagerSettings
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
@@ -44,14 +46,12 @@ def measure() -> Iterator[Line]:
     whole = _whole()
     steps = uvloop.run(_steps())
     user, system = summary([each[0] for each in whole]), summary([each[1] for each in whole])
-    ours = steps.pop("all")
-    rest = ours[0] - sum(taken for taken, _ in steps.values())
+    rest = user[0] - sum(taken for taken, _ in steps.values())
     yield _line("all of it", *summary([sum(each) for each in whole]))
     yield _line("the system's, to send and receive", *system)
-    yield _line("the event loop's, around what is ours", user[0] - ours[0], user[1])
     for step, (taken, spread) in steps.items():
         yield _line(step, taken, spread)
-    yield _line("what is between these", rest, ours[1])
+    yield _line("aiohttp's and the event loop's, and who may ask", rest, user[1])
 
 
 def _line(what: str, taken: float, spread: float) -> Line:
@@ -67,7 +67,7 @@ def _whole() -> list[tuple[float, float]]:
 
 
 async def _steps() -> dict[str, tuple[float, float]]:
-    """Medians of each, with the whole of what is ours as `all`."""
+    """Medians of each."""
     url = f"http://127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory() as folder:
         settings = ManagerSettings(
@@ -95,31 +95,27 @@ async def _timed(url: str) -> dict[str, tuple[float, float]]:
     reader, writer = await asyncio.open_connection(host, port)
     writer.write(data)
     await reader.read(1)
-    steps = _calls(_connection(), data)
+    steps = _calls(_channel(), data)
     taken = {name: [_microseconds(call) for _ in range(ROUNDS)] for name, call in steps.items()}
     writer.close()
     return {name: summary(each) for name, each in taken.items()}
 
 
-def _connection() -> Connection:
+def _channel() -> Channel:
     """The one that is open."""
-    each = [one for one in gc.get_objects() if isinstance(one, Connection) and one.transport is not None]
-    return each[-1]
+    return [one for one in gc.get_objects() if isinstance(one, Channel) and one.link.is_open][-1]
 
 
-def _calls(connection: Connection, data: bytes) -> Mapping[str, Callable[[], object]]:
-    """The steps, as `manager.http.front.express` takes them."""
-    lane: Any = connection._lane  # noqa: SLF001 - its parts are what is to be timed
-    head, _, body = data.partition(END_OF_HEAD)
-    asked: HeartbeatRequest = lane._read(body)  # noqa: SLF001 - likewise
-    runtime = lane._runtime  # noqa: SLF001 - likewise
-    connection.transport = Nowhere(connection.transport)  # type: ignore[assignment]
+def _calls(channel: Channel, data: bytes) -> Mapping[str, Callable[[], object]]:
+    """The steps, as the endpoint takes them."""
+    _, _, body = data.partition(END_OF_HEAD)
+    decode = msgspec.json.Decoder(HeartbeatRequest).decode
+    asked = decode(body)
+    runtime: Any = channel._core  # noqa: SLF001 - what it is put to is to be timed
     return {
-        "all": lambda: connection.data_received(data),
-        "its head": lambda: lane._heads.read(head),  # noqa: SLF001 - likewise
-        "its body": lambda: lane._read(body),  # noqa: SLF001 - likewise
-        "the group, its session, the lease": lambda: runtime.put(GROUP, asked, Nobody(connection.link)),
-        "the answer": lambda: _as_bytes(OK),
+        "its body": lambda: (decode(body), is_deeper_than(MAX_DEPTH, body)),
+        "the group, its session, the lease": lambda: runtime.put(GROUP, asked, Nobody(channel.link)),
+        "the answer": lambda: reply(OK),
         "counting it for /metrics": lambda: runtime.meter.answered(HeartbeatRequest, OK),
     }
 
@@ -129,19 +125,6 @@ class Nobody(Reply):
 
     def deliver(self, outcome: Outcome) -> None:
         """Nothing."""
-
-
-class Nowhere:
-    """A transport that sends nothing."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def write(self, data: bytes) -> None:
-        """Nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
 
 
 def _microseconds(call: Callable[[], object]) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MEMBERS: Final = frozenset({Role.WORKER})
 MAX_VERDICTS: Final = 10_000
-"""Heads of heartbeats whose verdicts are remembered."""
+"""Headers of members whose verdicts are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Access:
         self._now_ms = now_ms
         self._open_without_tokens = open_without_tokens
         self._tokens: dict[str, Token] = {}
-        self._verdicts: dict[tuple[bytes | None, str], bool] = {}
+        self._verdicts: dict[tuple[str | None, str], bool] = {}
         self._is_closed = False
 
     def learn(self, tokens: Iterable[Token]) -> None:
@@ -145,8 +145,8 @@ class Access:
             return _denied(f"the token {token.name} is for some groups only, and this is about all")
         return caller
 
-    def admits_member(self, authorization: bytes | None, group: str, *, is_certified: bool = True) -> bool:
-        """The same for a heartbeat's header, quickly: each verdict holds until the tokens are read again."""
+    def admits_member(self, authorization: str | None, group: str, *, is_certified: bool = True) -> bool:
+        """The same for a member's header, quickly: each verdict holds until the tokens are read again."""
         if self.members_show_certificates and not is_certified:
             return False
         if self.is_open:
@@ -154,7 +154,7 @@ class Access:
         key = (authorization, group)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            admitted = self.admit(bearer_of((authorization or b"").decode("latin-1")), MEMBERS, (group,))
+            admitted = self.admit(bearer_of(authorization), MEMBERS, (group,))
             verdict = isinstance(admitted, Caller)
             if len(self._verdicts) >= MAX_VERDICTS:
                 self._verdicts.clear()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from manager.cluster.directory import Directory
     from manager.console.page import MakePage
     from manager.http.endpoint import CallHandler, Plain
+    from manager.http.front.reading import Request
     from manager.runtime.runtime import Runtime
 
 GROUP: Final = "/groups/{group}"
@@ -115,7 +116,7 @@ class Console:
 
         return show
 
-    def _asked(self, request: web.Request) -> Asked:
+    def _asked(self, request: Request) -> Asked:
         named = request.match_info
         group, task = named.get("group", ""), named.get("task", "")
         return Asked(group, task, request.query, caller_of(request), self._roles)

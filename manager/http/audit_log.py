@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from manager.access.access import Caller
     from manager.http.endpoint import Endpoint
+    from manager.http.front.reading import Request
     from protocol.errors import Failure
 
 log = structlog.get_logger(__name__)
@@ -52,7 +53,7 @@ class Audit:
         self._untold: list[tuple[AuditEntry, str]] = []
 
     def record(
-        self, request: web.Request, endpoint: Endpoint, caller: Caller, response: web.StreamResponse
+        self, request: Request, endpoint: Endpoint, caller: Caller, response: web.StreamResponse
     ) -> None:
         """What came to an answer; one that another manager gave is in the database by that manager."""
         said = _read(response)
@@ -63,9 +64,7 @@ class Audit:
         if PASSED_ON not in request:
             self._store(entry)
 
-    def refused(
-        self, request: web.Request, endpoint: Endpoint, caller: Caller | None, failure: Failure
-    ) -> None:
+    def refused(self, request: Request, endpoint: Endpoint, caller: Caller | None, failure: Failure) -> None:
         """What was asked for by somebody who may not. Strangers are in the log only: a table has an end."""
         code, why = failure.code, _plain(failure.message)
         entry = self._entry(request, endpoint, caller, code.name, status=code.status, why=why)
@@ -74,7 +73,7 @@ class Audit:
             self._store(entry)
 
     def _entry(
-        self, request: web.Request, endpoint: Endpoint, caller: Caller | None, result: str, **how: Any
+        self, request: Request, endpoint: Endpoint, caller: Caller | None, result: str, **how: Any
     ) -> AuditEntry:
         token = None if caller is None else caller.token
         return AuditEntry(

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
-from manager.access.access import ANYBODY, Caller, bearer_of
+from manager.access.access import ANYBODY, MEMBERS, Caller, bearer_of
 from manager.http.audit_log import Audit, is_audited
 from manager.http.front.reading import host_of
 from manager.http.front.replying import errors_as_json, refusal
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from manager.access.access import Access
     from manager.access.rates import Rates
     from manager.http.endpoint import Endpoint
+    from manager.http.front.reading import Request
     from manager.http.front.replying import Handler
 
 CALLER: Final = web.RequestKey("caller", Caller)
@@ -61,16 +62,31 @@ class Authorization:
         """The same, for those who may."""
         if endpoint.role is None and not endpoint.counted:
             return handler
+        guarded = self._guarded(endpoint, handler)
+        if endpoint.roles != MEMBERS:
+            return guarded
 
-        async def handle(request: web.Request) -> web.StreamResponse:
+        async def handle_of_member(request: Request) -> web.StreamResponse:
+            """Most of what a manager ever hears, and neither counted nor audited: a quick look will do."""
+            group, shown = request.match_info["group"], request.headers.get("Authorization")
+            admitted = self._access.admits_member(shown, group, is_certified=_is_certified(request))
+            admitted = admitted and not comes_from_elsewhere(request)
+            return await (handler(request) if admitted else guarded(request))
+
+        return handle_of_member
+
+    def _guarded(self, endpoint: Endpoint, handler: Handler) -> Handler:
+        audited = is_audited(endpoint)
+
+        async def handle(request: Request) -> web.StreamResponse:
             verdict = self._count(request, endpoint, self._judge(request, endpoint))
             if isinstance(verdict, Failure):
-                if is_audited(endpoint) and verdict.code is not ErrorCode.THROTTLING_QUOTA_EXCEEDED:
+                if audited and verdict.code is not ErrorCode.THROTTLING_QUOTA_EXCEEDED:
                     self._audit.refused(request, endpoint, self._known(request), verdict)
                 return _turn_away(request, endpoint, verdict)
             request[CALLER] = verdict
             request[JUDGE] = partial(self._judge, request, endpoint)
-            if not is_audited(endpoint):
+            if not audited:
                 return await handler(request)
             response = await errors_as_json(request, handler)
             self._audit.record(request, endpoint, verdict, response)
@@ -78,7 +94,7 @@ class Authorization:
 
         return handle
 
-    def _count(self, request: web.Request, endpoint: Endpoint, verdict: Caller | Failure) -> Caller | Failure:
+    def _count(self, request: Request, endpoint: Endpoint, verdict: Caller | Failure) -> Caller | Failure:
         """The verdict, unless the client has had too many, good or bad: nobody can try tokens out."""
         is_member = Role.WORKER in endpoint.roles and isinstance(verdict, Caller)
         if self._rates is None or is_member:
@@ -91,12 +107,12 @@ class Authorization:
         message = f"more requests than one client may make; try again in {ceil(wait_s)} s"
         return Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message, fields={"retry_after_s": ceil(wait_s)})
 
-    def _known(self, request: web.Request) -> Caller | None:
+    def _known(self, request: Request) -> Caller | None:
         """Who was refused, if that is somebody."""
         caller = self._access.caller(token_of(request))
         return None if isinstance(caller, Failure) else caller
 
-    def _judge(self, request: web.Request, endpoint: Endpoint) -> Caller | Failure:
+    def _judge(self, request: Request, endpoint: Endpoint) -> Caller | Failure:
         if endpoint.role is None:
             return ANYBODY
         if request.method not in SAFE and comes_from_elsewhere(request):
@@ -112,7 +128,7 @@ class Authorization:
         )
 
 
-def _groups_of(request: web.Request, endpoint: Endpoint) -> list[str]:
+def _groups_of(request: Request, endpoint: Endpoint) -> list[str]:
     """The groups that a request names where its handler looks for one; elsewhere it may name any."""
     if "group" in request.match_info:
         return [request.match_info["group"]]
@@ -120,24 +136,24 @@ def _groups_of(request: web.Request, endpoint: Endpoint) -> list[str]:
     return request.query.getall("group", []) if "group" in asks else []
 
 
-def caller_of(request: web.Request) -> Caller:
+def caller_of(request: Request) -> Caller:
     """Who asks; for handlers that show only what the caller may know of."""
     caller: Caller = request.get(CALLER, ANYBODY)
     return caller
 
 
-def judge_of(request: web.Request) -> Callable[[], Caller | Failure]:
+def judge_of(request: Request) -> Callable[[], Caller | Failure]:
     """Who asks, or why that is nobody any more; for handlers that go on for long."""
     judge: Callable[[], Caller | Failure] = request.get(JUDGE, lambda: ANYBODY)
     return judge
 
 
-def token_of(request: web.Request) -> str | None:
+def token_of(request: Request) -> str | None:
     """The token that a program sends as a header, or a browser that has logged in as a cookie."""
     return bearer_of(request.headers.get("Authorization")) or request.cookies.get(COOKIE)
 
 
-def comes_from_elsewhere(request: web.Request) -> bool:
+def comes_from_elsewhere(request: Request) -> bool:
     """Whether a browser says that a page of another site is behind it; programs say nothing of the kind."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -146,11 +162,11 @@ def comes_from_elsewhere(request: web.Request) -> bool:
     return origin is not None and urlsplit(origin).netloc != request.host
 
 
-def _is_certified(request: web.Request) -> bool:
+def _is_certified(request: Request) -> bool:
     return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
 
 
-def _turn_away(request: web.Request, endpoint: Endpoint, failure: Failure) -> web.Response:
+def _turn_away(request: Request, endpoint: Endpoint, failure: Failure) -> web.Response:
     """A person who looks at a page is asked to log in, or to show another token than that."""
     if endpoint.media[0] == _PAGE:
         if failure.code is ErrorCode.UNAUTHENTICATED:

@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from manager.http.front.parameters import GROUP, parameters_of, read_parameters
-from manager.http.front.reading import body_of, check_names, connection_of
+from manager.http.front.reading import body_of, check_names
 from manager.http.front.replying import JSON, reply
 from protocol.errors import ErrorCode, Failure, RefusedError
 from protocol.messages.base import Response
@@ -20,6 +20,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from manager.core.connections import Connection
     from manager.core.turn import Outcome
+    from manager.http.front.reading import Request
 
 Body_co = TypeVar("Body_co", covariant=True)
 Asked_co = TypeVar("Asked_co", covariant=True)
@@ -32,7 +33,7 @@ NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 class Call(Generic[Body_co, Asked_co]):
     """A request as its handler gets it: the names in its path are legal, the rest of it is read."""
 
-    request: web.Request
+    request: Request
     body: Body_co
     asked: Asked_co
 
@@ -54,7 +55,7 @@ class Call(Generic[Body_co, Asked_co]):
     @property
     def connection(self) -> Connection | None:
         """What the request came over; None where another server than ours serves."""
-        return connection_of(self.request)
+        return self.request.link
 
 
 Plain = Call[None, None]
@@ -122,7 +123,7 @@ class Endpoint:
         codes = {*self.errors, *_errors_of_shape(self)}
         return tuple(code for code in ErrorCode if code in codes)
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: Request) -> web.StreamResponse:
         """Take the request apart, in the order that protocol §2 asks for, and answer it.
 
         Raises:
@@ -139,7 +140,7 @@ class Endpoint:
             outcome = self.told(outcome)
         return reply(outcome, self.success[0])
 
-    async def _read(self, request: web.Request) -> Call[Any, Any]:
+    async def _read(self, request: Request) -> Call[Any, Any]:
         check_names(request)
         asked = read_parameters(request, self.asks) if self.asks is not None else None
         body = (

@@ -5,6 +5,7 @@ Members find their coordinator themselves, and are told where it is instead.
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
@@ -19,9 +20,10 @@ from protocol.patience import work_s
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from manager.cluster.directory import Directory
+    from manager.http.front.reading import Request
     from manager.http.front.replying import Handler
     from protocol.messages.groups import Coordinator
 
@@ -69,8 +71,9 @@ class Forwarding:
         self._this_manager = this_manager
         self._tls = tls
 
-    async def session(self, _: web.Application) -> AsyncIterator[None]:
-        """Connections to the other managers, as long as the application runs."""
+    @asynccontextmanager
+    async def session(self) -> AsyncGenerator[None]:
+        """Connections to the other managers, as long as the application is served."""
         connector = aiohttp.TCPConnector(ssl=self._tls or True)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as self._client:
             yield
@@ -78,7 +81,7 @@ class Forwarding:
     def wrap(self, handler: Handler) -> Handler:
         """The same for groups of the whole cluster."""
 
-        async def handle(request: web.Request) -> web.StreamResponse:
+        async def handle(request: Request) -> web.StreamResponse:
             name = request.match_info["group"]
             if not is_legal_name(name) or FORWARDED_BY in request.headers or self._directory.is_here(name):
                 return await handler(request)
@@ -87,7 +90,7 @@ class Forwarding:
 
         return handle
 
-    async def _forward(self, request: web.Request, owner: Coordinator) -> web.Response:
+    async def _forward(self, request: Request, owner: Coordinator) -> web.Response:
         body = await read_body(request)
         headers = [(k, v) for k, v in request.headers.items() if k.lower() not in OUR_OWN]
         headers.append((FORWARDED_BY, self._this_manager.id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,6 @@ from manager.core.purgatory import Parked
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Iterable
 
     from manager.core.connections import Connection
@@ -33,16 +33,26 @@ class Reply(Parked, ABC):
 class Pending(Reply):
     """One that somebody awaits."""
 
-    __slots__ = ("future",)
+    __slots__ = ("_future", "outcome")
 
-    def __init__(self, connection: Connection | None, future: asyncio.Future[Outcome]) -> None:
+    def __init__(self, connection: Connection | None) -> None:
         super().__init__(connection)
-        self.future = future
+        self.outcome: Outcome | None = None
+        self._future: asyncio.Future[Outcome] | None = None
 
     def deliver(self, outcome: Outcome) -> None:
         """Hand the answer over; nobody may be there to take it any more."""
-        if not self.future.done():
-            self.future.set_result(outcome)
+        if self.outcome is None:
+            self.outcome = outcome
+            if self._future is not None and not self._future.done():
+                self._future.set_result(outcome)
+
+    async def answered(self) -> Outcome:
+        """Wait for the answer; most are there at once, and cost nothing to wait for."""
+        if self.outcome is None:
+            self._future = asyncio.get_running_loop().create_future()
+            return await self._future
+        return self.outcome
 
 
 def deliver(answers: Iterable[tuple[Parked, Outcome]]) -> None:

@@ -135,12 +135,10 @@ class Runtime:
         return outcome
 
     async def _ask(self, group: str, request: Request, connection: Connection | None) -> Outcome:
-        pending = Pending(connection, asyncio.get_running_loop().create_future())
+        pending = Pending(connection)
         if not self.put(group, request, pending):
             return await self._routing.turn_away(group, request)
-        if pending.future.done():
-            return pending.future.result()
-        return await self._wait(pending)
+        return pending.outcome or await self._wait(pending)
 
     def put(self, group: str, request: Request, reply: Reply) -> bool:
         """Put `request` to the group, whose answer is delivered to `reply`, now or later.
@@ -170,7 +168,7 @@ class Runtime:
     async def _wait(self, pending: Pending) -> Outcome:
         self.parked += 1
         try:
-            return await pending.future
+            return await pending.answered()
         except asyncio.CancelledError:
             self.closed(pending.connection, by_peer=True)
             raise

@@ -21,6 +21,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call
+    from manager.http.front.reading import Request
     from manager.outbox.feed import Feed
     from manager.storage.base import Page
     from protocol.messages.events import Event
@@ -70,8 +71,8 @@ class EventHandlers:
             return await self._stream(call.request, place)
         return EventListResponse(events=told(page, place.after), last_id=page.through)
 
-    async def _stream(self, request: web.Request, place: Place) -> web.StreamResponse:
-        response = web.StreamResponse(headers=HEADERS)
+    async def _stream(self, request: Request, place: Place) -> web.StreamResponse:
+        response = web.StreamResponse(headers={**HEADERS, **request.common_headers})
         await response.prepare(request)
         after, group = place
         try:

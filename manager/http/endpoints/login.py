@@ -16,6 +16,8 @@ from protocol.errors import ErrorCode, Failure
 if TYPE_CHECKING:
     from manager.access.access import Access
     from manager.access.rates import Rates
+    from manager.http.front.reading import Request
+    from manager.http.front.replying import Handler
 
 
 class Login:
@@ -26,19 +28,19 @@ class Login:
         self._access = access
         self._rates = rates
 
-    def routes(self) -> list[web.RouteDef]:
-        """They are pages for people, so the API's description has none of them."""
+    def pages(self) -> list[tuple[str, str, Handler]]:
+        """Method, path, handler; they are for people, so the API's description has none of them."""
         return [
-            web.get(LOGIN, self.show),
-            web.post(LOGIN, self.log_in),
-            web.post("/logout", self.log_out),
+            ("GET", LOGIN, self.show),
+            ("POST", LOGIN, self.log_in),
+            ("POST", "/logout", self.log_out),
         ]
 
-    async def show(self, request: web.Request) -> web.Response:
+    async def show(self, request: Request) -> web.Response:
         """The form."""
         return login_page(request.query.get("next", "/"))
 
-    async def log_in(self, request: web.Request) -> web.Response:
+    async def log_in(self, request: Request) -> web.Response:
         """Back to the page that was asked for, if the token is known."""
         if comes_from_elsewhere(request):
             return _from_elsewhere()
@@ -53,7 +55,7 @@ class Login:
         response.set_cookie(COOKIE, token, path="/", httponly=True, samesite="Strict", secure=request.secure)
         return response
 
-    async def log_out(self, request: web.Request) -> web.Response:
+    async def log_out(self, request: Request) -> web.Response:
         """Without the cookie."""
         if comes_from_elsewhere(request):
             return _from_elsewhere()

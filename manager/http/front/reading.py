@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -15,6 +16,8 @@ from protocol.messages.base import faulty_place
 from protocol.names import is_legal_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from manager.core.connections import Connection
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -22,7 +25,21 @@ T = TypeVar("T", bound=msgspec.Struct)
 LEGAL = "1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`"
 
 
-def check_names(request: web.Request) -> None:
+class Request(web.BaseRequest):
+    """A request as it came over a connection of ours.
+
+    Attributes:
+        match_info: the names in its path.
+        link: its connection, as the group core knows it; None where another server than ours serves.
+        common_headers: what every answer has, for one that is sent bit by bit.
+    """
+
+    match_info: Mapping[str, str] = MappingProxyType({})
+    link: Connection | None = None
+    common_headers: Mapping[str, str] = MappingProxyType({})
+
+
+def check_names(request: Request) -> None:
     """Look at the names in the path.
 
     Raises:
@@ -35,17 +52,12 @@ def check_names(request: web.Request) -> None:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"task: a task's name is {LEGAL}")
 
 
-def connection_of(request: web.Request) -> Connection | None:
-    """The connection the request came over, as the group core knows it; None if another server serves it."""
-    return getattr(request.protocol, "link", None)
-
-
-def host_of(request: web.Request) -> str:
+def host_of(request: Request) -> str:
     """The address the request came from."""
     return request.remote or ""
 
 
-async def body_of(request: web.Request, kind: type[T], *, optional: bool = False) -> T:
+async def body_of(request: Request, kind: type[T], *, optional: bool = False) -> T:
     """The body as a `kind`; one that may be left out is then an empty object.
 
     Raises:
@@ -72,7 +84,7 @@ def _decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
 
 
-async def read_body(request: web.Request) -> bytes:
+async def read_body(request: Request) -> bytes:
     """The body as it came.
 
     Raises:
@@ -82,6 +94,11 @@ async def read_body(request: web.Request) -> bytes:
     if is_announced_too_large(request):
         raise _too_large(f"has {request.content_length} bytes", limit)
     try:
+        if request.content.is_eof() and request.content.exception() is None:
+            body = request.content.read_nowait()  # all of it is here, as most bodies are
+            if len(body) > limit:
+                raise _too_large(f"has more than {limit} bytes", limit)
+            return body
         return await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise _too_large(f"has more than {limit} bytes", limit) from None
@@ -90,7 +107,7 @@ async def read_body(request: web.Request) -> bytes:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
 
 
-def is_announced_too_large(request: web.Request) -> bool:
+def is_announced_too_large(request: Request) -> bool:
     """Whether the body is too large by its own word, and need not be read to know it."""
     return (request.content_length or 0) > request.client_max_size
 

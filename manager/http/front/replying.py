@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -14,11 +14,12 @@ from protocol.errors import RETRY_AFTER_S, ErrorCode, Failure, RefusedError, une
 from telemetry.causes import new_cause_id
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from manager.core.turn import Outcome
+    from manager.http.front.reading import Request
 
-    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+    Handler = Callable[[Request], Awaitable[web.StreamResponse]]
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +55,7 @@ def headers_of(failure: Failure) -> dict[str, str]:
 def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
     """A bug leaves as an id that the log has too."""
     cause_id = new_cause_id()
-    known = request.match_info if isinstance(request, web.Request) else {}
+    known = getattr(request, "match_info", {})
     log.error(
         "bug in a request handler",
         cause_id=cause_id,
@@ -67,7 +68,7 @@ def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
     return refusal(unexpected(cause_id))
 
 
-async def errors_as_json(request: Any, handler: Handler) -> web.StreamResponse:
+async def errors_as_json(request: Request, handler: Handler) -> web.StreamResponse:
     """Nothing leaves as anything but a body with a code."""
     try:
         return await handler(request)
@@ -75,23 +76,27 @@ async def errors_as_json(request: Any, handler: Handler) -> web.StreamResponse:
         return refusal(error.failure)
     except StorageError:
         return refusal(UNAVAILABLE)
+    except web.HTTPNotFound:
+        return not_found(request)
     except web.HTTPException as error:
-        return _refused_by_aiohttp(request, error)
+        why = f"{error.reason}: {_printable(error.text or '')}"
+        return refusal(Failure(ErrorCode.INVALID_REQUEST, why))
     except Exception as error:  # noqa: BLE001 - a bug in one handler must not take others down
         return bug(request, error)
 
 
-def _refused_by_aiohttp(request: web.Request, error: web.HTTPException) -> web.Response:
-    path = _path(request)
-    if isinstance(error, web.HTTPNotFound):
-        return refusal(Failure(ErrorCode.NOT_FOUND, f"there is nothing at {path}"))
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        message = f"{path} takes {allowed}, not {request.method}"
-        response = refusal(Failure(ErrorCode.METHOD_NOT_ALLOWED, message))
-        response.headers["Allow"] = allowed
-        return response
-    return refusal(Failure(ErrorCode.INVALID_REQUEST, f"{error.reason}: {_printable(error.text or '')}"))
+def not_found(request: Request) -> web.Response:
+    """There is no such path."""
+    return refusal(Failure(ErrorCode.NOT_FOUND, f"there is nothing at {_path(request)}"))
+
+
+def not_allowed(request: Request, methods: Iterable[str]) -> web.Response:
+    """The path takes these `methods` only."""
+    allowed = ", ".join(sorted(methods))
+    message = f"{_path(request)} takes {allowed}, not {request.method}"
+    response = refusal(Failure(ErrorCode.METHOD_NOT_ALLOWED, message))
+    response.headers["Allow"] = allowed
+    return response
 
 
 def _path(request: web.BaseRequest) -> str:

@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 
 from manager.app import make_app
-from manager.http.front.server import Connection, Runner
+from manager.http.front.channel import Channel
+from manager.http.front.server import Runner
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
@@ -54,10 +55,15 @@ class Served:
         return self._wires[-1]
 
     @property
-    def connections(self) -> list[Connection]:
-        """As the manager has them."""
+    def connections(self) -> list[web.RequestHandler]:
+        """As aiohttp has them."""
         assert self.runner.server is not None
-        return [each for each in self.runner.server.connections if isinstance(each, Connection)]
+        return self.runner.server.connections
+
+    @property
+    def channels(self) -> list[Channel]:
+        """Those in front of them."""
+        return [each.transport for each in self.connections if isinstance(each.transport, Channel)]
 
     async def close(self) -> None:
         """Hang up everywhere."""

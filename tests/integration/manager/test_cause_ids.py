@@ -5,28 +5,31 @@ from typing import TYPE_CHECKING
 from aiohttp import ClientSession, web
 from structlog.testing import capture_logs
 
-from manager.http.front.replying import errors_as_json
+from manager.http.front.application import Application
+from manager.http.front.server import Runner
 
 if TYPE_CHECKING:
     from typing import Never
 
-    from manager.http.front.replying import Handler
+    from manager.http.front.reading import Request
 
 
-async def broken(_: web.Request) -> Never:
+async def broken(_: Request) -> Never:
     raise ZeroDivisionError("the database's password is hunter2")
 
 
-@web.middleware
-async def as_the_manager_does(request: web.Request, handler: Handler) -> web.StreamResponse:
-    return await errors_as_json(request, handler)
+class Core:
+    """Does not care for connections."""
+
+    def closed(self, *_: object, **__: object) -> None:
+        """Nothing comes of it."""
 
 
 async def test_a_bug_leaves_as_an_id_that_the_log_has_too() -> None:
     """The answer says no more than that; the log has the trace, and whom the request was about."""
-    app = web.Application(middlewares=[as_the_manager_does])
-    app.add_routes([web.get("/v1/groups/{group}/tasks/{task}", broken)])
-    runner = web.AppRunner(app)
+    app = Application(Core(), 1000)
+    app.add("GET", "/v1/groups/{group}/tasks/{task}", broken)
+    runner = Runner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/groups/g/tasks/t1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -11,15 +11,25 @@ import pytest
 from aiohttp import web
 
 from manager.http.forwarding import Forwarding
+from manager.http.front.application import Application
+from manager.http.front.server import Runner
 from protocol.messages.groups import Coordinator
 from protocol.patience import answer_s, work_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from manager.http.front.reading import Request
     from manager.http.front.replying import Handler
 
 ME = Coordinator(id="me", url="http://me")
+
+
+class Core:
+    """Does not care for connections."""
+
+    def closed(self, *_: object, **__: object) -> None:
+        """Nothing comes of it."""
 
 
 class Elsewhere:
@@ -35,18 +45,18 @@ class Elsewhere:
         return self._owner
 
 
-async def _never(_: web.Request) -> web.StreamResponse:
+async def _never(_: Request) -> web.StreamResponse:
     raise AssertionError("the group is not here")
 
 
 @asynccontextmanager
 async def _serving(handler: Handler, forwarding: Forwarding | None = None) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{rest:(?!groups).*}", handler)
-    app.router.add_route("*", "/groups/{group}", handler)
-    if forwarding is not None:
-        app.cleanup_ctx.append(forwarding.session)
-    runner = web.AppRunner(app)
+    session = nullcontext if forwarding is None else forwarding.session
+    app = Application(Core(), 2_000_000, session=session)
+    for method in ("GET", "PUT"):
+        app.add(method, "/taken", handler)
+        app.add(method, "/groups/{group}", handler)
+    runner = Runner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
@@ -60,14 +70,14 @@ async def test_an_answer_that_leads_elsewhere_is_passed_back_and_not_followed(st
     """Else the owner could have this manager ask anybody for anything, with the caller's token and body."""
     asked: list[str] = []
 
-    async def stranger(request: web.Request) -> web.Response:
+    async def stranger(request: Request) -> web.Response:
         asked.append(request.path)
         return web.Response()
 
     async with AsyncExitStack() as stack:
         place = await stack.enter_async_context(_serving(stranger)) + "/taken"
 
-        async def owner(_: web.Request) -> web.Response:
+        async def owner(_: Request) -> web.Response:
             return web.Response(status=status, headers={"Location": place})
 
         directory: Any = Elsewhere(await stack.enter_async_context(_serving(owner)))
@@ -98,7 +108,7 @@ async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: 
         waited.append(timeout.total)
         return ask(session, *asked, timeout=timeout, **more)
 
-    async def owner(_: web.Request) -> web.Response:
+    async def owner(_: Request) -> web.Response:
         return web.Response()
 
     async with _serving(owner) as place, _between(place) as url, aiohttp.ClientSession() as session:
@@ -115,7 +125,7 @@ async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: 
 async def test_what_an_owner_that_does_not_answer_has_done_is_not_known() -> None:
     """It says so; of an owner that was never reached it says that nothing was sent."""
 
-    async def owner(request: web.Request) -> web.Response:
+    async def owner(request: Request) -> web.Response:
         await request.read()
         assert request.transport is not None
         request.transport.abort()
@@ -141,7 +151,7 @@ async def test_of_an_owner_that_lets_nobody_connect_it_says_that_nothing_was_sen
 ) -> None:
     """A machine that is gone refuses nothing: the connection only never comes about."""
 
-    async def unheard(_: web.Request) -> web.Response:
+    async def unheard(_: Request) -> web.Response:
         raise AssertionError("nobody connects")
 
     async with AsyncExitStack() as stack:

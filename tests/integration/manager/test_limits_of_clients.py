@@ -49,7 +49,7 @@ async def _is_closed(wire: Wire) -> bool:
     ],
 )
 async def test_a_request_that_does_not_come_to_its_end_is_cut(tmp_path: Path, begun: bytes) -> None:
-    """In its head or in its body, in the ordinary way or the heartbeat's lane."""
+    """In its head or in its body."""
     async with serving(tmp_path, Limits(request_s=SOON, idle_s=NEVER)) as served:
         wire = await served.connect()
         assert (await _asked(wire, request_bytes("GET", "/healthz"))) == 200
@@ -91,25 +91,21 @@ async def _answered(served: Served, request: bytes) -> Wire:
 
 
 async def test_what_is_held_is_not_cut(tmp_path: Path) -> None:
-    """A held heartbeat and a stream of events: no time runs, and none is up for them."""
-    async with serving(tmp_path, Limits(request_s=NEVER, idle_s=NEVER)) as served:
+    """A held heartbeat and a stream of events stay, while one without a request is closed beside them."""
+    async with serving(tmp_path, Limits(request_s=SOON, idle_s=NEVER)) as served:
         held, stream = await served.connect(), await served.connect()
         member = await _joined(held)
-        await held.send(
-            _post("/v1/groups/g/heartbeat", {**member, "wait_ms": 600_000, "tasks_revision": None})
-        )
+        beat = {**member, "wait_ms": 600_000, "tasks_revision": None}
+        await held.send(_post("/v1/groups/g/heartbeat", beat))
         await stream.send(request_bytes("GET", "/v1/events", headers="Accept: text/event-stream\r\n"))
         await stream.answer(to_head=True)
-        await _asked(await served.connect(), request_bytes("GET", "/healthz"))
         while served.runtime.parked != 1:
             await asyncio.to_thread(int)
-        for connection in served.connections:
-            assert connection._deadline is connection._reading_deadline is None
-            busy = connection._lane.is_holding or not connection.is_idle()
-            connection._next_keepalive_close_time = 0.0
-            connection._process_keepalive()
-            assert connection._force_close is not busy
-        assert len([each for each in served.connections if not each._force_close]) == 2
+        for _ in range(3):
+            begun = await served.connect()
+            await begun.send(b"G")
+            assert await _is_closed(begun)
+        assert (served.runtime.parked, len(served.channels)) == (1, 2)
 
 
 async def _joined(wire: Wire) -> dict[str, Any]:

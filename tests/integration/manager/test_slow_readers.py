@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from manager.http.front.server import Connection
+    from manager.http.front.channel import Channel
     from tests.integration.manager.clients import Served
 
 pytestmark = BOTH_LOOPS
@@ -33,16 +33,15 @@ FEW_BYTES = 4096
 class Slow:
     """A client that reads when it is told to, with its connection as the manager has it."""
 
-    def __init__(self, client: socket.socket, connection: Connection) -> None:
+    def __init__(self, client: socket.socket, channel: Channel) -> None:
         self._client = client
-        self.connection = connection
+        self.channel = channel
         self.got = b""
 
     @property
     def unread(self) -> int:
         """Bytes that the manager keeps for it."""
-        transport = self.connection.transport
-        return 0 if transport is None else transport.get_write_buffer_size()
+        return self.channel.get_write_buffer_size()
 
     async def send(self, data: bytes) -> None:
         """Whatever `data` is."""
@@ -66,13 +65,12 @@ async def connected(served: Served) -> AsyncIterator[Slow]:
 
 async def _connect(served: Served, client: socket.socket) -> Slow:
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, FEW_BYTES)
-    before = set(served.connections)
+    before = set(served.channels)
     await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", served.port))
-    await eventually(lambda: set(served.connections) - before)
-    [connection] = set(served.connections) - before
-    assert connection.transport is not None
-    connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, FEW_BYTES)
-    return Slow(client, connection)
+    await eventually(lambda: set(served.channels) - before)
+    [channel] = set(served.channels) - before
+    channel.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, FEW_BYTES)
+    return Slow(client, channel)
 
 
 @pytest.fixture
@@ -107,7 +105,7 @@ async def test_whoever_reads_nothing_is_not_listened_to(
             await other.send(request_bytes("GET", "/healthz"))
             assert (await other.answer()).status == 200
 
-        while not slow.connection.writing_paused:
+        while not slow.channel.is_full:
             await send_one()
         heard, kept = beats, slow.unread
         for _ in range(100):
@@ -149,17 +147,15 @@ async def test_whoever_takes_an_answer_slowly_has_time_again(served: Served) -> 
     await _create(served, 900_000)
     async with connected(served) as slow:
         await slow.send(request_bytes("GET", "/v1/groups/g/tasks"))
-        await eventually(lambda: slow.connection.writing_paused)
+        await eventually(lambda: slow.channel.is_full)
         unread = slow.unread
         while slow.unread == unread:
             assert await slow.read()
-        transport = slow.connection.transport
-        assert transport is not None
-        slow.connection._reading_is_due(transport, unread)
-        assert not transport.is_closing()
-        while slow.connection.writing_paused:
+        slow.channel._look_at_reader()
+        assert not slow.channel.is_closing()
+        while slow.channel.is_full:
             assert await slow.read()
-        assert slow.connection._reading_deadline is None
+        assert not slow.channel._taking.is_running
 
 
 async def test_what_was_asked_for_behind_an_answer_that_waits_is_answered(served: Served) -> None:
@@ -167,7 +163,7 @@ async def test_what_was_asked_for_behind_an_answer_that_waits_is_answered(served
     await _create(served, 900_000)
     async with connected(served) as slow:
         await slow.send(request_bytes("GET", "/v1/groups/g/tasks"))
-        await eventually(lambda: slow.connection.writing_paused)
+        await eventually(lambda: slow.channel.is_full)
         await slow.send(HEARTBEAT + request_bytes("GET", "/v1/groups/other") + HEARTBEAT)
         while slow.got.count(b"HTTP/1.1 ") < 4:
             assert await slow.read()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from manager.core.connections import Connection as Link
-    from manager.http.front.server import Connection
+    from manager.http.front.channel import Channel
     from tests.integration.manager.clients import Served
     from tests.integration.manager.fuzz.front import Wire
 
@@ -42,16 +42,15 @@ HEARTBEAT = request_bytes("POST", "/v1/groups/g/heartbeat", json.dumps(BEAT).enc
 class Silent:
     """A client that reads nothing until it is told to; nothing reads for it in the background."""
 
-    def __init__(self, client: ssl.SSLSocket, connection: Connection) -> None:
+    def __init__(self, client: ssl.SSLSocket, channel: Channel) -> None:
         self._client = client
-        self.connection = connection
+        self.channel = channel
         self.got = b""
 
     @property
     def unread(self) -> int:
         """Bytes that the manager keeps for it."""
-        transport = self.connection.transport
-        return 0 if transport is None else transport.get_write_buffer_size()
+        return self.channel.get_write_buffer_size()
 
     def send(self, data: bytes) -> bool:
         """Whether all of `data` could be sent; else it has to be tried again."""
@@ -70,7 +69,7 @@ class Silent:
 @asynccontextmanager
 async def connected(served: Served) -> AsyncIterator[Silent]:
     """A new one, with buffers of the system so small that TLS has to keep what it does not take."""
-    before = set(served.connections)
+    before = set(served.channels)
     assert served.trust is not None
     with socket.socket() as plain:
         for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
@@ -81,12 +80,11 @@ async def connected(served: Served) -> AsyncIterator[Silent]:
         ) as client:
             await asyncio.to_thread(client.do_handshake)
             client.settimeout(0)
-            await eventually(lambda: set(served.connections) - before)
-            [connection] = set(served.connections) - before
-            assert connection.transport is not None
-            own = connection.transport.get_extra_info("socket")
+            await eventually(lambda: set(served.channels) - before)
+            [channel] = set(served.channels) - before
+            own = channel.get_extra_info("socket")
             own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, FEW_BYTES)
-            yield Silent(client, connection)
+            yield Silent(client, channel)
 
 
 @pytest.fixture
@@ -119,7 +117,7 @@ async def _fill(slow: Silent, other: Wire) -> int:
         assert slow.send(request_bytes("GET", "/v1/groups/g/tasks"))
         await _turn(other)
     sent = 0
-    while not slow.connection.writing_paused:
+    while not slow.channel.is_full:
         assert slow.send(HEARTBEAT)
         sent += 1
         await _turn(other)

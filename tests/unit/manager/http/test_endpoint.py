@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from manager.http.endpoint import Plain
+    from manager.http.front.reading import Request
 
 ALLOWED = """
 worker      POST   /v1/groups/{group}/join
@@ -124,8 +125,8 @@ class _Request:
         self.match_info: dict[str, str] = {}
 
 
-def request() -> web.Request:
-    return cast("web.Request", _Request())
+def request() -> Request:
+    return cast("Request", _Request())
 
 
 @pytest.mark.parametrize("raised", [True, False])

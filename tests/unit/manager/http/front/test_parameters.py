@@ -12,7 +12,8 @@ from protocol.messages.groups import CoordinatorQuery, GroupListQuery
 
 if TYPE_CHECKING:
     import msgspec
-    from aiohttp import web
+
+    from manager.http.front.reading import Request
 
 
 class _Request:
@@ -21,9 +22,9 @@ class _Request:
         self.headers = CIMultiDict(headers)
 
 
-def asked(query: dict[str, str], **headers: str) -> web.Request:
+def asked(query: dict[str, str], **headers: str) -> Request:
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
-    return cast("web.Request", _Request(query, renamed))
+    return cast("Request", _Request(query, renamed))
 
 
 def refusal(kind: type[msgspec.Struct], query: dict[str, str], **headers: str) -> tuple[str, str]:

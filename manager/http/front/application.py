@@ -1,0 +1,78 @@
+"""What a server answers: a handler for each path and method, and an error body for everything else."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from aiohttp import HttpVersion11
+
+from manager.http.front.paths import Paths
+from manager.http.front.reading import is_announced_too_large
+from manager.http.front.replying import not_allowed, not_found, refusal
+from protocol.errors import ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from aiohttp import web
+
+    from manager.http.front.channel import Core
+    from manager.http.front.reading import Request
+    from manager.http.front.replying import Handler
+
+GO_ON = "100-continue"
+
+
+class Application:
+    """The handlers of a server.
+
+    Args:
+        core: is told of connections that are closed.
+        max_request_bytes: larger bodies are refused, unread if they say so themselves.
+        headers: what every answer has beside its own.
+        session: what is to be open as long as requests are answered.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        max_request_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        session: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> None:
+        self.core = core
+        self.max_request_bytes = max_request_bytes
+        self.headers = dict(headers or {})
+        self.session = session
+        self._paths: Paths[Handler] = Paths()
+
+    def add(self, method: str, path: str, handler: Handler) -> None:
+        """Have `handler` answer requests for `path`, as `/v1/groups/{group}`."""
+        self._paths.add(method, path, handler)
+
+    async def handle(self, request: Request) -> web.StreamResponse:
+        """Answer a request.
+
+        Raises:
+            RefusedError: with what is wrong with it; and whatever else its handler raises.
+        """
+        methods, request.match_info = self._paths.find(request.rel_url.path_safe)
+        handler = methods.get(request.method)
+        if "Expect" in request.headers and (refused := _expect(request, is_known=handler is not None)):
+            return refused
+        if handler is None:
+            return not_allowed(request, methods) if methods else not_found(request)
+        return await handler(request)
+
+
+def _expect(request: Request, *, is_known: bool) -> web.Response | None:
+    """Tell a client that waits for it to send its body, unless it would be refused for its size."""
+    expected = request.headers["Expect"]
+    if expected.lower() != GO_ON:
+        wrong = Failure(ErrorCode.INVALID_REQUEST, f"Expectation Failed: Unknown Expect: {expected}")
+        return None if is_known else refusal(wrong)
+    if request.version >= HttpVersion11 and request.transport and not is_announced_too_large(request):
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    return None
