@@ -74,7 +74,7 @@ ROOMS = {
         "threads": set[str](),
         "waiting": set[str](),
         "client": {"waiting"},
-        "membership": {"backoff", "clock", "waiting"},
+        "membership": {"backoff", "clock", "threads", "waiting"},
         "secrets": {"executor"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from assignors.checked import validate
-from telemetry.scope import in_scope
+from worker.threads import in_thread
 from worker.waiting import first
 
 if TYPE_CHECKING:
@@ -72,7 +70,12 @@ class AssignorCalls:
             raise UnusableError("this worker does not know it")
 
         def work() -> Assignment:
-            return _checked(assignor.assign(members, tasks, current), members, tasks)
+            try:
+                return _checked(assignor.assign(members, tasks, current), members, tasks)
+            except Exception:
+                raise
+            except BaseException as error:  # noqa: BLE001 - `exit()` must not end the worker
+                raise RuntimeError(f"it raised {type(error).__name__}") from None
 
         asking = asyncio.ensure_future(self._ask_in_turn(name, work))
         if await first(asking, self._clock.sleep(self._limit_s)):
@@ -84,7 +87,7 @@ class AssignorCalls:
     async def _ask_in_turn(self, name: str, work: Callable[[], Assignment]) -> Assignment:
         while (busy := self._busy.get(name)) is not None:
             await asyncio.wait([busy])
-        self._busy[name] = answer = in_thread(work)
+        self._busy[name] = answer = asyncio.wrap_future(in_thread("assignor", work))
         answer.add_done_callback(lambda _: self._on_back(name))
         try:
             return await asyncio.shield(answer)
@@ -95,7 +98,7 @@ class AssignorCalls:
             raise UnusableError(f"{type(error).__name__}: {error}".partition("\n")[0]) from error
 
     def _on_back(self, name: str) -> None:
-        del self._busy[name]
+        self._busy.pop(name).exception()  # seen, even if whoever waited has given up
         if name in self._overdue:
             self._overdue.discard(name)
             log.warning("assignor came back too late, its answer is thrown away", assignor=name)
@@ -117,30 +120,3 @@ def _checked(result: object, members: Sequence[Member], tasks: Sequence[Task]) -
 
 def _copied(value: object) -> object:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
-    """The result of `work`, done in a thread that does not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: Exception | None) -> None:
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-            future.exception()  # seen, even if whoever waited has given up
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = work()
-        except Exception as error:  # noqa: BLE001 - it is passed on
-            failure = error
-        except BaseException as error:  # noqa: BLE001 - nor may `exit()` leave whoever waits without an answer
-            failure = RuntimeError(f"it raised {type(error).__name__}")
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, failure)
-
-    threading.Thread(target=in_scope(run), name="assignor", daemon=True).start()
-    return future

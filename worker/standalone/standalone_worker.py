@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -19,11 +20,8 @@ from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_executor
 from worker.membership.effects import Identity, Quit, Reason
 from worker.membership.states import MemberState
 from worker.metrics.reader import WorkerView
-from worker.secrets import Secrets
-from worker.sinks.factory import newest_fence
-from worker.sinks.marks import Owner
-from worker.standalone.checkpoints import require_checkpoint
 from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over
+from worker.standalone.sink_fences import fence_of
 from worker.standalone.token_file import TokenFile, place_of
 from worker.tasks.runner import TaskRunner
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from worker.executor import EngineDeath, Executor
     from worker.membership.events import Refused
     from worker.settings import WorkerSettings
-    from worker.sinks.fence import FenceRow
 
     MakeExecutor = Callable[[WorkerSettings, Callable[[], bool], Sequence[int]], Executor]
 
@@ -99,13 +96,14 @@ class Standalone(Host):
         make_executor: MakeExecutor,
     ) -> None:
         super().__init__(settings, background)
-        self._secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
         self._local_tasks = tasks
         self._once = once
         self._show = show
         self._over: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
         self.executor = make_executor(settings, lambda: True, (tokens.descriptor,))
-        self._manager = LocalManager(tasks, tokens=tokens, look=self._fence_of, changed=self._on_change)
+        self._manager = LocalManager(
+            tasks, tokens=tokens, look=partial(fence_of, settings), changed=self._on_change
+        )
         self.tasks = TaskRunner(
             settings,
             manager=self._manager,
@@ -158,17 +156,6 @@ class Standalone(Host):
             self.tasks.lose("the engine died")
         else:
             await self.tasks.let_go(self._settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S)
-
-    def _fence_of(self, task: LocalTask) -> FenceRow | None:
-        """Called in a thread."""
-        if task.definition.sink is None:
-            return None
-        row = newest_fence(
-            self._secrets.resolve_sink(task.definition.sink), Owner(self._settings.group, task.name, 0)
-        )
-        if row is not None:
-            require_checkpoint(self._settings.checkpoint_root, self._settings.group, task.name, row)
-        return row
 
     def _on_change(self) -> None:
         self._show(self._manager)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from protocol.messages.ownership import TaskReport
     from worker.clock import Clock
     from worker.executor import Executor
+    from worker.settings import WorkerSettings
     from worker.tasks.grants import Grant
     from worker.watchdog import Work
 
@@ -36,17 +37,24 @@ class Tools:
     confirmed by the answer to a request of that time may be believed.
     """
 
-    group: str
+    settings: WorkerSettings
     executor: Executor
     clock: Clock
     chance: Callable[[], float]
-    stop_timeout_s: float
-    settle_timeout_s: float
     changed: Callable[[], None]
     fenced: Callable[[], None]
     watching: Callable[[Work], AbstractContextManager[None]]
     is_fresh: Callable[[float], bool]
-    capacity: float = 1.0
+
+    @property
+    def settle_timeout_s(self) -> float:
+        """Seconds that letting go may take: the manager hears of it before its patience ends."""
+        return 0.8 * self.settings.rebalance_timeout_ms / 1000
+
+    @property
+    def stop_timeout_s(self) -> float:
+        """Seconds that the batch in flight may take when a query is stopped in order."""
+        return min(self.settings.stop_timeout_ms / 1000, self.settle_timeout_s)
 
 
 class TaskLife:
@@ -65,11 +73,11 @@ class TaskLife:
         self._tools = tools
         self.wanted = Wanted(grant, tools.clock.now)
         self.status = TaskStatus(
-            tools.group,
+            tools.settings.group,
             grant.task,
             grant.token,
             now=tools.clock.now,
-            capacity=tools.capacity,
+            capacity=tools.settings.capacity,
             changed=tools.changed,
         )
         self._settling = Settling(tools.executor, tools.clock)
@@ -155,7 +163,9 @@ class TaskLife:
         return error
 
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
-        return QuerySpec(self._tools.group, self.task, self.token, definition, grant.reset, grant.reached)
+        return QuerySpec(
+            self._tools.settings.group, self.task, self.token, definition, grant.reset, grant.reached
+        )
 
     async def _on_end(self, error: QueryError | None, definition: Definition) -> None:
         """Without an error a bounded query has come to its end: whether it is one, it knows best itself."""

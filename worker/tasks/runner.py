@@ -104,17 +104,14 @@ class TaskRunner:
         own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
         self._token_leases = TokenLeases(own_s, clock, lambda: self._ownership, self._on_lapsed)
         self._tools = Tools(
-            group=settings.group,
-            executor=executor,
-            clock=clock,
-            chance=chance,
-            stop_timeout_s=min(settings.stop_timeout_ms / 1000, _patience_s(settings)),
-            settle_timeout_s=_patience_s(settings),
+            settings,
+            executor,
+            clock,
+            chance,
             changed=self._reports.changed,
             fenced=fenced,
             watching=watching,
             is_fresh=self._token_leases.is_fresh,
-            capacity=settings.capacity,
         )
         self._sweep = OrphanSweep(link, executor, settings.group, settings.rebalance_timeout_ms / 1000)
         self._late = LateGrants(link, own_s, self._claim_late, spawn)
@@ -303,8 +300,3 @@ class TaskRunner:
             return
         if self._ownership.ended(life, done.result()):
             self._releases.add(life.task, life.token)
-
-
-def _patience_s(settings: WorkerSettings) -> float:
-    """Seconds that letting go may take: the manager hears of it before its patience with the owner ends."""
-    return 0.8 * settings.rebalance_timeout_ms / 1000

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from assignors.base import Assignor, Member, Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.turns import settle
-from worker.membership.assignor_calls import MOST_FAULTS, AssignorCalls, UnusableError, in_thread
+from worker.membership.assignor_calls import MOST_FAULTS, AssignorCalls, UnusableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -158,21 +158,34 @@ async def test_the_event_loop_goes_on_while_an_assignor_is_busy_computing() -> N
 
 async def test_an_assignor_s_thread_does_not_keep_the_process_alive() -> None:
     """Nobody can end it, so the end of the process must not wait for it."""
-    assert await in_thread(lambda: threading.current_thread().daemon)
+    daemons = []
+
+    class Looks(Slow):
+        def assign(self, *_: Any) -> Assignment:
+            daemons.append(threading.current_thread().daemon)
+            return {"m": ["a"]}
+
+    await AssignorCalls([Looks()], FakeClock(), LIMIT_S).decide("slow", MEMBERS, TASKS, {})
+    assert daemons == [True]
 
 
 def test_an_answer_that_comes_after_the_loop_has_ended_is_dropped() -> None:
     """The worker has ended meanwhile; what a thread raises would be a warning, and so fail the test."""
     gate, threads = threading.Event(), []
 
-    def work() -> None:
-        threads.append(threading.current_thread())
-        gate.wait()
+    class Waits(Slow):
+        def assign(self, *_: Any) -> Assignment:
+            threads.append(threading.current_thread())
+            gate.wait()
+            return {"m": ["a"]}
 
     async def ask() -> None:
-        in_thread(work)
+        asking = asyncio.ensure_future(
+            AssignorCalls([Waits()], FakeClock(), LIMIT_S).decide("slow", MEMBERS, TASKS, {})
+        )
         while not threads:
             await settle()
+        assert not asking.done()
 
     asyncio.run(ask())
     gate.set()
