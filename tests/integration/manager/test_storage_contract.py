@@ -108,6 +108,25 @@ async def test_what_is_committed_is_read_back_by_another_connection(
     assert plain(rows) == plain(list(ROWS))
 
 
+@pytest.mark.parametrize(
+    ("row", "state"),
+    [
+        (GroupRow(group="g", generation=1), "Empty"),
+        (GroupRow(group="g", generation=1, leader_id="m1"), "Stable"),
+        (GroupRow(group="g", generation=1, leader_id="m1", rebalance_on_load=True), "PreparingRebalance"),
+        (GroupRow(group="g", generation=1, rebalance_on_load=True), "PreparingRebalance"),
+    ],
+    ids=["empty", "stable", "rebalancing", "rebalancing-without-members"],
+)
+async def test_the_stored_state_says_whether_a_group_rebalances_when_it_is_loaded(
+    storage: SqlStorage, database: Database, row: GroupRow, state: str
+) -> None:
+    """The column keeps the words that managers before this one read and write."""
+    await storage.commit([row])
+    assert database.value("SELECT state FROM groups") == state
+    assert await storage.load() == {"g": [row]}
+
+
 async def test_the_last_change_of_a_key_counts(storage: SqlStorage) -> None:
     """Put, drop and put again in one transaction."""
     older, newer = GroupRow(group="g", generation=1), GroupRow(group="g", generation=2)
@@ -177,7 +196,8 @@ def test_the_migrations_make_exactly_the_tables_that_are_used(database: Database
     with database.transaction() as connection:
         assert differences(connection) == []
     for kind, table in TABLES.items():
-        assert tuple(table.columns.keys()) == kind.__struct_fields__
+        stored = ["state" if name == "rebalance_on_load" else name for name in kind.__struct_fields__]
+        assert table.columns.keys() == stored
         assert tuple(c.name for c in table.primary_key) == kind.__struct_fields__[: kind.key_length]
 
 
