@@ -16,7 +16,7 @@ INTERVAL_MS: Final = 10_000
 SLOTS: Final = 360
 
 
-class Figures:
+class TaskMetrics:
     """A ring of slots, grown as it fills; taking a report in is O(1).
 
     Workers count the rows of a query from its start, so a total that falls is that of another query.

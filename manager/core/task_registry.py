@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manager.core.history import TaskHistory
 from manager.core.rows import OwnershipRow, TaskRow
-from manager.core.task_metrics import Figures
+from manager.core.task_metrics import TaskMetrics
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Progress:
     batch_id: int | None = None
     reached: Reached | None = None
     metrics: dict[str, Any] | None = None
-    figures: Figures = field(default_factory=Figures)
+    figures: TaskMetrics = field(default_factory=TaskMetrics)
 
 
 @dataclass(slots=True)
