@@ -10,7 +10,7 @@ import psutil
 import uvloop
 
 from benchmarks.tools.figures import Curve, Line, growth, summary
-from benchmarks.tools.heartbeat_load import CONNECTIONS, beats, processor_time, settled
+from benchmarks.tools.heartbeat_load import CONNECTIONS, PATIENT, beats, processor_time, settled
 from benchmarks.tools.http_dialect import HttpDialect
 from benchmarks.tools.rebalance_load import Rounds
 from benchmarks.tools.servers import bare, manager, raise_limit_of_connections
@@ -91,7 +91,7 @@ async def _idle(server: Server, number: int) -> Rounds:
 
 def _processor() -> Iterator[Line]:
     """Of heartbeats over many connections, both servers in turn."""
-    with bare() as other, manager() as ours:
+    with bare() as other, manager(*PATIENT) as ours:
         bodies = beats(settled(ours, CONNECTIONS))
         pairs = [
             (sum(processor_time(ours, bodies)), sum(processor_time(other, bodies))) for _ in range(ROUNDS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.tools.figures import Line, summary
-from benchmarks.tools.heartbeat_load import CONNECTIONS, beats, rate, settled
+from benchmarks.tools.heartbeat_load import CONNECTIONS, PATIENT, beats, rate, settled
 from benchmarks.tools.servers import bare, certificate, manager
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ CASES = {
     "50 connections, held": (CONNECTIONS, 1),
 }
 """Connections, and the milliseconds that each heartbeat is held."""
-PATIENT = "--disconnect-grace-ms", "60000"
-"""At the end of a round, connections are closed with heartbeats held on them."""
 ROUNDS = 5
 GOAL = 1 / 0.7
 
@@ -36,10 +34,14 @@ def measure() -> Iterator[Line]:
         members = settled(ours, CONNECTIONS)
         for name, (connections, wait_ms) in CASES.items():
             yield _compare(name, other, ours, beats(members[:connections], wait_ms))
-    with bare() as other, manager(token=True) as ours:
+    with bare() as other, manager(*PATIENT, token=True) as ours:
         members = settled(ours, CONNECTIONS)
         yield _compare("50 connections, with tokens", other, ours, beats(members))
-    with certificate() as secured, bare(secured) as other, manager(secured=secured, token=True) as ours:
+    with (
+        certificate() as secured,
+        bare(secured) as other,
+        manager(*PATIENT, secured=secured, token=True) as ours,
+    ):
         members = settled(ours, CONNECTIONS)
         yield _compare("50 connections, with tokens over TLS", other, ours, beats(members))
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 50
 SECONDS = 1.0
+PATIENT = "--disconnect-grace-ms", "60000"
+"""Between two rounds, connections are closed, and the bare server has its turn: on a busy machine for longer
+than the second that a member without a connection has."""
 GROUP = "bench"
 JOIN = JoinRequest(
     member_id="",
