@@ -27,7 +27,7 @@ from cli.views.output import print_json
 from protocol.errors import StartupError
 
 TERMINATED: Final = 128 + signal.SIGTERM
-FILES_A_PART: Final = 28
+FILES_A_PART: Final = 18
 
 
 @click.command("demo")
