@@ -222,12 +222,12 @@ class TaskRunner:
             self._begin(grant, sent_at).wanted.leave()
             return
         is_fresh = self._token_leases.is_fresh(sent_at)
-        if not (grant.is_fenced or is_fresh):
-            self._late.add(grant)
-            return
         if is_fresh:
             self._late.none()
-        self._begin(grant, sent_at)
+        if is_fresh or grant.is_fenced:
+            self._begin(grant, sent_at)
+        else:
+            self._late.add(grant)
 
     def _claim_late(self, tasks: frozenset[str]) -> None:
         if (tasks & self._ownership.assigned) - self._ownership.held:
