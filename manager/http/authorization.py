@@ -68,8 +68,9 @@ class Authorization:
 
         async def handle_of_member(request: Request) -> web.StreamResponse:
             """Most of what a manager ever hears, and neither counted nor audited: a quick look will do."""
-            group, shown = request.match_info["group"], request.headers.get("Authorization")
-            admitted = self._access.admits_member(shown, group, is_certified=_is_certified(request))
+            access, shown = self._access, request.headers.get("Authorization")
+            is_certified = not access.members_show_certificates or _is_certified(request)
+            admitted = access.admits_member(shown, request.match_info["group"], is_certified=is_certified)
             admitted = admitted and not comes_from_elsewhere(request)
             return await (handler(request) if admitted else guarded(request))
 

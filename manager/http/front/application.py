@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from manager.http.front.replying import Handler
 
 GO_ON = "100-continue"
+MAX_KNOWN = 4096
+MAX_LENGTH = 512
+"""Paths that are remembered, and the characters of the longest."""
 
 
 class Application:
@@ -47,6 +50,7 @@ class Application:
         self.headers = dict(headers or {})
         self.session = session
         self._paths: Paths[Handler] = Paths()
+        self._known: dict[str, tuple[Mapping[str, Handler], Mapping[str, str]]] = {}
 
     def add(self, method: str, path: str, handler: Handler) -> None:
         """Have `handler` answer requests for `path`, as `/v1/groups/{group}`."""
@@ -58,13 +62,23 @@ class Application:
         Raises:
             RefusedError: with what is wrong with it; and whatever else its handler raises.
         """
-        methods, request.match_info = self._paths.find(request.rel_url.path_safe)
+        target = request.raw_path
+        methods, request.match_info = self._known.get(target) or self._find(request, target)
         handler = methods.get(request.method)
         if "Expect" in request.headers and (refused := _expect(request, is_known=handler is not None)):
             return refused
         if handler is None:
             return not_allowed(request, methods) if methods else not_found(request)
         return await handler(request)
+
+    def _find(self, request: Request, target: str) -> tuple[Mapping[str, Handler], Mapping[str, str]]:
+        """What is at a path; remembered if it leads somewhere, for members ask for the same ones again."""
+        found = self._paths.find(request.rel_url.path_safe)
+        if found[0] and "?" not in target and len(target) <= MAX_LENGTH:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[target] = found
+        return found
 
 
 def _expect(request: Request, *, is_known: bool) -> web.Response | None:
