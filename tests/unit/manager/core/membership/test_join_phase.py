@@ -226,6 +226,15 @@ def test_a_joiner_must_share_a_protocol_with_all_others() -> None:
     assert bench.join(only, protocols=("b",)).answer.protocol_name == "b"
 
 
+def test_a_joiner_that_shares_a_protocol_with_some_only_is_refused() -> None:
+    """What one of the others cannot speak is no protocol of the group's."""
+    bench = Bench(initial_rebalance_delay_ms=1000)
+    for protocols in [("a", "b"), ("b",)]:
+        bench.join(protocols=protocols)
+    assert bench.join(protocols=("a",)).error == "INCONSISTENT_GROUP_PROTOCOL"
+    assert bench.join(protocols=("a", "b")).waits
+
+
 def test_a_leader_that_did_not_rejoin_is_replaced_by_the_first_that_did() -> None:
     """Order of arrival decides."""
     bench = Bench()
