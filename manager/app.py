@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.access.access import open_to_all
-from manager.cluster.directory import OneManager
 from manager.console.site import Console
 from manager.http.audit_log import Audit
 from manager.http.authorization import Authorization
@@ -40,7 +39,7 @@ def make_app(
     runtime: Runtime,
     this_manager: Coordinator,
     max_request_bytes: int,
-    directory: Directory | None = None,
+    directory: Directory,
     *,
     access: Access | None = None,
     rates: Rates | None = None,
@@ -53,8 +52,8 @@ def make_app(
     Args:
         runtime: where requests go.
         this_manager: what is told to whoever looks for a group's coordinator, and who forwards requests.
-        directory: who has which group; without it, this manager has them all.
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
+        directory: who has which group.
         access: who may ask for what; without it, everybody for everything.
         rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
@@ -62,7 +61,6 @@ def make_app(
         hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
     access = access or open_to_all()
-    directory = directory or OneManager(runtime, this_manager)
     forwarding = Forwarding(directory, this_manager, tls)
     authorization = Authorization(
         access, rates, Audit(None if audit_writer is None else audit_writer.put, this_manager.id)

@@ -28,85 +28,11 @@ class _OfAGroup(Protocol):
 T = TypeVar("T", bound=_OfAGroup)
 
 
-class Directory(Protocol):
-    """Asked by the HTTP front."""
+class Directory:
+    """Of this manager's groups it tells what is in memory, of others' what is in the database.
 
-    def is_here(self, group: str) -> bool:
-        """Whether requests of `group` are answered by this process, or will be in a moment."""
-        ...
-
-    def coordinator(self, group: str) -> Coordinator | None:
-        """The manager that has `group`; None when none is known to."""
-        ...
-
-    async def managers(self) -> ManagerListResponse:
-        """All managers and slots.
-
-        Raises:
-            StorageError: the database is away.
-        """
-        ...
-
-    async def groups(self) -> list[GroupSummary]:
-        """A line for each group of the cluster, by name.
-
-        Raises:
-            StorageError: the database is away.
-        """
-        ...
-
-    async def tallies(self) -> list[Tally]:
-        """The figures of each group of the cluster, by name.
-
-        Raises:
-            StorageError: the database is away.
-        """
-        ...
-
-    async def assignors(self) -> list[GroupAssignors]:
-        """What the members of each group of the cluster announce, by name.
-
-        Raises:
-            StorageError: the database is away.
-        """
-        ...
-
-
-class OneManager:
-    """`Directory` of a runtime that has all groups."""
-
-    def __init__(self, runtime: Runtime, me: Coordinator) -> None:
-        self._runtime = runtime
-        self._me = me
-
-    def is_here(self, group: str) -> bool:  # noqa: ARG002 - the interface's
-        """Where else?"""
-        return True
-
-    def coordinator(self, group: str) -> Coordinator | None:  # noqa: ARG002 - the interface's
-        """This one."""
-        return self._me
-
-    async def managers(self) -> ManagerListResponse:
-        """This one."""
-        me = ManagerSummary(id=self._me.id, url=self._me.url, alive=True, slots=0)
-        return ManagerListResponse(managers=(me,))
-
-    async def groups(self) -> list[GroupSummary]:
-        """Those in memory."""
-        return self._runtime.groups()
-
-    async def tallies(self) -> list[Tally]:
-        """Likewise."""
-        return self._runtime.tallies()
-
-    async def assignors(self) -> list[GroupAssignors]:
-        """Likewise."""
-        return self._runtime.assignors()
-
-
-class ClusterDirectory:
-    """`Directory` by leases: what is ours from memory, what is others' from the database."""
+    What is asked of the database raises `StorageError` when that is away.
+    """
 
     def __init__(
         self, held_slots: HeldSlots, routing: SlotRouting, storage: SqlStorage, runtime: Runtime
@@ -117,28 +43,28 @@ class ClusterDirectory:
         self._runtime = runtime
 
     def is_here(self, group: str) -> bool:
-        """Ours, or nobody else's."""
+        """Whether requests of `group` are answered by this process: it is ours, or nobody else's."""
         coordinator = self._routing.coordinator(group)
         return coordinator is None or coordinator.id == self._held_slots.me.id
 
     def coordinator(self, group: str) -> Coordinator | None:
-        """As the last look at the database showed."""
+        """The manager that has `group`, as the database showed at the last look; None if none is known to."""
         return self._routing.coordinator(group)
 
     async def managers(self) -> ManagerListResponse:
-        """As the database shows them now."""
+        """All managers and slots, as the database shows them now."""
         return _summary(await self._storage.leases.view())
 
     async def groups(self) -> list[GroupSummary]:
-        """Those of our slots as they are, the others as they are stored."""
+        """A line for each group of the cluster, by name."""
         return await self._everywhere(self._runtime.groups(), self._storage.summaries)
 
     async def tallies(self) -> list[Tally]:
-        """As `groups`."""
+        """The figures of each group of the cluster, by name."""
         return await self._everywhere(self._runtime.tallies(), self._storage.tallies)
 
     async def assignors(self) -> list[GroupAssignors]:
-        """As `groups`."""
+        """What the members of each group of the cluster announce, by name."""
         return await self._everywhere(self._runtime.assignors(), self._storage.assignors)
 
     async def _everywhere(self, ours: Iterable[T], stored: Callable[[], Awaitable[list[T]]]) -> list[T]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.cluster.directory import ClusterDirectory
+from manager.cluster.directory import Directory
 from manager.cluster.held_slots import HeldSlots
 from manager.cluster.single_manager import ProcessLock, SingleManager
 from manager.cluster.slot_controller import SlotController
@@ -15,7 +15,6 @@ from manager.cluster.slot_routing import SlotRouting
 from manager.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
-    from manager.cluster.directory import Directory
     from manager.settings import ManagerSettings
     from manager.storage.audit_table import AuditTable
     from manager.storage.base import EventLog
@@ -72,5 +71,5 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: Identity
         )
     else:
         controller = SingleManager(held_slots, storage.leases, routing, runtime.slots)
-    directory = ClusterDirectory(held_slots, routing, storage, runtime)
+    directory = Directory(held_slots, routing, storage, runtime)
     return Node(runtime, controller, routing, directory, storage.events, storage.tokens, storage.audit, lock)

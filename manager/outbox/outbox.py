@@ -10,7 +10,7 @@ import structlog
 from manager.clock import read_clocks
 from manager.outbox.retention import Retention
 from manager.outbox.webhooks.poster import Poster
-from manager.outbox.webhooks.sender import Alone, Sender
+from manager.outbox.webhooks.sender import Sender
 from manager.outbox.webhooks.webhook import webhooks_of
 from manager.storage.base import StorageError
 
@@ -32,16 +32,14 @@ class Outbox:
         StartupError: a webhook, or the secret of one, cannot be used.
     """
 
-    def __init__(
-        self, feed: Feed, events: EventLog, settings: ManagerSettings, duty: Duty | None = None
-    ) -> None:
+    def __init__(self, feed: Feed, events: EventLog, settings: ManagerSettings, duty: Duty) -> None:
         self._webhooks = webhooks_of(settings.webhook, settings.webhook_secret)
         self._retention = Retention(
             events, settings.event_retention_ms, settings.event_retention_count, read_clocks
         )
         self._feed = feed
         self._events = events
-        self._duty = duty or Alone()
+        self._duty = duty
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

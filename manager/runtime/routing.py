@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from manager.runtime.pending import UNAVAILABLE
-from manager.storage.base import NO_FENCE
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from manager.core.turn import Outcome
-    from manager.storage.base import Storage
     from protocol.errors import Failure
     from protocol.messages.base import Request
 
@@ -77,57 +73,3 @@ class GroupRouting(Protocol):
             StorageError: they cannot, for now.
         """
         ...
-
-
-class Everything:
-    """Of who has all groups, and knows it."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-
-    def slot_of(self, group: str) -> int:  # noqa: ARG002 - the interface's
-        """There is one."""
-        return 0
-
-    def admits(self, group: str, now: int) -> bool:  # noqa: ARG002 - the interface's
-        """Always."""
-        return True
-
-    def refusal(self, group: str) -> Failure:  # noqa: ARG002 - the interface's
-        """Nobody else has it."""
-        return UNAVAILABLE
-
-    async def turn_away(self, group: str, request: Request) -> Outcome:  # noqa: ARG002 - the interface's
-        """Does not happen."""
-        return UNAVAILABLE
-
-    def lapse(self, now: int) -> Collection[int]:  # noqa: ARG002 - the interface's
-        """Never."""
-        return ()
-
-    def lost(self, slots: Collection[int]) -> None:
-        """Cannot be."""
-
-    def taken_up(self, group: str) -> None:
-        """It is served anyway."""
-
-    def has_taken_up(self, group: str) -> bool:  # noqa: ARG002 - the interface's
-        """Nobody asks twice."""
-        return False
-
-    def epochs(self, groups: Iterable[str]) -> Mapping[int, int]:  # noqa: ARG002 - the interface's
-        """None."""
-        return NO_FENCE
-
-    def is_ours(self, group: str) -> bool:  # noqa: ARG002 - the interface's
-        """Always."""
-        return True
-
-    def serves(self, group: str) -> bool:  # noqa: ARG002 - the interface's
-        """Always."""
-        return True
-
-    async def renew(self, groups: Collection[str]) -> Collection[int]:  # noqa: ARG002 - the interface's
-        """Only try to write."""
-        await self._storage.probe()
-        return ()

@@ -18,7 +18,6 @@ from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
 from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
-from manager.runtime.routing import Everything, GroupRouting
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from manager.core.turn import Outcome, Turn
     from manager.core.views.tallies import Tally
     from manager.runtime.commits import Batch
+    from manager.runtime.routing import GroupRouting
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
     from protocol.errors import Failure
@@ -44,13 +44,11 @@ log = structlog.get_logger(__name__)
 
 
 class Runtime:
-    """The groups of this process on one event loop: all there are, or those of its slots."""
+    """The groups of this process's slots on one event loop."""
 
-    def __init__(
-        self, settings: GroupSettings, storage: Storage, routing: GroupRouting | None = None
-    ) -> None:
+    def __init__(self, settings: GroupSettings, storage: Storage, routing: GroupRouting) -> None:
         self._storage = storage
-        self._routing = routing or Everything(storage)
+        self._routing = routing
         self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
         self.feed = Feed(storage.events)
         self._observer = TurnObserver()
@@ -77,24 +75,13 @@ class Runtime:
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests are taken (from the end of `start` to the start of `stop`) and can be stored."""
+        """Whether requests are taken (from `begin` to `stop`) and can be stored."""
         return self._serving and self.is_healthy
 
     @property
     def is_healthy(self) -> bool:
         """Whether the storage does what it is asked to."""
         return self._writer.is_healthy
-
-    async def start(self) -> None:
-        """Take up every stored group; for who has them all.
-
-        Raises:
-            StartupError: the storage cannot be used.
-            StorageError: it cannot be read.
-        """
-        await self._storage.open()
-        self.begin()
-        await self.slots.load((0,))
 
     def begin(self) -> None:
         """Take requests, though of no group yet; the storage is open."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.app import api_of, endpoints_of
-from manager.cluster.directory import OneManager
+from manager.cluster.directory import Directory
+from manager.cluster.held_slots import HeldSlots
+from manager.cluster.slot_routing import SlotRouting
 from manager.http.openapi.description import OpenApiHandlers
 from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
+from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
-from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
     from manager.http.endpoint import Endpoint
@@ -27,6 +29,9 @@ def api_endpoints() -> list[Endpoint]:
     return [*api, *OpenApiHandlers(api).endpoints()]
 
 
-def _idle() -> tuple[Runtime, OneManager]:
-    runtime = Runtime(GroupSettings(), SqlStorage("sqlite+aiosqlite://"))
-    return runtime, OneManager(runtime, Coordinator("m", "http://m"))
+def _idle() -> tuple[Runtime, Directory]:
+    storage = SqlStorage("sqlite+aiosqlite://")
+    held_slots = HeldSlots(Identity("m", "m-1", "http://m"), 1, None)
+    routing = SlotRouting(held_slots, storage, storage.leases)
+    runtime = Runtime(GroupSettings(), storage, routing)
+    return runtime, Directory(held_slots, routing, storage, runtime)

@@ -41,14 +41,6 @@ class Duty(Protocol):
         ...
 
 
-class Alone:
-    """The `Duty` of the only manager."""
-
-    def is_mine(self, webhook: str) -> bool:  # noqa: ARG002 - every one
-        """It is."""
-        return True
-
-
 class Sender:
     """Tells one webhook everything, from its stored position on."""
 

@@ -12,11 +12,10 @@ from aiohttp import ClientSession, web
 
 from manager.app import make_app
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.fakes.executor import FakeExecutor, FakeQuery
+from tests.integration.node import started_node
 from worker.daemon import run
 from worker.executor import unheard
 from worker.settings import WorkerSettings
@@ -55,7 +54,8 @@ class Herd:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         told = {"initial_rebalance_delay_ms": 0, "disconnect_grace_ms": 100} | settings
-        self._runtime = Runtime(GroupSettings(**told), SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"))
+        self._told = told
+        self._storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
         self._news = News()
         self._engines: list[Engine] = []
         self._engine: dict[str, Engine] = {}
@@ -66,10 +66,13 @@ class Herd:
         """The manager serves."""
         listener = socket.create_server(("127.0.0.1", 0))
         self._url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        await self._runtime.start()
-        runner = Runner(make_app(self._runtime, Coordinator(id="m", url=self._url), 1_000_000))
+        node = await started_node(self._storage, self._url, **self._told)
+        self._runtime = node.runtime
+        runner = Runner(
+            make_app(self._runtime, Coordinator(id="m", url=self._url), 1_000_000, node.directory)
+        )
         self._stack.push_async_callback(runner.cleanup)
-        self._stack.push_async_callback(self._runtime.stop)
+        self._stack.push_async_callback(node.leave)
         await runner.setup()
         await web.SockSite(runner, listener).start()
         self._session = await self._stack.enter_async_context(ClientSession())

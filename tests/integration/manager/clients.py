@@ -14,11 +14,10 @@ from aiohttp import web
 from manager.app import make_app
 from manager.http.front.channel import Channel
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.integration.manager.fuzz.front import Wire
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import trustme
 
     from manager.http.front.limits import Limits
+    from manager.runtime.runtime import Runtime
 
 
 FEW_BYTES = 4096
@@ -77,12 +77,11 @@ async def serving(
 ) -> AsyncIterator[Served]:
     """A manager with these limits; by TLS if there is an `authority` that signs its certificate."""
     own, trust = (None, None) if authority is None else _tls(authority)
-    runtime = Runtime(
-        GroupSettings(initial_rebalance_delay_ms=0, max_session_timeout_ms=3_600_000),
-        SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"),
-    )
-    await runtime.start()
-    runner = Runner(make_app(runtime, Coordinator("m", "http://m"), 1_000_000, **more), limits)
+    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
+    node = await started_node(storage, initial_rebalance_delay_ms=0, max_session_timeout_ms=3_600_000)
+    runtime = node.runtime
+    app = make_app(runtime, Coordinator("m", "http://m"), 1_000_000, node.directory, **more)
+    runner = Runner(app, limits)
     await runner.setup()
     listening = socket.create_server(("127.0.0.1", 0))
     if own is not None:  # or megabytes of what the manager does not listen to are in the system's buffers
@@ -93,7 +92,7 @@ async def serving(
         yield served
     finally:
         await served.close()
-        await runtime.stop()
+        await node.leave()
         await runner.cleanup()
 
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core.rows import GroupRow, MemberRow
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from manager.core.rows import Row
@@ -65,7 +64,7 @@ async def test_what_members_announce_is_the_same_from_memory_and_from_storage(da
     )
     assert await storage.assignors() == [expected]
     await storage.close()
-    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
-    await runtime.start()
+    node = await started_node(SqlStorage(database.url))
+    runtime = node.runtime
     assert runtime.assignors() == [expected]
-    await runtime.stop()
+    await node.leave()

@@ -7,10 +7,9 @@ from aiohttp import ClientSession, web
 
 from manager.app import make_app
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,14 +43,16 @@ class Site:
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    runtime = Runtime(GroupSettings(), SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
-    await runtime.start()
-    runner = Runner(make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000))
+    node = await started_node(SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
+    runtime = node.runtime
+    runner = Runner(
+        make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000, node.directory)
+    )
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     async with ClientSession() as session:
         yield Site(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
-    await runtime.stop()
+    await node.leave()
     await runner.cleanup()
 
 

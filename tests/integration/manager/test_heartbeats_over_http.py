@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from manager.app import make_app
 from manager.http.front.channel import MAX_BEHIND
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.fakes.turns import eventually
 from tests.integration.manager.fuzz.front import JOIN, Answer, Wire, request_bytes
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from manager.core.connections import Connection
     from manager.core.member import Member
+    from manager.runtime.runtime import Runtime
 
 MAX_BYTES = 100_000
 BEAT = "/v1/groups/g/heartbeat"
@@ -80,15 +80,15 @@ async def manager(tmp_path: Path) -> AsyncIterator[Manager]:
 @asynccontextmanager
 async def _opened(folder: Path) -> AsyncIterator[Manager]:
     storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await runtime.start()
-    runner = Runner(make_app(runtime, Coordinator(id="m", url="http://m"), MAX_BYTES))
+    node = await started_node(storage, initial_rebalance_delay_ms=0)
+    runtime = node.runtime
+    runner = Runner(make_app(runtime, Coordinator(id="m", url="http://m"), MAX_BYTES, node.directory))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     manager = Manager(runtime, runner, member={})
     manager.member = await _joined(manager)
     yield manager
-    await runtime.stop()
+    await node.leave()
     await runner.cleanup()
 
 

@@ -13,9 +13,9 @@ from yarl import URL
 from manager.app import make_app
 from manager.http.front.server import Runner
 from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -56,17 +56,17 @@ class Client:
 
 @pytest.fixture
 async def call(tmp_path: Path) -> AsyncIterator[Client]:
-    runtime = Runtime(
-        GroupSettings(initial_rebalance_delay_ms=0), SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
+    node = await started_node(
+        SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"), initial_rebalance_delay_ms=0
     )
-    await runtime.start()
-    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), MAX_BYTES)
+    runtime = node.runtime
+    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), MAX_BYTES, node.directory)
     runner = Runner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     async with ClientSession() as session:
         yield Client(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
-    await runtime.stop()
+    await node.leave()
     await runner.cleanup()
 
 
@@ -295,7 +295,7 @@ async def test_the_console_shows_groups_and_tasks_and_escapes_what_it_shows(call
 async def test_the_coordinator_is_named(call: Client) -> None:
     """To whoever asks for a legal group."""
     _, body = await call("GET", "/v1/coordinator?group=g")
-    assert body["coordinator"] == {"id": "m1", "url": "http://127.0.0.1:1"}
+    assert body["coordinator"] == {"id": "m", "url": "http://m"}
     assert (await call("GET", "/v1/coordinator"))[1]["error"] == "INVALID_GROUP_ID"
 
 

@@ -16,13 +16,12 @@ from manager.http.endpoints import events
 from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
 from manager.outbox import feed
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import Coordinator
 from tests.fakes.turns import eventually
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
+    from manager.runtime.runtime import Runtime
+
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 WAIT_S = 20.0
 
 
 class Site:
-    """A manager and an admin's connection to it."""
+    """A manager and an admin's connection to it; that it has started is the first event."""
 
     def __init__(self, runtime: Runtime, storage: SqlStorage, session: ClientSession, runner: Runner) -> None:
         self.runtime = runtime
@@ -78,15 +79,15 @@ class Site:
 @pytest.fixture
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
     storage = SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await runtime.start()
-    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000)
+    node = await started_node(storage, initial_rebalance_delay_ms=0)
+    runtime = node.runtime
+    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000, node.directory)
     runner = Runner(app, getattr(request, "param", Limits()))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     async with ClientSession() as session:
         yield Site(runtime, storage, session, runner)
-    await runtime.stop()
+    await node.leave()
     await runner.cleanup()
 
 
@@ -105,14 +106,14 @@ async def test_events_are_listed_in_order_after_the_last_one_seen(site: Site) ->
     await site.create("c", group="h")
     answer = await site.get()
     assert answer["error"] == "NONE"
-    first = answer["events"][0]
+    _, first, *_ = answer["events"]
     assert (first["type"], first["group"], first["target"]) == ("task.created", "g", "RUNNING")
     assert first["at_ms"] > 1_700_000_000_000
     assert "cause" not in first
-    assert await site.told("?after=1&limit=1") == [(2, "b")]
-    assert (await site.get("?after=1&limit=1"))["last_id"] == 2
-    assert await site.told("?group=h") == [(3, "c")]
-    assert await site.get("?after=3") == {"error": "NONE", "events": [], "last_id": 3}
+    assert await site.told("?after=2&limit=1") == [(3, "b")]
+    assert (await site.get("?after=2&limit=1"))["last_id"] == 3
+    assert await site.told("?group=h") == [(4, "c")]
+    assert await site.get("?after=4") == {"error": "NONE", "events": [], "last_id": 4}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ async def test_events_are_listed_in_order_after_the_last_one_seen(site: Site) ->
         ("?after=x", "after: expected a whole number from 0"),
         ("?after=-1", "after: expected a whole number from 0"),
         ("?after=99999999999999999", "after: expected a whole number from 0"),
-        ("?after=4", "the newest event is 0; 4 is not of this database"),
+        ("?after=4", "the newest event is 1; 4 is not of this database"),
         ("?limit=0", "limit: expected a whole number from 1 to 1000"),
         ("?group=a/b", "group: "),
     ],
@@ -139,16 +140,16 @@ async def test_who_comes_too_late_is_told_what_is_gone(site: Site) -> None:
     await site.create("a", "b", "c")
     await site.storage.events.prune(0, keep=1)
     gap, rest = (await site.get("?after=0"))["events"]
-    assert (gap["id"], gap["type"], gap["after"], rest["id"]) == (2, "events.pruned", 0, 3)
-    assert await site.told("?after=2") == await site.told() == [(3, "c")]
-    async with site.stream(**{"Last-Event-ID": "1"}) as stream:
-        assert [(await next_event(stream))["id"] for _ in range(2)] == [2, 3]
+    assert (gap["id"], gap["type"], gap["after"], rest["id"]) == (3, "events.pruned", 0, 4)
+    assert await site.told("?after=3") == await site.told() == [(4, "c")]
+    async with site.stream(**{"Last-Event-ID": "2"}) as stream:
+        assert [(await next_event(stream))["id"] for _ in range(2)] == [3, 4]
 
 
 async def test_a_stream_tells_what_happens_as_it_happens(site: Site) -> None:
     """First what there is, then each event when it is durable."""
     await site.create("a")
-    async with site.stream() as stream:
+    async with site.stream("?after=1") as stream:
         assert (await next_event(stream))["task"] == "a"
         await site.create("b", "c")
         assert [(await next_event(stream))["task"] for _ in range(2)] == ["b", "c"]
@@ -169,7 +170,7 @@ async def test_a_stream_of_one_group_moves_on_over_the_others(
     await site.create("a", "b")
     async with site.stream("?group=other") as stream, asyncio.timeout(WAIT_S):
         for _ in range(2):
-            assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 2\n\n"
+            assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 3\n\n"
 
 
 @pytest.mark.parametrize("trouble", [[], [StorageError("away")], [ValueError("nobody expected this")]])
@@ -188,10 +189,10 @@ async def test_what_another_manager_writes_is_told_too(
     monkeypatch.setattr(site.storage.events, "newest", in_trouble_first)
     monkeypatch.setattr(events, "HEARTBEAT_S", 2 * WAIT_S)
     monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.01)
-    await site.runtime.start()
+    site.runtime.begin()
     other = SqlStorage(str(site.storage._database.url))
-    async with site.stream() as stream:
-        assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 0\n\n"
+    async with site.stream("?after=1") as stream:
+        assert await stream.content.readuntil(b"\n\n") == b": nothing new\nid: 1\n\n"
         await other.commit([Event(id=0, at_ms=1, type=EventType.TASK_DELETED, task="x")])
         assert (await next_event(stream))["task"] == "x"
     await other.close()
@@ -199,7 +200,7 @@ async def test_what_another_manager_writes_is_told_too(
 
 async def test_streams_end_in_order_when_the_manager_stops(site: Site) -> None:
     """What was stored is told, then the response comes to its proper end."""
-    async with site.stream() as stream:
+    async with site.stream("?after=1") as stream:
         await site.create("a")
         assert (await next_event(stream))["task"] == "a"
         stopping = asyncio.create_task(site.runtime.stop())

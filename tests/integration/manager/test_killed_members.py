@@ -14,17 +14,18 @@ from manager.core import connections, sessions
 from manager.core.commands import CreateTask
 from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 from protocol.states import Target
 from tests.fakes.turns import PATIENCE_S, eventually
+from tests.integration.node import started_node
 from tests.unit.manager.core.bench import definition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from manager.runtime.runtime import Runtime
 
 CREATED = CreateTask(task="t", definition=definition(), target=Target.RUNNING)
 SESSION_MS = 1_000_000
@@ -104,14 +105,14 @@ class Fixture:
 
 @asynccontextmanager
 async def serving(folder: Path, limits: Limits | None = None) -> AsyncIterator[Fixture]:
-    settings = GroupSettings(initial_rebalance_delay_ms=0, disconnect_grace_ms=GRACE_MS)
-    runtime = Runtime(settings, SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db"))
-    await runtime.start()
-    runner = Runner(make_app(runtime, Coordinator(id="m", url="http://m"), 100_000), limits)
+    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
+    node = await started_node(storage, initial_rebalance_delay_ms=0, disconnect_grace_ms=GRACE_MS)
+    runtime = node.runtime
+    runner = Runner(make_app(runtime, Coordinator(id="m", url="http://m"), 100_000, node.directory), limits)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     yield Fixture(runtime, runner)
-    await runtime.stop()
+    await node.leave()
     await runner.cleanup()
 
 

@@ -8,20 +8,20 @@ from structlog.testing import capture_logs
 
 from manager.core.coordinator import RULES
 from manager.core.membership import heartbeat as heartbeat_rules
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
 from tests.fakes.turns import settle
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from manager.core.rows import Record
+    from manager.runtime.runtime import Runtime
 
 
 class Shaky(SqlStorage):
@@ -52,10 +52,9 @@ def storage(tmp_path: Path) -> Shaky:
 
 @pytest.fixture
 async def runtime(storage: Shaky) -> AsyncIterator[Runtime]:
-    started = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await started.start()
-    yield started
-    await started.stop()
+    node = await started_node(storage, initial_rebalance_delay_ms=0)
+    yield node.runtime
+    await node.leave()
 
 
 def join(member_id: str = "", **fields: Any) -> JoinRequest:
@@ -156,37 +155,35 @@ async def test_a_bug_in_a_rule_costs_one_group_its_memory_and_nothing_else(
 
 async def test_stopping_answers_everything_that_waits(storage: Shaky) -> None:
     """Held heartbeats and parked joins alike: COORDINATOR_NOT_AVAILABLE."""
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=60_000), storage)
-    await runtime.start()
+    node = await started_node(storage, initial_rebalance_delay_ms=60_000)
+    runtime = node.runtime
     waiting = [asyncio.create_task(runtime.ask(f"g{n}", join())) for n in range(3)]
     await asyncio.gather(
         *(runtime.ask(f"x{n}", HeartbeatRequest(member_id="", generation_id=0)) for n in "ab")
     )
-    await runtime.stop()
+    await node.leave()
     assert [error(await task) for task in waiting] == ["COORDINATOR_NOT_AVAILABLE"] * 3
     assert error(await runtime.ask("g", join())) == "COORDINATOR_NOT_AVAILABLE"
 
 
 async def test_a_restart_on_the_same_database_goes_on(storage: Shaky, tmp_path: Path) -> None:
     """Same generation, same members: a member in Stable notices nothing."""
-    first = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await first.start()
-    member = await stable(first)
-    await first.stop()
-    second = Runtime(GroupSettings(), SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
-    await second.start()
-    beat = await second.ask("g", HeartbeatRequest(member_id=member, generation_id=1))
-    await second.stop()
+    first = await started_node(storage, initial_rebalance_delay_ms=0)
+    member = await stable(first.runtime)
+    await first.leave()
+    second = await started_node(SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
+    beat = await second.runtime.ask("g", HeartbeatRequest(member_id=member, generation_id=1))
+    await second.leave()
     assert error(beat) == "NONE"
 
 
 async def test_a_cancelled_request_is_a_broken_connection(storage: Shaky) -> None:
     """The parked join of a stranger is withdrawn with its connection."""
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=60_000), storage)
-    await runtime.start()
+    node = await started_node(storage, initial_rebalance_delay_ms=60_000)
+    runtime = node.runtime
     parked = asyncio.create_task(runtime.ask("g", join()))
     await settle()
     parked.cancel()
     await asyncio.wait([parked])
     assert [group.members for group in runtime.groups()] == [0]
-    await runtime.stop()
+    await node.leave()

@@ -10,8 +10,8 @@ import pytest
 
 from manager.clock import read_clocks
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
+from manager.core.coordinator import Coordinator
 from manager.runtime import backoff, writer
-from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage import engine
 from manager.storage.base import NO_FENCE, StorageError
@@ -32,11 +32,13 @@ from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target
 from tests.fakes.turns import settle, turn
 from tests.integration.manager.faults import FAULTS, fault
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from manager.core.rows import Record
+    from manager.runtime.runtime import Runtime
     from protocol.messages.base import Request
     from tests.integration.manager.backends import Database
 
@@ -60,10 +62,9 @@ async def runtime(database: Database) -> AsyncIterator[Runtime]:
 
 @asynccontextmanager
 async def serving(storage: SqlStorage) -> AsyncIterator[Runtime]:
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await runtime.start()
-    yield runtime
-    await runtime.stop()
+    node = await started_node(storage, initial_rebalance_delay_ms=0)
+    yield node.runtime
+    await node.leave()
 
 
 def join(member_id: str = "") -> JoinRequest:
@@ -136,7 +137,7 @@ async def durable(runtime: Runtime, group: str) -> tuple[Any, Any]:
     """What the group is in memory, and what a manager that starts now would find."""
     living = runtime._coordinator.group(group)
     stored = (await runtime._storage.load([group])).get(group, [])
-    fresh = Runtime(GroupSettings(), runtime._storage)._coordinator
+    fresh = Coordinator(GroupSettings(), lambda: "")
     fresh.restore(group, stored, read_clocks())
     restored = fresh.group(group)
     return (living.durable() if living else {}), (restored.durable() if restored else {})

@@ -70,7 +70,7 @@ async def test_a_stream_ends_with_the_right_to_it(
         asyncio.timeout(PATIENCE_S),
     ):
         for each in (stream, others):
-            assert await each.content.readuntil(b"\n\n") == b": nothing new\nid: 0\n\n"
+            assert await each.content.readuntil(b"\n\n") == b": nothing new\nid: 1\n\n"
         access.learn([other, *([] if change is None else [msgspec.structs.replace(token, **change)])])
         clock.now_ms = 5000
         assert await stream.content.read() == b""

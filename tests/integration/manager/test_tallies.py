@@ -6,10 +6,9 @@ import msgspec
 
 from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow
 from manager.core.views.tallies import TROUBLES_TOLD, Tally, Trouble
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.states import Target, TaskState
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from manager.core.rows import Row
@@ -83,12 +82,12 @@ async def test_figures_are_the_same_from_memory_and_from_storage(database: Datab
     )
     assert [each for each in await storage.tallies() if each.group == "g"] == [expected]
     await storage.close()
-    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
-    await runtime.start()
+    node = await started_node(SqlStorage(database.url))
+    runtime = node.runtime
     try:
         assert [each for each in runtime.tallies() if each.group == "g"] == [expected]
     finally:
-        await runtime.stop()
+        await node.leave()
 
 
 async def test_a_task_without_an_owner_yet_counts_as_unassigned(database: Database) -> None:

@@ -11,14 +11,13 @@ from structlog.testing import capture_logs
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
 from manager.core.rows import OffsetRow, OwnershipRow, RebalanceRow, Unreadable
 from manager.runtime import unloadable_groups
-from manager.runtime.runtime import Runtime
-from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
 from protocol.states import Target
 from tests.fakes.turns import eventually
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from manager.core.rows import Row
+    from manager.runtime.runtime import Runtime
     from tests.integration.manager.backends import Database
 
 DEFINITION: msgspec.Raw = encode_opaque({"entrypoint": "a:b"})
@@ -99,10 +99,10 @@ class Spoiler:
 async def members(database: Database) -> dict[str, str]:
     """Of two groups that a manager has left, the ids of their members."""
     storage = SqlStorage(database.url)
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage)
-    await runtime.start()
+    node = await started_node(storage, initial_rebalance_delay_ms=0)
+    runtime = node.runtime
     ids = {group: await make(runtime, storage, group) for group in ("bad", "good")}
-    await runtime.stop()
+    await node.leave()
     return ids
 
 
@@ -132,15 +132,15 @@ async def test_its_group_is_refused_with_the_rows_key_and_all_others_are_served(
     spoiler = Spoiler(database, table, column)
     spoiler.spoil(value)
     stands = spoiler.value
-    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
     with capture_logs() as logs:
-        await runtime.start()
+        node = await started_node(SqlStorage(database.url))
+        runtime = node.runtime
         assert await beat(runtime, "good", members) == "NONE"
         refusal = await runtime.ask("bad", DescribeGroup())
         assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
         lines = {line.group: line.state for line in runtime.groups()}
         faults = {tally.group: tally.fault for tally in runtime.tallies()}
-        await runtime.stop()
+        await node.leave()
     assert isinstance(refusal, Failure)
     assert refusal.message.startswith(f"group bad cannot be read from the database (table {table}, group bad")
     assert column.strip('"') in refusal.message
@@ -171,15 +171,15 @@ async def test_a_group_is_served_again_once_its_row_is_mended(
 
     monkeypatch.setattr(storage, "load", counted)
     monkeypatch.setattr(storage, "still_unreadable", looked)
-    runtime = Runtime(GroupSettings(), storage)
     with capture_logs() as logs:
-        await runtime.start()
+        node = await started_node(storage)
+        runtime = node.runtime
         await eventually(lambda: len(looks) > 3)
         assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
         spoiler.mend()
         await eventually(lambda: runtime.groups()[0].state == "Stable")
         assert await beat(runtime, "bad", members) == "NONE"
-        await runtime.stop()
+        await node.leave()
     assert looks[0] == [("bad", "t")]
     assert reads[1:] == [("bad",)]
     told = [entry["event"] for entry in logs if entry.get("group") == "bad"]
@@ -221,14 +221,14 @@ async def test_a_group_that_was_deleted_for_good_is_not_refused_any_more(
     """Nothing is stored of it, and that can be read."""
     monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "tasks", "target").spoil("SIDEWAYS")
-    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
-    await runtime.start()
+    node = await started_node(SqlStorage(database.url))
+    runtime = node.runtime
     assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
     tables = ("groups", "members", "offsets", "tasks", "ownership", "rebalances")
     database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
     await eventually(lambda: [line.group for line in runtime.groups()] == ["good"])
     assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
-    await runtime.stop()
+    await node.leave()
 
 
 async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is_gone(
@@ -237,8 +237,8 @@ async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is
     """Whoever deletes that row alone is told what else there is; deleted as documented, the group is new."""
     monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "groups", "state").spoil("Bogus")
-    runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), SqlStorage(database.url))
-    await runtime.start()
+    node = await started_node(SqlStorage(database.url), initial_rebalance_delay_ms=0)
+    runtime = node.runtime
     database.run("DELETE FROM groups WHERE \"group\" = 'bad'")
     await eventually(lambda: "there is no such row" in str(runtime.tallies()[0].fault))
     assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
@@ -249,7 +249,7 @@ async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is
     )
     assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
     assert await join(runtime, "bad")
-    await runtime.stop()
+    await node.leave()
 
 
 async def test_a_group_whose_state_is_lost_is_brought_together_anew(
@@ -258,12 +258,12 @@ async def test_a_group_whose_state_is_lost_is_brought_together_anew(
     """As the docs say: PreparingRebalance is what is always true of a group with members."""
     monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "groups", "state").spoil("Bogus")
-    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
-    await runtime.start()
+    node = await started_node(SqlStorage(database.url))
+    runtime = node.runtime
     Spoiler(database, "groups", "state").spoil("PreparingRebalance")
     await eventually(lambda: runtime.groups()[0].state == "PreparingRebalance")
     assert await beat(runtime, "bad", members) == "REBALANCE_IN_PROGRESS"
-    await runtime.stop()
+    await node.leave()
 
 
 async def test_other_managers_list_it_too(database: Database, members: dict[str, str]) -> None:
@@ -286,8 +286,8 @@ async def test_text_that_is_no_utf8_is_its_rows_fault(database: Database, member
     """SQLite keeps what a damaged disk left; its driver would give out no row at all."""
     database.run("UPDATE ownership SET cause = CAST(X'ff' AS TEXT) WHERE \"group\" = 'bad'")
     database.run("INSERT INTO offsets VALUES (CAST(X'ff' AS TEXT), 'k', X'31', '')")
-    runtime = Runtime(GroupSettings(), SqlStorage(database.url))
-    await runtime.start()
+    node = await started_node(SqlStorage(database.url))
+    runtime = node.runtime
     assert await beat(runtime, "good", members) == "NONE"
     assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
-    await runtime.stop()
+    await node.leave()

@@ -16,18 +16,19 @@ from manager.outbox import feed
 from manager.outbox.outbox import Outbox
 from manager.outbox.webhooks import delivery, poster, sender
 from manager.outbox.webhooks.webhook import webhooks_of
-from manager.runtime.runtime import Runtime
 from manager.settings import ManagerSettings
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.states import Target
 from tests.fakes.turns import settle
 from tests.integration.manager.receiver import HANG, Receiver
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from manager.outbox.webhooks.sender import Duty
+    from manager.runtime.runtime import Runtime
     from tests.integration.manager.backends import Database
 
 KEY = "correct horse battery staple"
@@ -54,7 +55,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 class Site:
-    """A manager's groups, and its outbox, on a database of the test's own."""
+    """A manager's groups, and its outbox, on a database of the test's own; each start is an event, too."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -65,14 +66,18 @@ class Site:
     async def telling(self, *urls: str, duty: Duty | None = None) -> AsyncIterator[None]:
         """From a manager's start to its stop."""
         self.storage = SqlStorage(self._url)
-        self.runtime = Runtime(ManagerSettings(), self.storage)
-        settings = ManagerSettings(webhook=urls, webhook_secret=("env:HOOK_KEY",))
-        await self.runtime.start()
+        node = await started_node(self.storage)
+        self.runtime = node.runtime
         try:
-            async with Outbox(self.runtime.feed, self.storage.events, settings, duty):
+            async with self.outbox(*urls, duty=duty or node.routing):
                 yield
         finally:
-            await self.runtime.stop()
+            await node.leave()
+
+    def outbox(self, *urls: str, duty: Duty) -> Outbox:
+        """One that tells these webhooks when it is its duty."""
+        settings = ManagerSettings(webhook=urls, webhook_secret=("env:HOOK_KEY",))
+        return Outbox(self.runtime.feed, self.storage.events, settings, duty)
 
     async def happen(self, *tasks: str) -> None:
         """One event for each of `tasks`."""
@@ -101,7 +106,7 @@ async def test_every_event_is_posted_in_order_and_signed_as_the_docs_say(
         await site.happen("a", "b", "c")
         await receiver.until(lambda: len(receiver.got) == 3)
     assert [got.event["task"] for got in receiver.got] == ["a", "b", "c"]
-    assert [got.event["id"] for got in receiver.got] == receiver.ids == [1, 2, 3]
+    assert [got.event["id"] for got in receiver.got] == receiver.ids == [2, 3, 4]
     page: dict[str, Any] = {}
     exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], page)
     first, second, _ = receiver.got
@@ -121,8 +126,8 @@ async def test_what_is_not_taken_comes_again_until_it_is(
     receiver.answers = deque([204, failure, failure, failure])
     async with site.telling(receiver.url):
         await site.happen("a", "b", "c")
-        await receiver.until(lambda: receiver.ids[-1:] == [3])
-    assert receiver.ids == [1, 2, 2, 2, 2, 3]
+        await receiver.until(lambda: receiver.ids[-1:] == [4])
+    assert receiver.ids == [2, 3, 3, 3, 3, 4]
 
 
 @pytest.mark.parametrize("redirect", [301, 302, 303, 307, 308])
@@ -136,7 +141,7 @@ async def test_redirects_lead_nowhere(site: Site, receiver: Receiver, redirect: 
         await site.happen("a")
         await receiver.until(lambda: len(receiver.got) == 3)
     await elsewhere.close()
-    assert (receiver.ids, elsewhere.got) == ([1, 1, 1], [])
+    assert (receiver.ids, elsewhere.got) == ([2, 2, 2], [])
 
 
 async def test_a_receiver_that_hangs_is_given_up_and_asked_again(
@@ -147,8 +152,8 @@ async def test_a_receiver_that_hangs_is_given_up_and_asked_again(
     receiver.answers = deque([HANG, HANG])
     async with site.telling(receiver.url):
         await site.happen("a", "b")
-        await receiver.until(lambda: receiver.ids[-1:] == [2])
-    assert receiver.ids[:3] == [1, 1, 1]
+        await receiver.until(lambda: receiver.ids[-1:] == [3])
+    assert receiver.ids[:3] == [2, 2, 2]
     assert receiver.ids == sorted(receiver.ids)  # a slow machine may answer too late besides
 
 
@@ -160,8 +165,8 @@ async def test_one_webhook_that_is_dead_or_hangs_delays_no_other(site: Site, rec
     await dead.close()
     async with site.telling(dead.url, hanging.url, receiver.url):
         await site.happen("a", "b", "c")
-        await receiver.until(lambda: receiver.ids == [1, 2, 3])
-    assert set(hanging.ids) == {1}
+        await receiver.until(lambda: receiver.ids == [2, 3, 4])
+    assert set(hanging.ids) == {2}
     await hanging.close()
 
 
@@ -171,13 +176,13 @@ async def test_a_manager_that_starts_again_goes_on_where_the_webhook_was(
     """What is durable is not repeated; what happened while it was not told comes then."""
     async with site.telling(receiver.url):
         await site.happen("a", "b")
-        await site.stored(receiver, 2)
+        await site.stored(receiver, 3)
     async with site.telling():
         await site.happen("c")
     async with site.telling(receiver.url):
         await site.happen("d")
-        await receiver.until(lambda: len(receiver.got) == 4)
-    assert receiver.ids == [1, 2, 3, 4]
+        await receiver.until(lambda: len(receiver.got) == 6)
+    assert receiver.ids == [2, 3, 4, 5, 6, 7]
 
 
 async def test_a_new_webhook_is_not_told_what_was_before_it(site: Site, receiver: Receiver) -> None:
@@ -186,7 +191,7 @@ async def test_a_new_webhook_is_not_told_what_was_before_it(site: Site, receiver
         await site.happen("a", "b")
     async with site.telling(receiver.url):
         await site.happen("c")
-        await receiver.until(lambda: receiver.ids == [3])
+        await receiver.until(lambda: receiver.ids == [5])
 
 
 async def test_a_receiver_that_was_away_too_long_is_told_what_it_missed(site: Site) -> None:
@@ -195,15 +200,15 @@ async def test_a_receiver_that_was_away_too_long_is_told_what_it_missed(site: Si
     await late.open()
     async with site.telling(late.url):
         await site.happen("a")
-        await site.stored(late, 1)
+        await site.stored(late, 2)
     async with site.telling():
         await site.happen("b", "c", "d")
         await site.storage.events.prune(0, keep=1)
     async with site.telling(late.url):
-        await late.until(lambda: len(late.got) == 3)
+        await late.until(lambda: len(late.got) == 4)
     await late.close()
-    assert late.ids == [1, 3, 4]
-    assert (late.got[1].event["type"], late.got[1].event["after"]) == ("events.pruned", 1)
+    assert late.ids == [2, 5, 6, 7]
+    assert (late.got[1].event["type"], late.got[1].event["after"]) == ("events.pruned", 2)
 
 
 class Rota:
@@ -225,19 +230,16 @@ class Rota:
             await settle()
 
 
-async def test_of_two_managers_the_one_whose_turn_it_is_tells(
-    site: Site, database: Database, receiver: Receiver
-) -> None:
+async def test_of_two_managers_the_one_whose_turn_it_is_tells(site: Site, receiver: Receiver) -> None:
     """When it changes the other goes on where the first one was: none is left out."""
     first, second = Rota(), Rota()
-    other = Site(database.url)
-    async with site.telling(receiver.url, duty=first), other.telling(receiver.url, duty=second):
+    async with site.telling(receiver.url, duty=first), site.outbox(receiver.url, duty=second):
         await site.happen("a")
         first.on = True
-        await receiver.until(lambda: receiver.ids == [1])
+        await receiver.until(lambda: receiver.ids == [2])
         await first.end()
         second.on = True
         await site.happen("b", "c")
-        await receiver.until(lambda: receiver.ids[-1] == 3)
+        await receiver.until(lambda: receiver.ids[-1] == 4)
         await second.end()
-    assert receiver.ids == [1, 2, 3]
+    assert receiver.ids == [2, 3, 4]

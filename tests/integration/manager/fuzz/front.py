@@ -12,13 +12,14 @@ from aiohttp import web
 
 from manager.app import make_app
 from manager.clock import read_clocks
+from manager.core.coordinator import Coordinator as GroupCoordinator
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.errors import ErrorCode
 from protocol.messages.groups import Coordinator
 from tests.fakes.turns import PATIENCE_S, eventually, settle
+from tests.integration.node import started_node
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -145,15 +146,18 @@ class Front:
         return self._loop.run(what)
 
     async def _start(self) -> None:
-        settings = GroupSettings(initial_rebalance_delay_ms=0, disconnect_grace_ms=1_000_000)
-        self.runtime = Runtime(settings, self.storage)
-        await self.runtime.start()
-        self.runner = Runner(make_app(self.runtime, Coordinator(id="m", url="http://m"), MAX_BYTES))
+        self.node = await started_node(
+            self.storage, initial_rebalance_delay_ms=0, disconnect_grace_ms=1_000_000
+        )
+        self.runtime = self.node.runtime
+        self.runner = Runner(
+            make_app(self.runtime, Coordinator(id="m", url="http://m"), MAX_BYTES, self.node.directory)
+        )
         await self.runner.setup()
         await web.TCPSite(self.runner, "127.0.0.1", 0).start()
 
     async def _stop(self) -> None:
-        await self.runtime.stop()
+        await self.node.leave()
         await self.runner.cleanup()
 
     async def connect(self) -> Wire:
@@ -232,7 +236,7 @@ class Front:
         coordinator = self.runtime._coordinator
         stored = await self.storage.load()
         for group in filter(None, map(coordinator.group, coordinator.names())):
-            reloaded = Runtime(GroupSettings(), self.storage)._coordinator
+            reloaded = GroupCoordinator(GroupSettings(), lambda: "")
             reloaded.restore(group.name, stored.get(group.name, ()), read_clocks())
             again = reloaded.group(group.name)
             assert (again.durable() if again else {}) == (group.durable() if stored.get(group.name) else {})

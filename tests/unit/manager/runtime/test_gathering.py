@@ -10,9 +10,9 @@ import pytest
 
 from manager.core.rows import GroupRow
 from manager.runtime import writer as subject
-from manager.runtime.routing import Everything
 from manager.runtime.writer import Writer
 from tests.fakes.turns import turn, until
+from tests.unit.manager.runtime.slots import OneSlot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -38,7 +38,7 @@ class Setting:
         storage = cast("Storage", self.book)
         self.writer = Writer(
             storage,
-            Everything(storage),
+            OneSlot(storage).routing,
             cast("Any", SimpleNamespace(commit=lambda _: nullcontext())),
             on_lost=lambda _: None,
             on_loaded=lambda *_: None,

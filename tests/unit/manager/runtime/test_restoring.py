@@ -11,13 +11,13 @@ import pytest
 
 from manager.core.rows import GroupRow, TaskRow, Unreadable, UnreadableError
 from manager.runtime import unloadable_groups
-from manager.runtime.routing import Everything
 from manager.runtime.writer import Writer
 from manager.storage.base import StorageError
 from tests.fakes.turns import eventually, settle, until
+from tests.unit.manager.runtime.slots import OneSlot
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+    from collections.abc import AsyncIterator, Collection
 
     from manager.core.rows import Row
     from manager.core.turn import Turn
@@ -55,31 +55,16 @@ class Shelf:
         self.probes += 1
 
 
-class Slot(Everything):
-    """The one slot, which may be another's meanwhile."""
-
-    def __init__(self, storage: Shelf) -> None:
-        super().__init__(cast("Storage", storage))
-        self.epoch = 1
-        self.is_served = True
-
-    def serves(self, _: str) -> bool:
-        return self.is_served
-
-    def epochs(self, _: Iterable[str]) -> Mapping[int, int]:
-        return {0: self.epoch}
-
-
 class Setting:
     """A writer that runs, and what it brings back."""
 
     def __init__(self) -> None:
         self.shelf = Shelf()
-        self.slot = Slot(self.shelf)
+        self.slot = OneSlot(self.shelf)
         self.brought_back: list[int] = []
         self.writer = Writer(
             cast("Storage", self.shelf),
-            self.slot,
+            self.slot.routing,
             cast("Any", SimpleNamespace(commit=lambda _: nullcontext())),
             on_lost=lambda _: None,
             on_loaded=lambda _, rows: self.brought_back.extend(cast("Any", row).generation for row in rows),
@@ -102,7 +87,8 @@ async def test_what_was_read_before_the_slot_was_lost_and_taken_again_is_read_an
     """Whoever took it has read it too, and gone on: the older state would give out a generation twice."""
     setting.writer.lose("g")
     await until(lambda: setting.shelf.reads == 1)
-    setting.slot.epoch, setting.shelf.generation = 2, 7
+    setting.slot.lose_and_take_again(2)
+    setting.shelf.generation = 7
     setting.shelf.may_answer.set()
     await until(lambda: setting.brought_back)
     assert setting.brought_back == [7]
@@ -162,7 +148,8 @@ async def test_what_was_read_of_a_refused_group_before_its_slot_was_lost_is_read
     monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.0)
     setting.writer.reloader.unloadable.add("g", TORN)
     await until(lambda: setting.shelf.reads)
-    setting.slot.epoch, setting.shelf.generation = 2, 7
+    setting.slot.lose_and_take_again(2)
+    setting.shelf.generation = 7
     setting.shelf.may_answer.set()
     await eventually(lambda: setting.brought_back)
     assert setting.brought_back == [7]
@@ -170,7 +157,7 @@ async def test_what_was_read_of_a_refused_group_before_its_slot_was_lost_is_read
 
 async def test_a_group_whose_slot_is_being_taken_over_is_left_to_who_reads_it(setting: Setting) -> None:
     """It would be in memory twice, from two moments."""
-    setting.slot.is_served = False
+    setting.slot.take(2)
     setting.writer.lose("g")
     await settle()
     assert setting.shelf.reads == 0
@@ -179,7 +166,7 @@ async def test_a_group_whose_slot_is_being_taken_over_is_left_to_who_reads_it(se
 
 async def test_the_storage_is_found_well_though_no_group_waits_for_it(setting: Setting) -> None:
     """The groups of the transaction that failed are others' by now."""
-    setting.slot.is_served = False
+    setting.slot.take(2)
     setting.shelf.may_answer.set()
     setting.writer.take(changed("g"))
     await until(lambda: setting.shelf.probes)
