@@ -1,4 +1,7 @@
-"""What an assignor is: the interface that the built-in ones and plug-ins keep (architecture §4)."""
+"""What an assignor is: the interface that the built-in ones and plug-ins keep (architecture §4).
+
+`in_order` and `holders` answer what nearly all of them ask first: in which order, and who has what.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Assignment: TypeAlias = dict[str, list[str]]
 """Member ids to the names of the tasks each is given."""
@@ -75,3 +78,28 @@ class Assignor(ABC):
             eligible for it. An unknown member, an unknown task or a task named twice makes the leader refuse
             the result (`assignors.checked`), as raising does.
         """
+
+
+def in_order(members: Iterable[Member]) -> list[Member]:
+    """Static members first, by instance id, then the others by member id (Kafka's `MemberInfo`, KIP-345).
+
+    So a static worker that was restarted has its old place, though its member id is a new one.
+    """
+    return sorted(
+        members, key=lambda each: (each.instance_id is None, each.instance_id or "", each.member_id)
+    )
+
+
+def holders(members: Sequence[Member], current: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The member that has each task: the one that says it runs it, else the one it was last assigned to.
+
+    If two say so, one of them is a zombie, and the last assignment decides, then the order of `members`.
+    A task of which no present member is the holder is missing: to place it is no move.
+    """
+    planned = {name: member.member_id for member in members for name in current.get(member.member_id, ())}
+    owners: dict[str, str] = {}
+    for member in members:
+        for name in member.owned:
+            if name not in owners or planned.get(name) == member.member_id:
+                owners[name] = member.member_id
+    return planned | owners

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from assignors.balancing import top_up
-from assignors.dealing import deal
+from assignors.dealing import deal, top_up
 from assignors.eligibility import Eligibility
 
 if TYPE_CHECKING:

@@ -1,19 +1,47 @@
-"""From tasks by name to tasks by number, and back: what assignors that keep tasks where they are share."""
+"""From tasks by name to tasks by number, and back: what assignors that keep tasks where they are share.
+
+Tasks that the same members may run are alike, so what is decided is only how many of them each member gets.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from assignors.balancing import Lot
+from assignors.base import holders
 from assignors.eligibility import Eligibility
-from assignors.holders import holders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from assignors.base import Assignment, Member, Task
     from assignors.eligibility import Members
+
+
+@dataclass(slots=True)
+class Lot:
+    """`amount` tasks that all of `eligible` may run.
+
+    `held` says how many of them each member has now, `counts` how many it is to have; both have an entry for
+    every member of the group.
+    """
+
+    eligible: Members
+    amount: int
+    held: list[int]
+    counts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.counts = [0] * len(self.held)
+
+    def fill(self, amount: int, wanted: Sequence[int], loads: list[int]) -> None:
+        """Give `amount` more of the tasks to the least loaded members; `loads` grows by what each gets."""
+        shares = pour(amount, [loads[m] for m in self.eligible], [wanted[m] for m in self.eligible])
+        for member, share in zip(self.eligible, shares, strict=True):
+            self.counts[member] += share
+            loads[member] += share
+
 
 Decision: TypeAlias = "Callable[[Sequence[Lot], list[int]], None]"
 """Sets how many tasks of each lot each member gets, given what each has to run besides."""
@@ -46,7 +74,7 @@ def deal(
 
 
 class _Pile:
-    """Tasks that the same members may run, by the member that has them; `lot` is how many there are."""
+    """The names of a lot's tasks, by the member that has them."""
 
     def __init__(
         self, eligible: Members, tasks: Sequence[Task], held_by: Mapping[str, int], size: int
@@ -69,3 +97,49 @@ class _Pile:
         for member in self.lot.eligible:
             lacking = counts[member] - len(self._held[member])
             given[member] += [next(loose) for _ in range(lacking)]
+
+
+def top_up(lots: Sequence[Lot], loads: list[int]) -> None:
+    """The decision by which nothing moves; what nobody has goes to the least loaded."""
+    for lot in lots:
+        lot.counts[:] = lot.held
+        for member in lot.eligible:
+            loads[member] += lot.held[member]
+    for lot in lots:
+        lot.fill(lot.amount - sum(lot.held), [0] * len(loads), loads)
+
+
+def pour(amount: int, loads: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """How to add `amount` units to `loads`, as water fills a vessel: as level as possible, none taken away.
+
+    Whoever gets anything ends within one of the others that do, and nobody who gets less stands lower. Where
+    that leaves a choice of who gets one more, it falls on those that want it, then on the first.
+
+    Args:
+        amount: units to add, at least 0.
+        loads: what each has already; not empty.
+        wanted: how many of the units each would rather have than not. They get as many of these in all as
+            any result so level could give them.
+
+    Returns:
+        The units each gets.
+    """
+    level, extra = _surface(amount, sorted(loads))
+    shares = [max(0, level - load) for load in loads]
+    low = [index for index, load in enumerate(loads) if load <= level]
+    low.sort(key=lambda index: wanted[index] <= shares[index])
+    for index in low[:extra]:
+        shares[index] += 1
+    return shares
+
+
+def _surface(amount: int, rising: Sequence[int]) -> tuple[int, int]:
+    """The level up to which `amount` fills everything, and what is left over then."""
+    below = 0
+    for width, load in enumerate(rising):
+        if width * load - below > amount:
+            break
+        below += load
+    else:
+        width = len(rising)
+    return divmod(amount + below, width)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-from assignors.base import Assignment, Assignor, Member, Task
+from assignors.base import Assignment, Assignor, Member, Task, in_order
 from assignors.eligibility import Eligibility
-from assignors.order import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

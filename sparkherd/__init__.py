@@ -10,12 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from assignors.balancing import Lot
-    from assignors.base import Assignment, Assignor, Kind, Member, Task
-    from assignors.dealing import deal
+    from assignors.base import Assignment, Assignor, Kind, Member, Task, holders, in_order
+    from assignors.dealing import Lot, deal
     from assignors.eligibility import Eligibility
-    from assignors.holders import holders
-    from assignors.order import in_order
     from worker.executor import QueryError
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
     from worker.sinks.guard import Fence
@@ -43,12 +40,9 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "assignors.balancing": ("Lot",),
-    "assignors.base": ("Assignment", "Assignor", "Kind", "Member", "Task"),
-    "assignors.dealing": ("deal",),
+    "assignors.base": ("Assignment", "Assignor", "Kind", "Member", "Task", "holders", "in_order"),
+    "assignors.dealing": ("Lot", "deal"),
     "assignors.eligibility": ("Eligibility",),
-    "assignors.holders": ("holders",),
-    "assignors.order": ("in_order",),
     "worker.executor": ("QueryError",),
     "worker.sinks.errors": (
         "BatchRefusedError",

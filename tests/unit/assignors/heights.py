@@ -1,4 +1,4 @@
-"""How high members stand under an assignment, straight from what `assignors.relief` means by it."""
+"""How high members stand under an assignment, straight from what `assignors.weighted` means by it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _moved(before: Assignment, after: Assignment) -> set[str]:
 @settings(max_examples=300)
 @given(group=groups(max_members=6, max_tasks=25, choosy=True, unequal=True))
 def test_nobody_can_relieve_anybody(group: Group) -> None:
-    """Promise 1 of `assignors.relief`, pins and labels included; without the margin for what moves anyway."""
+    """Promise 1 of `assignors.weighted`, pins and labels included; no margin for what moves anyway."""
     heights = Heights(group, WEIGHTED.assign(group.members, group.tasks, group.current))
     homes = group.homes()
     for task, giver, taker in heights.possible_moves():

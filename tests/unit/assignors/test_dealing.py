@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.levelling import pour
+from assignors.dealing import pour
 
 few = st.integers(0, 5)
 

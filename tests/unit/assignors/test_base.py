@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from assignors.base import Member
-from assignors.holders import holders
+from assignors.base import Member, holders
 
 
 def test_who_runs_a_task_has_it_whatever_was_assigned() -> None:
