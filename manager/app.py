@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.access.access import open_to_all
+from manager.access.authorizer import open_to_all
 from manager.console.site import Console
 from manager.http.audit_log import Audit
 from manager.http.authorization import Authorization
@@ -25,23 +25,23 @@ from manager.http.openapi.description import OpenApiHandlers
 if TYPE_CHECKING:
     import ssl
 
-    from manager.access.access import Access
+    from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
     from manager.background.audit_writer import AuditWriter
     from manager.cluster.directory import Directory
     from manager.http.endpoint import Endpoint
     from manager.http.endpoints.audit import AuditReader
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.groups import Coordinator
 
 
 def make_app(
-    runtime: Runtime,
+    runtime: CoordinatorRuntime,
     this_manager: Coordinator,
     max_request_bytes: int,
     directory: Directory,
     *,
-    access: Access | None = None,
+    access: Authorizer | None = None,
     rates: Rates | None = None,
     tls: ssl.SSLContext | None = None,
     hsts_max_age_s: int | None = None,
@@ -74,13 +74,17 @@ def make_app(
     return app
 
 
-def endpoints_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = None) -> list[Endpoint]:
+def endpoints_of(
+    runtime: CoordinatorRuntime, directory: Directory, audit: AuditReader | None = None
+) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
     api = api_of(runtime, directory, audit)
     return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
-def api_of(runtime: Runtime, directory: Directory, audit: AuditReader | None = None) -> list[Endpoint]:
+def api_of(
+    runtime: CoordinatorRuntime, directory: Directory, audit: AuditReader | None = None
+) -> list[Endpoint]:
     """What programs ask, but for its description; `audit` is what admins did, nothing without it."""
     return [
         *MemberHandlers(runtime).endpoints(),

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
-from manager.access.access import Access
+from manager.access.authorizer import Authorizer
 from manager.access.exposure import Exposure
 from manager.access.rates import Rates
 from manager.app import make_app
@@ -73,7 +73,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         exposure.require_tls(has_tls=certificate is not None)
         url = f"{'http' if certificate is None else 'https'}://{settings.listen.rsplit(':', 1)[0]}:{port}"
         me = identify(settings, url)
-        access = Access(
+        access = Authorizer(
             _now_ms,
             open_without_tokens=exposure.is_harmless,
             members_show_certificates=settings.tls_client_ca is not None,
@@ -119,7 +119,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
 
 
 async def _start(
-    settings: ManagerSettings, me: Identity, access: Access, exposure: Exposure
+    settings: ManagerSettings, me: Identity, access: Authorizer, exposure: Exposure
 ) -> tuple[Node, TokenRefresh]:
     """A manager that has taken up what there is for it, if it may be reached by those who reach it."""
     storage = SqlStorage(settings.database)

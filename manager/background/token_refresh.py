@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
-    from manager.access.access import Access
+    from manager.access.authorizer import Authorizer
     from manager.access.tokens import Token
     from manager.storage.token_table import TokenTable
 
@@ -50,7 +50,7 @@ class TokenRefresh:
     that was revoked meanwhile would be let in. After that nobody is, until they have been read again.
     """
 
-    def __init__(self, table: TokenTable, access: Access) -> None:
+    def __init__(self, table: TokenTable, access: Authorizer) -> None:
         self._table = table
         self._access = access
         self._known: dict[str, Token] | None = None

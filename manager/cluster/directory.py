@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from manager.cluster.held_slots import HeldSlots
     from manager.cluster.slot_routing import SlotRouting
-    from manager.core.views.tallies import Tally
-    from manager.runtime.runtime import Runtime
+    from manager.core.views.group_status import GroupStatus
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from manager.storage.cluster_state import ClusterState
     from manager.storage.sql import SqlStorage
     from protocol.messages.assignors import GroupAssignors
@@ -35,7 +35,7 @@ class Directory:
     """
 
     def __init__(
-        self, held_slots: HeldSlots, routing: SlotRouting, storage: SqlStorage, runtime: Runtime
+        self, held_slots: HeldSlots, routing: SlotRouting, storage: SqlStorage, runtime: CoordinatorRuntime
     ) -> None:
         self._held_slots = held_slots
         self._routing = routing
@@ -59,13 +59,13 @@ class Directory:
         """A line for each group of the cluster, by name."""
         return await self._everywhere(self._runtime.groups(), self._storage.summaries)
 
-    async def tallies(self) -> list[Tally]:
+    async def group_statuses(self) -> list[GroupStatus]:
         """The figures of each group of the cluster, by name."""
-        return await self._everywhere(self._runtime.tallies(), self._storage.tallies)
+        return await self._everywhere(self._runtime.group_statuses(), self._storage.group_statuses)
 
-    async def assignors(self) -> list[GroupAssignors]:
+    async def announced_assignors(self) -> list[GroupAssignors]:
         """What the members of each group of the cluster announce, by name."""
-        return await self._everywhere(self._runtime.assignors(), self._storage.assignors)
+        return await self._everywhere(self._runtime.announced_assignors(), self._storage.announced_assignors)
 
     async def _everywhere(self, ours: Iterable[T], stored: Callable[[], Awaitable[list[T]]]) -> list[T]:
         slots = set(self._held_slots.in_state(SlotState.SERVING))

@@ -12,7 +12,7 @@ from manager.cluster.held_slots import HeldSlots
 from manager.cluster.single_manager import ProcessLock, SingleManager
 from manager.cluster.slot_controller import SlotController
 from manager.cluster.slot_routing import SlotRouting
-from manager.runtime.runtime import Runtime
+from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 if TYPE_CHECKING:
     from manager.settings import ManagerSettings
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 class Node:
     """A manager among others. The runtime serves; the controller sees to it that it has something to."""
 
-    runtime: Runtime
+    runtime: CoordinatorRuntime
     controller: SlotController | SingleManager
     routing: SlotRouting
     directory: Directory
@@ -63,7 +63,7 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: Identity
         log.info("the number of slots is fixed in the database", slots=slots, asked_for=settings.slots)
     held_slots = HeldSlots(me, slots, settings.lease_ms if storage.is_shared else None)
     routing = SlotRouting(held_slots, storage, storage.leases)
-    runtime = Runtime(settings, storage, routing)
+    runtime = CoordinatorRuntime(settings, storage, routing)
     runtime.begin()
     if storage.is_shared:
         controller: SlotController | SingleManager = SlotController(

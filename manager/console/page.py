@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from manager.access.access import ANYBODY, Caller
+from manager.access.authorizer import ANYBODY, Caller
 from manager.console.sources import Sources
 
 if TYPE_CHECKING:

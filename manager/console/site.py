@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from manager.console.page import MakePage
     from manager.http.endpoint import CallHandler, Plain
     from manager.http.front.reading import Request
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 GROUP: Final = "/groups/{group}"
 TASK: Final = f"{GROUP}/tasks/{{task}}"
@@ -71,7 +71,7 @@ class Console:
         api: what buttons and forms ask for; who may not is not offered them.
     """
 
-    def __init__(self, runtime: Runtime, directory: Directory, api: Iterable[Endpoint]) -> None:
+    def __init__(self, runtime: CoordinatorRuntime, directory: Directory, api: Iterable[Endpoint]) -> None:
         self._roles = {endpoint.operation: endpoint.roles for endpoint in api}
         self._sources = Sources(runtime, directory)
         self._assets = Assets()

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manager.cluster.directory import Directory
-    from manager.core.views.tallies import Tally
-    from manager.runtime.runtime import Runtime
+    from manager.core.views.group_status import GroupStatus
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.base import Request
     from protocol.messages.cluster import ManagerListResponse
     from protocol.messages.events import Event
@@ -27,7 +27,7 @@ READS_AT_MOST: Final = 8
 class Sources:
     """A manager, as the console looks at it."""
 
-    def __init__(self, runtime: Runtime, directory: Directory) -> None:
+    def __init__(self, runtime: CoordinatorRuntime, directory: Directory) -> None:
         self._runtime = runtime
         self._directory = directory
 
@@ -57,9 +57,9 @@ class Sources:
         """All managers."""
         return await self._directory.managers()
 
-    async def tallies(self) -> list[Tally]:
+    async def group_statuses(self) -> list[GroupStatus]:
         """All groups."""
-        return await self._directory.tallies()
+        return await self._directory.group_statuses()
 
     def is_here(self, group: str) -> bool:
         """Whether this manager has the group, or nobody else."""

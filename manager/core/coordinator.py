@@ -106,7 +106,7 @@ class DeadlineError(Exception):
         self.group = group
 
 
-class Coordinator:
+class GroupCoordinator:
     """Groups by name, and the deadlines of all of them. `new_id` makes the unique half of a member id."""
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
@@ -169,10 +169,10 @@ class Coordinator:
         """When `advance` has something to do, in milliseconds of the monotonic clock; never too late."""
         return self._timers.next_deadline()
 
-    def restore(self, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
+    def load(self, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
         """Take a group up from its rows, in place of whatever is in memory."""
         turn = self._turn(self._new(name), instant)
-        loading.restore(turn, rows)
+        loading.load(turn, rows)
         self._let_go(name)
         self._keep(turn.group)
         return turn

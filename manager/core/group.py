@@ -166,7 +166,7 @@ class Group:
             self.leader_id = member.id
 
     def count_votes(self, member: Member) -> None:
-        """Bring the tally of supported protocol names up to date with the member's present list."""
+        """Bring the count of supported protocol names up to date with the member's present list."""
         self.votes.subtract(member.names)
         member.names = frozenset(p.name for p in member.row.protocols)
         self.votes.update(member.names)

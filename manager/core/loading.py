@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manager.core.turn import Turn
 
 
-def restore(turn: Turn, rows: Iterable[Row]) -> None:
+def load(turn: Turn, rows: Iterable[Row]) -> None:
     """Bring the group back from its rows, on a turn of its own.
 
     Every member gets a full new session: one in Stable notices nothing. A group that was in the middle of
@@ -44,10 +44,10 @@ def restore(turn: Turn, rows: Iterable[Row]) -> None:
         sessions.arrived(turn, member)
         member.concern_revision = group.header.tasks_revision
         sessions.renew(turn, member)
-    assignments.restore(group)
-    lost_workers.restore(turn)
-    former_owners.restore(turn)
-    probation.restore(turn)
+    assignments.on_load(group)
+    lost_workers.on_load(turn)
+    former_owners.on_load(turn)
+    probation.on_load(turn)
     if group.state is GroupState.STABLE:
         ownership.follow_assignment(turn)
     elif group.state is GroupState.PREPARING_REBALANCE:

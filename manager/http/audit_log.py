@@ -19,7 +19,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from manager.access.access import Caller
+    from manager.access.authorizer import Caller
     from manager.http.endpoint import Endpoint
     from manager.http.front.reading import Request
     from protocol.errors import Failure

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
-from manager.access.access import ANYBODY, MEMBERS, Caller, bearer_of
+from manager.access.authorizer import ANYBODY, MEMBERS, Caller, bearer_of
 from manager.http.audit_log import Audit, is_audited
 from manager.http.front.reading import host_of
 from manager.http.front.replying import errors_as_json, refusal
@@ -21,7 +21,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from manager.access.access import Access
+    from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
     from manager.http.endpoint import Endpoint
     from manager.http.front.reading import Request
@@ -48,7 +48,7 @@ class Authorization:
 
     def __init__(
         self,
-        access: Access,
+        access: Authorizer,
         rates: Rates | None = None,
         audit: Audit | None = None,
         now: Callable[[], float] = time.monotonic,

@@ -11,7 +11,7 @@ from protocol.errors import Failure
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from manager.access.access import Caller
+    from manager.access.authorizer import Caller
 
     Judge = Callable[[], Caller | Failure]
 

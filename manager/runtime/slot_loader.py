@@ -14,7 +14,7 @@ from manager.runtime.pending import deliver
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from manager.core.coordinator import Coordinator
+    from manager.core.coordinator import GroupCoordinator
     from manager.metrics.meter import LeaseChange, Meter
     from manager.runtime.routing import GroupRouting
     from manager.runtime.writer import Writer
@@ -27,7 +27,12 @@ class SlotLoader:
     """Has the groups of this manager's slots in memory, and no others, as `manager.cluster` decides."""
 
     def __init__(
-        self, coordinator: Coordinator, storage: Storage, routing: GroupRouting, writer: Writer, meter: Meter
+        self,
+        coordinator: GroupCoordinator,
+        storage: Storage,
+        routing: GroupRouting,
+        writer: Writer,
+        meter: Meter,
     ) -> None:
         self._coordinator = coordinator
         self._storage = storage

@@ -17,7 +17,7 @@ from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.row_reader import group_sizes, read_rows, still_unreadable
 from manager.storage.row_writer import write_rows
 from manager.storage.sqlite_file import DatabaseFile, file_of
-from manager.storage.stored_groups import assignors, summaries, tallies
+from manager.storage.stored_groups import announced_assignors, group_statuses, summaries
 from manager.storage.token_table import TokenTable
 from protocol.messages.events import Event
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from manager.core.rows import Record, Row, Unreadable
-    from manager.core.views.tallies import Tally
+    from manager.core.views.group_status import GroupStatus
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import GroupSummary
 
@@ -81,21 +81,21 @@ class SqlStorage:
         """
         return await self._database.transact(summaries)
 
-    async def assignors(self) -> list[GroupAssignors]:
+    async def announced_assignors(self) -> list[GroupAssignors]:
         """What the members of each stored group announce, by name.
 
         Raises:
             StorageError: try again later.
         """
-        return await self._database.transact(assignors)
+        return await self._database.transact(announced_assignors)
 
-    async def tallies(self) -> list[Tally]:
+    async def group_statuses(self) -> list[GroupStatus]:
         """The figures of each group that is stored, by name.
 
         Raises:
             StorageError: try again later.
         """
-        return await self._database.transact(tallies)
+        return await self._database.transact(group_statuses)
 
     async def commit(self, changes: Sequence[Record], fence: Mapping[int, int] = NO_FENCE) -> None:
         """One transaction, one statement a table and direction; the fence first, events last."""

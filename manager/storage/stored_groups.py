@@ -13,9 +13,8 @@ import msgspec
 from sqlalchemy import Table, Text, cast, func, select
 
 from manager.core.rows import GroupRow, MemberRow, OffsetRow, OwnershipRow, Row, TaskRow
-from manager.core.views.assignors import announced
-from manager.core.views.groups import unreadable
-from manager.core.views.tallies import TROUBLED, TROUBLES_TOLD, tally
+from manager.core.views import groups
+from manager.core.views.group_status import TROUBLED, TROUBLES_TOLD, status
 from manager.storage.row_reader import read_table
 from manager.storage.schema import TABLES
 from protocol.messages.groups import GroupSummary
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from manager.core.views.tallies import Tally
+    from manager.core.views.group_status import GroupStatus
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.membership import Protocol
 
@@ -50,11 +49,11 @@ def summaries(connection: Connection) -> list[GroupSummary]:
     ]
 
 
-def tallies(connection: Connection) -> list[Tally]:
+def group_statuses(connection: Connection) -> list[GroupStatus]:
     """The figures of each group; why a task is nobody's is known in the memory of its manager only."""
     counts, draining, troubled = _states(connection), _draining(connection), _troubled(connection)
     return [
-        tally(
+        status(
             line,
             counts[line.group],
             draining[line.group],
@@ -65,7 +64,7 @@ def tallies(connection: Connection) -> list[Tally]:
     ]
 
 
-def assignors(connection: Connection) -> list[GroupAssignors]:
+def announced_assignors(connection: Connection) -> list[GroupAssignors]:
     """What the members of each group that has some announce."""
     lists: defaultdict[str, list[tuple[Protocol, ...]]] = defaultdict(list)
     for row in read_table(connection, MemberRow):
@@ -75,7 +74,9 @@ def assignors(connection: Connection) -> list[GroupAssignors]:
         select(GROUPS.c.group, GROUPS.c.protocol_type, GROUPS.c.protocol_name).order_by(GROUPS.c.group)
     )
     headers = [GroupRow(group=group, protocol_type=kind, protocol_name=name) for group, kind, name in stored]
-    return [announced(header, lists[header.group]) for header in headers if header.group in lists]
+    return [
+        groups.announced_assignors(header, lists[header.group]) for header in headers if header.group in lists
+    ]
 
 
 def _exists(header: Row) -> bool:
@@ -84,7 +85,7 @@ def _exists(header: Row) -> bool:
 
 def _line(name: str, header: Row) -> GroupSummary:
     if not isinstance(header, GroupRow):
-        return unreadable(name)
+        return groups.unreadable(name)
     return GroupSummary(name, header.state.value, header.protocol_type, header.generation, members=0, tasks=0)
 
 

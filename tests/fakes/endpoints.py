@@ -9,7 +9,7 @@ from manager.cluster.directory import Directory
 from manager.cluster.held_slots import HeldSlots
 from manager.cluster.slot_routing import SlotRouting
 from manager.http.openapi.description import OpenApiHandlers
-from manager.runtime.runtime import Runtime
+from manager.runtime.coordinator_runtime import CoordinatorRuntime
 from manager.settings import GroupSettings
 from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
@@ -29,9 +29,9 @@ def api_endpoints() -> list[Endpoint]:
     return [*api, *OpenApiHandlers(api).endpoints()]
 
 
-def _idle() -> tuple[Runtime, Directory]:
+def _idle() -> tuple[CoordinatorRuntime, Directory]:
     storage = SqlStorage("sqlite+aiosqlite://")
     held_slots = HeldSlots(Identity("m", "m-1", "http://m"), 1, None)
     routing = SlotRouting(held_slots, storage, storage.leases)
-    runtime = Runtime(GroupSettings(), storage, routing)
+    runtime = CoordinatorRuntime(GroupSettings(), storage, routing)
     return runtime, Directory(held_slots, routing, storage, runtime)

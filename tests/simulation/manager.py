@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from manager.cluster.held_slots import SlotState
-from manager.core.coordinator import Coordinator
+from manager.core.coordinator import GroupCoordinator
 from manager.core.purgatory import Parked
 from manager.core.turn import Instant
 from manager.runtime.commits import Commits
@@ -85,7 +85,7 @@ class SimManager:
         self._begin_life()
 
     def _begin_life(self) -> None:
-        self.coordinator = Coordinator(self.settings, self.cluster.new_id)
+        self.coordinator = GroupCoordinator(self.settings, self.cluster.new_id)
         self.commits = Commits()
         self._rows: dict[str, Rows] = {}
         self._is_busy = False
@@ -266,7 +266,7 @@ class SimManager:
             if self._is_ours(group):
                 self._rows[group] = rows
                 self.commits.reloaded(group)
-                self._take(self.coordinator.restore(group, in_order(rows), self.instant))
+                self._take(self.coordinator.load(group, in_order(rows), self.instant))
 
     def _is_ours(self, group: str) -> bool:
         return self.leases.state(self.leases.slot_of(group)) is not None

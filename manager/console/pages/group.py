@@ -17,7 +17,7 @@ from manager.console.pages.members import MemberLine, member_lines
 from manager.console.paging import Part, part_of
 from manager.console.state_labels import StateCount, in_order, rank
 from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
-from manager.core.views.tallies import first_line
+from manager.core.views.group_status import first_line
 from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse
 from protocol.messages.history import MovesResponse
 from protocol.messages.tasks import TaskListResponse

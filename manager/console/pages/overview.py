@@ -12,7 +12,7 @@ from manager.console.page import Asked, Page
 from manager.console.pages.links import group_path, task_path
 from manager.console.paging import Part, part_of
 from manager.console.state_labels import StateCount, in_order
-from manager.core.views.tallies import is_rebalancing
+from manager.core.views.group_status import is_rebalancing
 from protocol.states import UNREADABLE, TaskState
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from manager.console.sources import Sources
-    from manager.core.views.tallies import Tally, Trouble
+    from manager.core.views.group_status import GroupStatus, Trouble
     from protocol.messages.cluster import ManagerListResponse, ManagerSummary
     from protocol.messages.events import Event
 
@@ -97,18 +97,18 @@ class Overview:
 
 async def overview(sources: Sources, asked: Asked) -> Page:
     """The page at `/`."""
-    tallies = [tally for tally in await sources.tallies() if asked.caller.covers(tally.group)]
+    statuses = [status for status in await sources.group_statuses() if asked.caller.covers(status.group)]
     managers = await sources.managers()
     newest, _ = await sources.events_like(asked.may_see)
     events = newest[:EVENTS_SHOWN]
     view = overview_of(
-        tallies, managers, events, asked, now_ms=sources.now_ms(), can_store=sources.is_storage_healthy
+        statuses, managers, events, asked, now_ms=sources.now_ms(), can_store=sources.is_storage_healthy
     )
     return Page("overview.html", "Overview", "overview", view, events[0].id if events else 0)
 
 
 def overview_of(
-    tallies: Sequence[Tally],
+    statuses: Sequence[GroupStatus],
     managers: ManagerListResponse,
     events: tuple[Event, ...],
     asked: Asked,
@@ -118,21 +118,23 @@ def overview_of(
 ) -> Overview:
     """What the page shows of what there is."""
     wanted = asked.query.get("q", "").strip()
-    named = [tally for tally in tallies if wanted.lower() in tally.group.lower()]
+    named = [status for status in statuses if wanted.lower() in status.group.lower()]
     return Overview(
         now_ms=now_ms,
-        problems=tuple(problems(tallies, managers, can_store=can_store)),
-        figures=tuple(_figures(tallies, managers)),
-        groups=part_of([group_line(tally) for tally in named], asked.query.get("page"), GROUPS_SHOWN),
+        problems=tuple(problems(statuses, managers, can_store=can_store)),
+        figures=tuple(_figures(statuses, managers)),
+        groups=part_of([group_line(status) for status in named], asked.query.get("page"), GROUPS_SHOWN),
         wanted=wanted,
         managers=tuple(_manager_line(manager, len(managers.slots)) for manager in managers.managers),
         events=events,
     )
 
 
-def problems(tallies: Sequence[Tally], managers: ManagerListResponse, *, can_store: bool) -> list[Problem]:
+def problems(
+    statuses: Sequence[GroupStatus], managers: ManagerListResponse, *, can_store: bool
+) -> list[Problem]:
     """Everything that wants looking at, the worst first."""
-    found = [*_of_managers(managers, can_store=can_store), *(each for t in tallies for each in _of_group(t))]
+    found = [*_of_managers(managers, can_store=can_store), *(each for t in statuses for each in _of_group(t))]
     return sorted(found, key=lambda problem: SEVERITIES.index(problem.severity))
 
 
@@ -148,68 +150,68 @@ def _of_managers(managers: ManagerListResponse, *, can_store: bool) -> Iterator[
         yield Problem(BAD, told, "managers", "/#managers", "their groups are not coordinated")
 
 
-def _of_group(tally: Tally) -> Iterator[Problem]:
-    path = group_path(tally.group)
-    runnable = sum(tally.tasks.values()) - tally.tasks.get(TaskState.STOPPED.value, 0)
-    if not tally.workers and runnable - tally.tasks.get(TaskState.COMPLETED.value, 0) > 0:
+def _of_group(status: GroupStatus) -> Iterator[Problem]:
+    path = group_path(status.group)
+    runnable = sum(status.tasks.values()) - status.tasks.get(TaskState.STOPPED.value, 0)
+    if not status.workers and runnable - status.tasks.get(TaskState.COMPLETED.value, 0) > 0:
         told = counted(runnable, "task")
-        yield Problem(BAD, f"No worker for {told}", tally.group, path, "start one for this group")
+        yield Problem(BAD, f"No worker for {told}", status.group, path, "start one for this group")
     else:
-        yield from _of_tasks(tally)
-    if tally.state == UNREADABLE:
-        yield Problem(BAD, "Cannot be read from the database", tally.group, path, tally.fault)
-    if is_rebalancing(tally.state):
-        yield Problem(NOTE, "Rebalancing", tally.group, path, tally.state)
-    if tally.draining:
-        yield Problem(NOTE, f"{counted(tally.draining, 'worker')} draining", tally.group, path)
+        yield from _of_tasks(status)
+    if status.state == UNREADABLE:
+        yield Problem(BAD, "Cannot be read from the database", status.group, path, status.fault)
+    if is_rebalancing(status.state):
+        yield Problem(NOTE, "Rebalancing", status.group, path, status.state)
+    if status.draining:
+        yield Problem(NOTE, f"{counted(status.draining, 'worker')} draining", status.group, path)
 
 
-def _of_tasks(tally: Tally) -> Iterator[Problem]:
+def _of_tasks(status: GroupStatus) -> Iterator[Problem]:
     for state, severity in (
         (TaskState.FAILED, BAD),
         (TaskState.UNASSIGNED, WARN),
         (TaskState.RESTARTING, WARN),
     ):
-        count = tally.tasks.get(state.value, 0)
-        told = [trouble for trouble in tally.troubles if trouble.state == state.value]
+        count = status.tasks.get(state.value, 0)
+        told = [trouble for trouble in status.troubles if trouble.state == state.value]
         if 0 < count <= TOLD_ALONE:
-            yield from (_of_task(tally, trouble, severity) for trouble in told)
+            yield from (_of_task(status, trouble, severity) for trouble in told)
         elif count:
-            path = f"{group_path(tally.group)}?state={state.value}#tasks"
+            path = f"{group_path(status.group)}?state={state.value}#tasks"
             why = next((trouble.cause for trouble in told if trouble.cause), None)
-            yield Problem(severity, f"{counted(count, 'task')} {state.value}", tally.group, path, why)
+            yield Problem(severity, f"{counted(count, 'task')} {state.value}", status.group, path, why)
 
 
-def _of_task(tally: Tally, trouble: Trouble, severity: str) -> Problem:
-    where = f"{tally.group} / {trouble.task}"
-    path = task_path(tally.group, trouble.task)
+def _of_task(status: GroupStatus, trouble: Trouble, severity: str) -> Problem:
+    where = f"{status.group} / {trouble.task}"
+    path = task_path(status.group, trouble.task)
     return Problem(severity, f"Task {trouble.state}", where, path, trouble.cause)
 
 
-def _figures(tallies: Sequence[Tally], managers: ManagerListResponse) -> Iterator[Figure]:
-    tasks = sum((Counter(tally.tasks) for tally in tallies), Counter[str]())
+def _figures(statuses: Sequence[GroupStatus], managers: ManagerListResponse) -> Iterator[Figure]:
+    tasks = sum((Counter(status.tasks) for status in statuses), Counter[str]())
     total, running = sum(tasks.values()), tasks[TaskState.RUNNING.value]
-    stable = sum(tally.state == "Stable" for tally in tallies)
+    stable = sum(status.state == "Stable" for status in statuses)
     alive = sum(manager.alive for manager in managers.managers)
-    draining = sum(tally.draining for tally in tallies)
-    yield Figure("Groups", f"{len(tallies):,}", f"{stable} stable")
+    draining = sum(status.draining for status in statuses)
+    yield Figure("Groups", f"{len(statuses):,}", f"{stable} stable")
     yield Figure("Tasks", f"{total:,}", f"{running:,} running")
     yield Figure("Failed", f"{tasks[TaskState.FAILED.value]:,}", "given up on")
-    yield Figure("Workers", f"{sum(t.workers for t in tallies):,}", f"{draining} draining")
+    yield Figure("Workers", f"{sum(t.workers for t in statuses):,}", f"{draining} draining")
     yield Figure("Managers", f"{alive}", f"of {len(managers.managers)} known")
 
 
-def group_line(tally: Tally) -> GroupLine:
+def group_line(status: GroupStatus) -> GroupLine:
     """A group as the table shows it."""
-    counts = in_order(tally.tasks)
+    counts = in_order(status.tasks)
     return GroupLine(
-        name=tally.group,
-        path=group_path(tally.group),
-        state=tally.state,
-        generation=tally.generation_id,
-        workers=tally.workers,
-        draining=tally.draining,
-        tasks=sum(tally.tasks.values()),
+        name=status.group,
+        path=group_path(status.group),
+        state=status.state,
+        generation=status.generation_id,
+        workers=status.workers,
+        draining=status.draining,
+        tasks=sum(status.tasks.values()),
         counts=counts,
         bar=divided({each.state: each.count for each in counts}),
     )

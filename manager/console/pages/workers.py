@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from manager.console.sources import Sources
-    from manager.core.views.tallies import Tally
+    from manager.core.views.group_status import GroupStatus
 
 WORKERS_SHOWN: Final = 100
 
@@ -54,13 +54,13 @@ class WorkersPage:
 
 async def workers(sources: Sources, asked: Asked) -> Page:
     """The page at `/workers`."""
-    known = [tally for tally in await sources.tallies() if asked.caller.covers(tally.group)]
-    tallies = [tally for tally in known if tally.workers]
-    here = [tally for tally in tallies if sources.is_here(tally.group)]
+    known = [status for status in await sources.group_statuses() if asked.caller.covers(status.group)]
+    statuses = [status for status in known if status.workers]
+    here = [status for status in statuses if sources.is_here(status.group)]
     now_ms = sources.now_ms()
     lines = [line for each in here for line in await _lines(sources, each.group, now_ms)]
     newest = await sources.latest_events(limit=1)
-    view = workers_page(lines, [tally for tally in tallies if tally not in here], asked, now_ms)
+    view = workers_page(lines, [status for status in statuses if status not in here], asked, now_ms)
     return Page("workers.html", "Workers", "workers", view, newest[0].id if newest else 0)
 
 
@@ -77,7 +77,7 @@ async def _lines(sources: Sources, group: str, now_ms: int) -> Sequence[WorkerLi
 
 
 def workers_page(
-    lines: Sequence[WorkerLine], elsewhere: Iterable[Tally], asked: Asked, now_ms: int
+    lines: Sequence[WorkerLine], elsewhere: Iterable[GroupStatus], asked: Asked, now_ms: int
 ) -> WorkersPage:
     """What the page shows of the workers there are."""
     wanted = asked.query.get("q", "").strip()

@@ -44,7 +44,7 @@ def read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     return placement
 
 
-def restore(group: Group) -> None:
+def on_load(group: Group) -> None:
     """Follow what the members were given when the group was stored; tasks may be gone since."""
     entries = [MemberAssignment(member.id, member.row.assignment) for member in group.members.values()]
     follow(group, _read(group, entries))

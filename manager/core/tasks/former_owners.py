@@ -78,7 +78,7 @@ def released(turn: Turn, member: Member, task: str, token: int) -> None:
         end(turn, task)
 
 
-def restore(turn: Turn) -> None:
+def on_load(turn: Turn) -> None:
     """After a reload nobody knows when a former owner was heard last: it has the full time again."""
     for row in turn.group.tasks.ownership.values():
         if row.lease is not None and row.owner is None:

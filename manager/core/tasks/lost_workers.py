@@ -46,7 +46,7 @@ def keep(turn: Turn, names: tuple[str, ...], member: Member) -> None:
     turn.note(f"{len(kept)} tasks are kept for {worker}, {delay_ms} ms at most")
 
 
-def restore(turn: Turn) -> None:
+def on_load(turn: Turn) -> None:
     """After a reload, every lost worker has the full time again."""
     for row in turn.group.tasks.ownership.values():
         if row.lost_by is not None:

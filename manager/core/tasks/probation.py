@@ -53,7 +53,7 @@ def _proof_ms(group: Group, row: OwnershipRow) -> int:
     return max(quarantine.proof_ms(row), 2 * group.members[str(row.owner)].row.session_timeout_ms)
 
 
-def restore(turn: Turn) -> None:
+def on_load(turn: Turn) -> None:
     """After a reload, whatever deaths are held against has the full time again; all others are believed.
 
     What was taken from a silent worker just before is forgotten.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from manager.core import checks
+from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from protocol.messages.base import NULL
 from protocol.messages.groups import (
     DescribedMember,
@@ -16,11 +18,15 @@ from protocol.messages.groups import (
 from protocol.states import UNREADABLE, GroupState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from manager.core.commands import DescribeGroup, ListRebalances
     from manager.core.group import Group
     from manager.core.member import Member
     from manager.core.purgatory import Parked
+    from manager.core.rows import GroupRow
     from manager.core.turn import Turn
+    from protocol.messages.membership import Protocol
 
 
 def describe(turn: Turn, _: DescribeGroup, parked: Parked) -> None:
@@ -91,3 +97,27 @@ def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None
         for row in newest
     )
     turn.answer(parked, RebalanceListResponse(rebalances=lines, story=tuple(reversed(turn.group.history))))
+
+
+def assignors_of(group: Group) -> GroupAssignors:
+    """Which assignors the members of a group in memory announce, and which they could choose."""
+    return announced_assignors(group.header, [member.row.protocols for member in group.members.values()])
+
+
+def announced_assignors(header: GroupRow, lists: Sequence[Sequence[Protocol]]) -> GroupAssignors:
+    """The same of a group whose members announce these lists, the most announced first."""
+    counts = Counter(name for names in lists for name in {protocol.name: None for protocol in names})
+    return GroupAssignors(
+        group=header.group,
+        protocol_type=header.protocol_type,
+        members=len(lists),
+        assignors=tuple(
+            AnnouncedAssignor(
+                assignor=name,
+                members=count,
+                is_candidate=count == len(lists),
+                is_chosen=name == header.protocol_name,
+            )
+            for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        ),
+    )

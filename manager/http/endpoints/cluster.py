@@ -98,7 +98,7 @@ class ClusterHandlers:
     async def list_assignors(self, call: Call[None, AssignorListQuery]) -> Outcome:
         """What the members of each group announce, or of the one that is asked for."""
         caller, name = caller_of(call.request), call.asked.group
-        known = await self._directory.assignors()
+        known = await self._directory.announced_assignors()
         wanted = (each for each in known if name in {None, each.group} and caller.covers(each.group))
         groups, following = page_of(wanted, lambda each: each.group, call.asked)
         return AssignorListResponse(groups=groups, next=following)

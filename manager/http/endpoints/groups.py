@@ -27,7 +27,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call, Plain
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 GROUP = "/v1/groups/{group}"
 MEMBER = f"{GROUP}/members/{{member_id}}"
@@ -38,7 +38,7 @@ NO_MEMBER = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)
 class GroupHandlers:
     """The admin endpoints of groups."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: CoordinatorRuntime) -> None:
         self._runtime = runtime
 
     def endpoints(self) -> list[Endpoint]:

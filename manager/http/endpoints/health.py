@@ -11,13 +11,13 @@ from protocol.messages.base import Response
 if TYPE_CHECKING:
     from manager.core.turn import Outcome
     from manager.http.endpoint import Plain
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 
 class HealthHandlers:
     """What a supervisor asks."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: CoordinatorRuntime) -> None:
         self._runtime = runtime
 
     def endpoints(self) -> list[Endpoint]:

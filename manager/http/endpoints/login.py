@@ -14,7 +14,7 @@ from manager.http.login_page import login_page, own_place
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
-    from manager.access.access import Access
+    from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
     from manager.http.front.reading import Request
     from manager.http.front.replying import Handler
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Login:
     """GET and POST /login, POST /logout; the cookie goes when the browser is closed."""
 
-    def __init__(self, access: Access, rates: Rates | None = None) -> None:
+    def __init__(self, access: Authorizer, rates: Rates | None = None) -> None:
         """`rates` is how often one client may try."""
         self._access = access
         self._rates = rates

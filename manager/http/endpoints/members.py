@@ -38,7 +38,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 GROUP = "/v1/groups/{group}"
 NOT_A_MEMBER = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
@@ -48,7 +48,7 @@ NOT_NOW = (*NOT_A_MEMBER, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_P
 class MemberHandlers:
     """The endpoints of members."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: CoordinatorRuntime) -> None:
         self._runtime = runtime
 
     def endpoints(self) -> list[Endpoint]:

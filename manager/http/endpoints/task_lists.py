@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.tasks import TaskToPut, TaskView
 
 TASKS = "/v1/groups/{group}/tasks"
@@ -46,7 +46,7 @@ MOST_TASKS = 20_000
 class TaskListHandlers:
     """The admin endpoints of a group's list of tasks."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: CoordinatorRuntime) -> None:
         self._runtime = runtime
 
     def endpoints(self) -> list[Endpoint]:

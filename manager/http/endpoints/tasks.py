@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call, CallHandler, Plain
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.base import Request
 
     _Command = Callable[[str], Request]
@@ -57,7 +57,7 @@ NO_TASK = (*NO_GROUP, ErrorCode.UNKNOWN_TASK)
 class TaskHandlers:
     """The admin endpoints of a task; those of a group's list are in `manager.http.endpoints.task_lists`."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: CoordinatorRuntime) -> None:
         self._runtime = runtime
 
     def endpoints(self) -> list[Endpoint]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import trustme
 
     from manager.http.front.limits import Limits
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 
 FEW_BYTES = 4096
@@ -40,7 +40,9 @@ BOTH_LOOPS = [
 class Served:
     """A manager, and the connections that a test has to it."""
 
-    def __init__(self, runtime: Runtime, runner: Runner, trust: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, runtime: CoordinatorRuntime, runner: Runner, trust: ssl.SSLContext | None = None
+    ) -> None:
         self.runtime = runtime
         self.runner = runner
         self.trust = trust

@@ -62,9 +62,9 @@ async def test_what_members_announce_is_the_same_from_memory_and_from_storage(da
             assignor("own", 1),
         ),
     )
-    assert await storage.assignors() == [expected]
+    assert await storage.announced_assignors() == [expected]
     await storage.close()
     node = await started_node(SqlStorage(database.url))
     runtime = node.runtime
-    assert runtime.assignors() == [expected]
+    assert runtime.announced_assignors() == [expected]
     await node.leave()

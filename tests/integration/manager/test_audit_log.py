@@ -14,7 +14,7 @@ from manager.storage.sql import SqlStorage
 from protocol.messages.audit import AuditEntry, AuditListQuery
 from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, Web, serving
-from tests.unit.manager.access.test_access import minted
+from tests.unit.manager.access.test_authorizer import minted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from manager.core.connections import Connection
     from manager.core.member import Member
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 MAX_BYTES = 100_000
 BEAT = "/v1/groups/g/heartbeat"
@@ -39,7 +39,7 @@ LAST = request_bytes("GET", "/healthz", headers="Connection: close\r\n")
 class Manager:
     """A manager on a real socket, with a member of a Stable group."""
 
-    runtime: Runtime
+    runtime: CoordinatorRuntime
     runner: Runner
     member: dict[str, Any]
 

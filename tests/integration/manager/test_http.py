@@ -12,7 +12,7 @@ from yarl import URL
 
 from manager.app import make_app
 from manager.http.front.server import Runner
-from manager.runtime.runtime import Runtime
+from manager.runtime.coordinator_runtime import CoordinatorRuntime
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.integration.node import started_node
@@ -257,7 +257,7 @@ async def test_a_bug_leaves_as_an_id_and_no_trace(call: Client, monkeypatch: pyt
     async def broken(*_: object, **__: object) -> Outcome:
         raise ZeroDivisionError("a secret")
 
-    monkeypatch.setattr(Runtime, "ask", broken)
+    monkeypatch.setattr(CoordinatorRuntime, "ask", broken)
     status, body = await call("GET", "/v1/groups/g")
     assert (status, body["error"]) == (500, "UNKNOWN_SERVER_ERROR")
     assert "secret" not in body["message"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 WAIT_S = 20.0
@@ -38,7 +38,9 @@ WAIT_S = 20.0
 class Site:
     """A manager and an admin's connection to it; that it has started is the first event."""
 
-    def __init__(self, runtime: Runtime, storage: SqlStorage, session: ClientSession, runner: Runner) -> None:
+    def __init__(
+        self, runtime: CoordinatorRuntime, storage: SqlStorage, session: ClientSession, runner: Runner
+    ) -> None:
         self.runtime = runtime
         self.storage = storage
         self.session = session

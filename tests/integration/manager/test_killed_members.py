@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 CREATED = CreateTask(task="t", definition=definition(), target=Target.RUNNING)
 SESSION_MS = 1_000_000
@@ -68,7 +68,7 @@ sys.stdin.readline()
 class Fixture:
     """A manager on a real socket, and how long the one member of its group may still be silent."""
 
-    def __init__(self, runtime: Runtime, runner: Runner) -> None:
+    def __init__(self, runtime: CoordinatorRuntime, runner: Runner) -> None:
         self.runtime = runtime
         self.runner = runner
 

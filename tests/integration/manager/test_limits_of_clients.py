@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from manager.access.access import Access
+from manager.access.authorizer import Authorizer
 from manager.access.rates import Rates
 from manager.http.front import limits as limits_module
 from manager.http.front.limits import Limits
@@ -178,7 +178,7 @@ async def test_what_needs_no_token_is_counted_too(tmp_path: Path, path: str) -> 
 
 async def test_tokens_cannot_be_tried_out(tmp_path: Path) -> None:
     """Wrong ones count wherever they are shown, the form for people and members' requests included."""
-    closed = Access(lambda: 0)
+    closed = Authorizer(lambda: 0)
     rates = Rates(per_s=0.001, burst=3)
     async with (
         serving(tmp_path, Limits(), rates=rates, access=closed) as served,

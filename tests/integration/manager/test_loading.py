@@ -12,11 +12,11 @@ from manager.cluster.held_slots import HeldSlots, SlotState
 from manager.cluster.slot_routing import SlotRouting
 from manager.cluster.slots import slot_of
 from manager.core.commands import DescribeGroup
-from manager.core.coordinator import Coordinator
+from manager.core.coordinator import GroupCoordinator
 from manager.core.rows import GroupRow, OwnershipRow
 from manager.runtime import load_batches
+from manager.runtime.coordinator_runtime import CoordinatorRuntime
 from manager.runtime.load_batches import GROUPS_AT_ONCE
-from manager.runtime.runtime import Runtime
 from manager.settings import GroupSettings
 from manager.storage import row_reader
 from manager.storage.base import StorageError
@@ -73,7 +73,7 @@ class Loading:
         self._table = storage.leases
         self.leases = HeldSlots(Identity("a", "a-1", "http://a"), SLOTS, None)
         self.routing = SlotRouting(self.leases, storage, storage.leases)
-        self.runtime = Runtime(GroupSettings(initial_rebalance_delay_ms=0), storage, self.routing)
+        self.runtime = CoordinatorRuntime(GroupSettings(initial_rebalance_delay_ms=0), storage, self.routing)
 
     async def take(self, *slots: int) -> None:
         """It alone has the database."""
@@ -124,13 +124,13 @@ class Turns:
 
 def restored(monkeypatch: pytest.MonkeyPatch, count: Callable[[Turns, list[Row]], None]) -> Turns:
     """Counts what becomes of rows that are taken up."""
-    turns, restore = Turns(), Coordinator.restore
+    turns, restore = Turns(), GroupCoordinator.load
 
-    def counted(self: Coordinator, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
+    def counted(self: GroupCoordinator, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
         count(turns, list(rows))
         return restore(self, name, rows, instant)
 
-    monkeypatch.setattr(Coordinator, "restore", counted)
+    monkeypatch.setattr(GroupCoordinator, "load", counted)
     return turns
 
 

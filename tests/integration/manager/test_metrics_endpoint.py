@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from manager.core.rows import Record
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 JOIN = JoinRequest(
     member_id="",
@@ -58,7 +58,9 @@ class Fragile(SqlStorage):
 class Served:
     """A manager over HTTP; `value` is a sample of its last scrape."""
 
-    def __init__(self, runtime: Runtime, storage: Fragile, session: ClientSession, url: str) -> None:
+    def __init__(
+        self, runtime: CoordinatorRuntime, storage: Fragile, session: ClientSession, url: str
+    ) -> None:
         self.runtime = runtime
         self.storage = storage
         self.session = session

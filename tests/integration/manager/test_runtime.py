@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from manager.core.rows import Record
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 
 class Shaky(SqlStorage):
@@ -51,7 +51,7 @@ def storage(tmp_path: Path) -> Shaky:
 
 
 @pytest.fixture
-async def runtime(storage: Shaky) -> AsyncIterator[Runtime]:
+async def runtime(storage: Shaky) -> AsyncIterator[CoordinatorRuntime]:
     node = await started_node(storage, initial_rebalance_delay_ms=0)
     yield node.runtime
     await node.leave()
@@ -69,7 +69,7 @@ def join(member_id: str = "", **fields: Any) -> JoinRequest:
     )
 
 
-async def stable(runtime: Runtime, group: str = "g") -> str:
+async def stable(runtime: CoordinatorRuntime, group: str = "g") -> str:
     joined: Any = await runtime.ask(group, join())
     await runtime.ask(group, SyncRequest(member_id=joined.member_id, generation_id=joined.generation_id))
     return str(joined.member_id)
@@ -79,7 +79,9 @@ def error(outcome: Any) -> str:
     return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
 
 
-async def test_no_generation_is_told_before_it_is_durable(runtime: Runtime, storage: Shaky) -> None:
+async def test_no_generation_is_told_before_it_is_durable(
+    runtime: CoordinatorRuntime, storage: Shaky
+) -> None:
     """The join's answer waits for the commit."""
     storage.open_gate.clear()
     asked = asyncio.create_task(runtime.ask("g", join()))
@@ -90,14 +92,14 @@ async def test_no_generation_is_told_before_it_is_durable(runtime: Runtime, stor
     assert storage.commits == 1
 
 
-async def test_one_turn_of_the_loop_is_one_transaction(runtime: Runtime, storage: Shaky) -> None:
+async def test_one_turn_of_the_loop_is_one_transaction(runtime: CoordinatorRuntime, storage: Shaky) -> None:
     """Twenty groups that complete together share it."""
     await asyncio.gather(*(runtime.ask(f"g{n}", join()) for n in range(20)))
     assert storage.commits == 1
 
 
 async def test_a_storage_failure_answers_unavailable_and_the_next_attempt_works(
-    runtime: Runtime, storage: Shaky
+    runtime: CoordinatorRuntime, storage: Shaky
 ) -> None:
     """Nothing half-done is left behind: the generation goes on from the highest ever told."""
     member = await stable(runtime)
@@ -107,7 +109,7 @@ async def test_a_storage_failure_answers_unavailable_and_the_next_attempt_works(
     assert outcome.generation_id == 2
 
 
-async def until_available(runtime: Runtime, request: Callable[[], Any]) -> Any:
+async def until_available(runtime: CoordinatorRuntime, request: Callable[[], Any]) -> Any:
     """Ask until the group was read again."""
     while True:
         outcome = await runtime.ask("g", request())
@@ -116,7 +118,9 @@ async def until_available(runtime: Runtime, request: Callable[[], Any]) -> Any:
         await settle()
 
 
-async def test_other_groups_do_not_suffer_from_a_failed_transaction(runtime: Runtime, storage: Shaky) -> None:
+async def test_other_groups_do_not_suffer_from_a_failed_transaction(
+    runtime: CoordinatorRuntime, storage: Shaky
+) -> None:
     """Heartbeats of a group that was not in it are answered throughout."""
     other = await stable(runtime, "other")
     storage.open_gate.clear()
@@ -131,7 +135,7 @@ async def test_other_groups_do_not_suffer_from_a_failed_transaction(runtime: Run
 
 
 async def test_a_bug_in_a_rule_costs_one_group_its_memory_and_nothing_else(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+    runtime: CoordinatorRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """UNKNOWN_SERVER_ERROR with an id; the group is read again and serves."""
     member = await stable(runtime)

@@ -10,7 +10,7 @@ import pytest
 
 from manager.clock import read_clocks
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
-from manager.core.coordinator import Coordinator
+from manager.core.coordinator import GroupCoordinator
 from manager.runtime import backoff, writer
 from manager.settings import GroupSettings
 from manager.storage import engine
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from manager.core.rows import Record
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.base import Request
     from tests.integration.manager.backends import Database
 
@@ -55,13 +55,13 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def runtime(database: Database) -> AsyncIterator[Runtime]:
+async def runtime(database: Database) -> AsyncIterator[CoordinatorRuntime]:
     async with serving(SqlStorage(database.url)) as started:
         yield started
 
 
 @asynccontextmanager
-async def serving(storage: SqlStorage) -> AsyncIterator[Runtime]:
+async def serving(storage: SqlStorage) -> AsyncIterator[CoordinatorRuntime]:
     node = await started_node(storage, initial_rebalance_delay_ms=0)
     yield node.runtime
     await node.leave()
@@ -83,7 +83,7 @@ def task(name: str) -> CreateTask:
     return CreateTask(task=name, definition=definition, target=Target.RUNNING)
 
 
-def ready(runtime: Runtime) -> bool:
+def ready(runtime: CoordinatorRuntime) -> bool:
     return runtime.is_ready
 
 
@@ -94,7 +94,7 @@ def code(outcome: Any) -> str:
 class Member:
     """One that brought the group to Stable; its next step is whichever request needs the storage."""
 
-    def __init__(self, runtime: Runtime, group: str) -> None:
+    def __init__(self, runtime: CoordinatorRuntime, group: str) -> None:
         self.runtime = runtime
         self.group = group
         self.id = ""
@@ -133,12 +133,12 @@ class Member:
         }
 
 
-async def durable(runtime: Runtime, group: str) -> tuple[Any, Any]:
+async def durable(runtime: CoordinatorRuntime, group: str) -> tuple[Any, Any]:
     """What the group is in memory, and what a manager that starts now would find."""
     living = runtime._coordinator.group(group)
     stored = (await runtime._storage.load([group])).get(group, [])
-    fresh = Coordinator(GroupSettings(), lambda: "")
-    fresh.restore(group, stored, read_clocks())
+    fresh = GroupCoordinator(GroupSettings(), lambda: "")
+    fresh.load(group, stored, read_clocks())
     restored = fresh.group(group)
     return (living.durable() if living else {}), (restored.durable() if restored else {})
 
@@ -146,7 +146,7 @@ async def durable(runtime: Runtime, group: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("step", ["join", "claim", "leave", "commit", "create"])
 @pytest.mark.parametrize(("database", "name"), FAULTS, indirect=["database"])
 async def test_a_fault_in_the_middle_is_survived(
-    runtime: Runtime, database: Database, name: str, step: str, request: pytest.FixtureRequest
+    runtime: CoordinatorRuntime, database: Database, name: str, step: str, request: pytest.FixtureRequest
 ) -> None:
     """The waiting hear COORDINATOR_NOT_AVAILABLE, others go on, and what follows needs no restart."""
     member, other = Member(runtime, "g"), Member(runtime, "other")
@@ -170,7 +170,7 @@ async def test_a_fault_in_the_middle_is_survived(
 
 
 @pytest.fixture
-async def sync_parked(runtime: Runtime) -> Member:
+async def sync_parked(runtime: CoordinatorRuntime) -> Member:
     """In AwaitingSync."""
     member = Member(runtime, "g")
     await member.settle()
@@ -180,7 +180,7 @@ async def sync_parked(runtime: Runtime) -> Member:
 
 
 async def test_an_assignment_that_could_not_be_stored_was_never_made(
-    runtime: Runtime, database: Database, sync_parked: Member, request: pytest.FixtureRequest
+    runtime: CoordinatorRuntime, database: Database, sync_parked: Member, request: pytest.FixtureRequest
 ) -> None:
     """The generation stays told: after the fault the group gathers again under the next one."""
     with fault("locked", database, request):
@@ -218,7 +218,7 @@ async def test_a_commit_of_unknown_outcome_is_read_again(database: Database) -> 
 
 
 async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_once(
-    runtime: Runtime, database: Database, request: pytest.FixtureRequest
+    runtime: CoordinatorRuntime, database: Database, request: pytest.FixtureRequest
 ) -> None:
     """However many ask, nothing is kept of them, and the storage is looked for ever more rarely."""
     member = Member(runtime, "g")
@@ -242,7 +242,7 @@ async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_
     assert code(await Member(runtime, "new7").until_answered(join)) == "NONE"
 
 
-async def test_a_row_that_cannot_be_stored_ends_nothing(runtime: Runtime) -> None:
+async def test_a_row_that_cannot_be_stored_ends_nothing(runtime: CoordinatorRuntime) -> None:
     """Not even one that the driver itself chokes on: its group is read again, the writer goes on."""
     member = Member(runtime, "g")
     await member.settle()
@@ -328,7 +328,9 @@ async def test_a_statement_that_takes_too_long_is_given_up(
 
 
 @postgresql
-async def test_a_connection_that_breaks_costs_one_request(runtime: Runtime, database: Database) -> None:
+async def test_a_connection_that_breaks_costs_one_request(
+    runtime: CoordinatorRuntime, database: Database
+) -> None:
     """Every pooled connection is dead; the next attempt finds new ones."""
     member = Member(runtime, "g")
     await member.settle()
@@ -340,7 +342,7 @@ async def test_a_connection_that_breaks_costs_one_request(runtime: Runtime, data
 
 @postgresql
 async def test_a_deadlock_is_survived(
-    database: Database, monkeypatch: pytest.MonkeyPatch, runtime: Runtime
+    database: Database, monkeypatch: pytest.MonkeyPatch, runtime: CoordinatorRuntime
 ) -> None:
     """Both wait for the other, the server picks the manager as its victim: as if nothing had been asked."""
     monkeypatch.setattr(engine, "LOCK_MS", 0)

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from manager.access.access import Access
+from manager.access.authorizer import Authorizer
 from manager.access.tokens import mint
 from manager.http import revocation
 from manager.http.front.limits import Limits
@@ -60,7 +60,7 @@ async def test_a_stream_ends_with_the_right_to_it(
     """In order, so that the reader comes back and is told why; another one's goes on."""
     clock = Clock()
     (text, token), (other_text, other) = _minted(), _minted()
-    access = Access(lambda: clock.now_ms)
+    access = Authorizer(lambda: clock.now_ms)
     access.learn([token, other])
     async with (
         serving(tmp_path, Limits(), access=access) as served,
@@ -90,7 +90,7 @@ def _with(text: str) -> dict[str, str]:
 
 async def test_a_stream_without_a_token_ends_with_the_first_token(tmp_path: Path) -> None:
     """A manager that was open to all is not any more."""
-    access = Access(lambda: 0, open_without_tokens=True)
+    access = Authorizer(lambda: 0, open_without_tokens=True)
     async with (
         serving(tmp_path, Limits(), access=access) as served,
         aiohttp.ClientSession(served.url) as session,

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import msgspec
 
     from manager.core.rows import Row
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from tests.integration.manager.backends import Database
 
 DEFINITION: msgspec.Raw = encode_opaque({"entrypoint": "a:b"})
 
 
-async def join(runtime: Runtime, group: str) -> str:
+async def join(runtime: CoordinatorRuntime, group: str) -> str:
     """One member, in Stable."""
     joined: Any = await runtime.ask(
         group,
@@ -48,7 +48,7 @@ async def join(runtime: Runtime, group: str) -> str:
     return str(joined.member_id)
 
 
-async def make(runtime: Runtime, storage: SqlStorage, group: str) -> str:
+async def make(runtime: CoordinatorRuntime, storage: SqlStorage, group: str) -> str:
     """A group with a row in every table; returns its member."""
     definition = NewDefinition(DEFINITION, 1.0, None, {})
     await runtime.ask(group, CreateTask(task="t", definition=definition, target=Target.RUNNING))
@@ -61,7 +61,7 @@ async def make(runtime: Runtime, storage: SqlStorage, group: str) -> str:
     return member
 
 
-async def beat(runtime: Runtime, group: str, members: dict[str, str]) -> str:
+async def beat(runtime: CoordinatorRuntime, group: str, members: dict[str, str]) -> str:
     """What becomes of a heartbeat."""
     outcome: Any = await runtime.ask(group, HeartbeatRequest(member_id=members[group], generation_id=1))
     return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
@@ -139,7 +139,7 @@ async def test_its_group_is_refused_with_the_rows_key_and_all_others_are_served(
         refusal = await runtime.ask("bad", DescribeGroup())
         assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
         lines = {line.group: line.state for line in runtime.groups()}
-        faults = {tally.group: tally.fault for tally in runtime.tallies()}
+        faults = {status.group: status.fault for status in runtime.group_statuses()}
         await node.leave()
     assert isinstance(refusal, Failure)
     assert refusal.message.startswith(f"group bad cannot be read from the database (table {table}, group bad")
@@ -240,12 +240,12 @@ async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is
     node = await started_node(SqlStorage(database.url), initial_rebalance_delay_ms=0)
     runtime = node.runtime
     database.run("DELETE FROM groups WHERE \"group\" = 'bad'")
-    await eventually(lambda: "there is no such row" in str(runtime.tallies()[0].fault))
+    await eventually(lambda: "there is no such row" in str(runtime.group_statuses()[0].fault))
     assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
     tables = ("members", "offsets", "tasks", "rebalances")
     database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
     await eventually(
-        lambda: not [tally for tally in runtime.tallies() if tally.group == "bad" and tally.fault]
+        lambda: not [status for status in runtime.group_statuses() if status.group == "bad" and status.fault]
     )
     assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
     assert await join(runtime, "bad")
@@ -276,8 +276,8 @@ async def test_other_managers_list_it_too(database: Database, members: dict[str,
         "bad": "Unreadable",
         "good": "Stable",
     }
-    assert [tally.group for tally in await storage.tallies()] == sorted(members)
-    assert [announced.group for announced in await storage.assignors()] == ["good"]
+    assert [status.group for status in await storage.group_statuses()] == sorted(members)
+    assert [announced.group for announced in await storage.announced_assignors()] == ["good"]
     await storage.close()
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from manager.outbox.webhooks.sender import Duty
-    from manager.runtime.runtime import Runtime
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from tests.integration.manager.backends import Database
 
 KEY = "correct horse battery staple"
@@ -59,7 +59,7 @@ class Site:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self.runtime: Runtime
+        self.runtime: CoordinatorRuntime
         self.storage: SqlStorage
 
     @asynccontextmanager

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from manager.app import make_app
 from manager.clock import read_clocks
-from manager.core.coordinator import Coordinator as GroupCoordinator
+from manager.core.coordinator import GroupCoordinator
 from manager.http.front.server import Runner
 from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
@@ -237,7 +237,7 @@ class Front:
         stored = await self.storage.load()
         for group in filter(None, map(coordinator.group, coordinator.names())):
             reloaded = GroupCoordinator(GroupSettings(), lambda: "")
-            reloaded.restore(group.name, stored.get(group.name, ()), read_clocks())
+            reloaded.load(group.name, stored.get(group.name, ()), read_clocks())
             again = reloaded.group(group.name)
             assert (again.durable() if again else {}) == (group.durable() if stored.get(group.name) else {})
             for row in group.rows():

@@ -4,14 +4,14 @@ from typing import Any
 
 from manager.console.page import Asked
 from manager.console.pages.overview import Overview, overview_of, problems
-from manager.core.views.tallies import Tally, Trouble
+from manager.core.views.group_status import GroupStatus, Trouble
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary, SlotSummary
 from tests.unit.manager.console.answers import NOW
 
 ALONE = ManagerListResponse(managers=(ManagerSummary(id="m1", url="http://m1", alive=True, slots=0),))
 
 
-def tally(name: str = "g", workers: int = 1, **fields: Any) -> Tally:
+def status(name: str = "g", workers: int = 1, **fields: Any) -> GroupStatus:
     told: dict[str, Any] = {
         "state": "Stable",
         "generation_id": 3,
@@ -19,28 +19,28 @@ def tally(name: str = "g", workers: int = 1, **fields: Any) -> Tally:
         "tasks": {"RUNNING": 2},
         "troubles": (),
     }
-    return Tally(group=name, workers=workers, **(told | fields))
+    return GroupStatus(group=name, workers=workers, **(told | fields))
 
 
-def shown(*tallies: Tally, managers: ManagerListResponse = ALONE, **query: str) -> Overview:
-    return overview_of(tallies, managers, (), Asked("", "", query), now_ms=NOW, can_store=True)
+def shown(*statuses: GroupStatus, managers: ManagerListResponse = ALONE, **query: str) -> Overview:
+    return overview_of(statuses, managers, (), Asked("", "", query), now_ms=NOW, can_store=True)
 
 
 def wrong(
-    *tallies: Tally, managers: ManagerListResponse = ALONE, can_store: bool = True
+    *statuses: GroupStatus, managers: ManagerListResponse = ALONE, can_store: bool = True
 ) -> list[tuple[str, str]]:
-    return [(each.severity, each.what) for each in problems(tallies, managers, can_store=can_store)]
+    return [(each.severity, each.what) for each in problems(statuses, managers, can_store=can_store)]
 
 
 def test_nothing_is_wrong_with_a_herd_that_runs() -> None:
     """A stable group with running, paused, stopped and completed tasks is no problem."""
-    assert wrong(tally(tasks={"RUNNING": 2, "PAUSED": 1, "STOPPED": 1, "COMPLETED": 1})) == []
+    assert wrong(status(tasks={"RUNNING": 2, "PAUSED": 1, "STOPPED": 1, "COMPLETED": 1})) == []
 
 
 def test_what_is_worst_comes_first() -> None:
     """A failed task before an unassigned one, and both before what is only going on, in whatever group."""
-    calm = tally("a", state="PreparingRebalance", draining=1)
-    troubled = tally(
+    calm = status("a", state="PreparingRebalance", draining=1)
+    troubled = status(
         "b",
         tasks={"FAILED": 1, "UNASSIGNED": 1},
         troubles=(Trouble("t1", "FAILED", "boom"), Trouble("t2", "UNASSIGNED", "no worker has the labels")),
@@ -58,7 +58,7 @@ def test_what_is_worst_comes_first() -> None:
 def test_many_of_a_kind_are_counted() -> None:
     """900 failed tasks are one line that leads to them, with the cause of one."""
     troubles = tuple(Trouble(f"t{number}", "FAILED", "boom") for number in range(20))
-    (problem,) = problems([tally(tasks={"FAILED": 900}, troubles=troubles)], ALONE, can_store=True)
+    (problem,) = problems([status(tasks={"FAILED": 900}, troubles=troubles)], ALONE, can_store=True)
     assert (problem.what, problem.path, problem.detail) == (
         "900 tasks FAILED",
         "/groups/g?state=FAILED#tasks",
@@ -68,10 +68,10 @@ def test_many_of_a_kind_are_counted() -> None:
 
 def test_tasks_without_any_worker_are_one_problem() -> None:
     """Not one for each task; tasks that are not to run are none."""
-    assert wrong(tally(workers=0, state="Empty", tasks={"UNASSIGNED": 9})) == [
+    assert wrong(status(workers=0, state="Empty", tasks={"UNASSIGNED": 9})) == [
         ("bad", "No worker for 9 tasks")
     ]
-    assert wrong(tally(workers=0, state="Empty", tasks={"STOPPED": 9, "COMPLETED": 1})) == []
+    assert wrong(status(workers=0, state="Empty", tasks={"STOPPED": 9, "COMPLETED": 1})) == []
 
 
 def test_managers_and_the_database_may_be_the_problem() -> None:
@@ -91,14 +91,14 @@ def test_managers_and_the_database_may_be_the_problem() -> None:
 
 def test_groups_can_be_looked_for() -> None:
     """By a part of the name, in any case; the figures still count all."""
-    view = shown(tally("flights-EU"), tally("flights-us"), tally("readings"), q=" EU ")
+    view = shown(status("flights-EU"), status("flights-us"), status("readings"), q=" EU ")
     assert [line.name for line in view.groups.items] == ["flights-EU"]
     assert [(figure.name, figure.value) for figure in view.figures][:2] == [("Groups", "3"), ("Tasks", "6")]
 
 
 def test_many_groups_are_paged() -> None:
     """Fifty a page; a page that is not there is the nearest that is."""
-    groups = [tally(f"g{number:03}") for number in range(120)]
+    groups = [status(f"g{number:03}") for number in range(120)]
     assert (shown(*groups).groups.first, shown(*groups).groups.last) == (1, 50)
     assert [line.name for line in shown(*groups, page="3").groups.items][-1] == "g119"
     for page in ("0", "-1", "99", "one", "9" * 50, ""):

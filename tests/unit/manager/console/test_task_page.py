@@ -14,7 +14,7 @@ from manager.console.pages.events import wanted_of
 from manager.console.pages.members import member_lines
 from manager.console.pages.task import Known, TaskPage, batch_time, facts_of, task_page
 from manager.console.pages.workers import WorkerLine, workers_page
-from manager.core.views.tallies import Tally
+from manager.core.views.group_status import GroupStatus
 from protocol.messages.base import encode_opaque
 from protocol.messages.events import Event
 from protocol.messages.history import FiguresPoint, LifeLine, TaskHistoryResponse
@@ -150,7 +150,9 @@ def test_workers_with_trouble_come_first() -> None:
     tasks = [task("t", "FAILED", owner="berta-1")]
     lines = member_lines(group(member(ANNA), member("berta-1"), quiet), tasks, NOW)
     listed = [WorkerLine("flights", "/groups/flights", line) for line in lines]
-    other = Tally(group="far", state="Stable", generation_id=1, workers=3, draining=0, tasks={}, troubles=())
+    other = GroupStatus(
+        group="far", state="Stable", generation_id=1, workers=3, draining=0, tasks={}, troubles=()
+    )
     page = workers_page(listed, [other], Asked("", "", {}), NOW)
     assert [line.member.name for line in page.workers.items] == ["zoe", "berta", "anna"]
     assert [(each.group, each.workers) for each in page.elsewhere] == [("far", 3)]

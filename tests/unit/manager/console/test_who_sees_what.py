@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from manager.access.access import Caller
+from manager.access.authorizer import Caller
 from manager.access.tokens import Token
 from manager.console.page import Asked
 from manager.console.site import stream_for

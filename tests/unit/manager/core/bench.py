@@ -9,7 +9,7 @@ import msgspec
 
 from manager.core.commands import CreateTask, NewDefinition
 from manager.core.connections import Connection
-from manager.core.coordinator import Coordinator
+from manager.core.coordinator import GroupCoordinator
 from manager.core.group import Group
 from manager.core.purgatory import Parked
 from manager.core.rows import Dropped, GroupRow, OwnershipRow, Row
@@ -72,7 +72,7 @@ class Bench:
         self.settings = GroupSettings(**({"initial_rebalance_delay_ms": 0} | settings))
         self.name = name
         self._ids = count(1)
-        self.coordinator = Coordinator(self.settings, lambda: f"id{next(self._ids)}")
+        self.coordinator = GroupCoordinator(self.settings, lambda: f"id{next(self._ids)}")
         self.over: Connection | None = None
         """What requests come over from now on; each has a connection of its own without."""
         self.now = 1000
@@ -125,14 +125,14 @@ class Bench:
 
     def crash(self) -> None:
         """Lose the memory; take the group up from what was stored."""
-        self.coordinator = Coordinator(self.settings, lambda: f"id{next(self._ids)}")
-        self._take(self.coordinator.restore(self.name, self._rows(), self.instant))
+        self.coordinator = GroupCoordinator(self.settings, lambda: f"id{next(self._ids)}")
+        self._take(self.coordinator.load(self.name, self._rows(), self.instant))
 
-    def restore(self, *, is_evicted: bool = True) -> None:
+    def reload(self, *, is_evicted: bool = True) -> None:
         """Let go of the group, and take it up again, while connections stay as they are."""
         if is_evicted:
             self.coordinator.evict(self.name)
-        self._take(self.coordinator.restore(self.name, self._rows(), self.instant))
+        self._take(self.coordinator.load(self.name, self._rows(), self.instant))
 
     def _rows(self) -> list[Row]:
         return sorted(self.store.values(), key=lambda row: getattr(row, "position", 0))

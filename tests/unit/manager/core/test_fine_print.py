@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from manager.core.commands import DeleteGroup
-from manager.core.coordinator import Coordinator
+from manager.core.coordinator import GroupCoordinator
 from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow, Unreadable, UnreadableError
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
@@ -266,9 +266,9 @@ def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up() -> None:
         kind=TaskRow,
         stored_key=("g", "t"),
     )
-    fresh = Coordinator(bench.settings, lambda: "id")
+    fresh = GroupCoordinator(bench.settings, lambda: "id")
     with pytest.raises(UnreadableError, match="table tasks, group g, task t: target: 'SIDEWAYS'"):
-        fresh.restore("g", [*bench.store.values(), torn], bench.instant)
+        fresh.load("g", [*bench.store.values(), torn], bench.instant)
     assert fresh.names() == ()
 
 
@@ -279,9 +279,9 @@ def test_a_group_whose_own_row_is_gone_is_not_taken_up(kind: type[Row]) -> None:
     bench.create("t")
     bench.stable(None)
     left = [row for row in bench.store.values() if isinstance(row, kind)]
-    fresh = Coordinator(bench.settings, lambda: "id")
+    fresh = GroupCoordinator(bench.settings, lambda: "id")
     with pytest.raises(UnreadableError, match=r"^table groups, group g: there is no such row") as refusal:
-        fresh.restore("g", left, bench.instant)
+        fresh.load("g", left, bench.instant)
     assert (refusal.value.row.kind, refusal.value.row.stored_key) == (GroupRow, ("g",))
     assert fresh.names() == ()
 
@@ -299,9 +299,9 @@ def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(state: Gr
     )
     assert header.state is state
     rows.append(header)
-    fresh = Coordinator(bench.settings, lambda: "id")
+    fresh = GroupCoordinator(bench.settings, lambda: "id")
     with pytest.raises(UnreadableError, match=r"^table ownership, group g, task t: owner: .* has no row"):
-        fresh.restore("g", rows, bench.instant)
+        fresh.load("g", rows, bench.instant)
     assert fresh.names() == ()
 
 
@@ -311,8 +311,8 @@ def test_what_outlives_a_group_is_taken_up_without_its_row() -> None:
     (member,) = bench.herd(1, "t")
     bench.leave((member, None))
     left = [row for row in bench.store.values() if isinstance(row, OwnershipRow)]
-    fresh = Coordinator(bench.settings, lambda: "id")
-    fresh.restore("g", left, bench.instant)
+    fresh = GroupCoordinator(bench.settings, lambda: "id")
+    fresh.load("g", left, bench.instant)
     group = fresh.group("g")
     assert group is not None
     assert list(group.tasks.ownership) == ["t"]

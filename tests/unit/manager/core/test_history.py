@@ -86,10 +86,10 @@ def test_groups_that_go_from_memory_leave_nothing_behind() -> None:
         bench.report(worker, "t", 1, TaskState.FAILED, cause="x")
         bench.report(worker, "t", 1, TaskState.RUNNING)
     busy = memory.bytes
-    bench.restore()
+    bench.reload()
     restored = memory.bytes
     assert restored < busy / 2
-    bench.restore(is_evicted=False)
+    bench.reload(is_evicted=False)
     assert memory.bytes == restored
     bench.pass_time(SESSION_MS)
     bench.ask(DeleteGroup())

@@ -130,7 +130,7 @@ def test_new_groups_are_counted_as_they_come_and_go(way: str) -> None:
     elif way == "eviction":
         bench.coordinator.evict("new-0")
     elif way == "restoring":
-        bench.restore(is_evicted=False)
+        bench.reload(is_evicted=False)
     elif way == "joining":
         bench.join(ids[0])
     else:

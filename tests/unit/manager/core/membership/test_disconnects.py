@@ -189,7 +189,7 @@ def test_a_connection_outlives_a_member(way: str) -> None:
     elif way == "a crash":
         bench.crash()
     else:
-        bench.restore()
+        bench.reload()
     bench.over = kept
     for _ in range(2):
         bench.heartbeat(member)
@@ -203,7 +203,7 @@ def test_what_waited_in_a_group_of_before_waits_no_longer() -> None:
     [member] = bench.stable(None)
     bench.over = Connection()
     bench.heartbeat(member, wait_ms=3000)
-    bench.restore()
+    bench.reload()
     bench.heartbeat(member)
     bench.close(bench.over)
     assert left_ms(bench, member) == SESSION_MS

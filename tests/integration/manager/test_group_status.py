@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow
-from manager.core.views.tallies import TROUBLES_TOLD, Tally, Trouble
+from manager.core.views.group_status import TROUBLES_TOLD, GroupStatus, Trouble
 from manager.storage.sql import SqlStorage
 from protocol.states import Target, TaskState
 from tests.integration.node import started_node
@@ -71,7 +71,7 @@ async def test_figures_are_the_same_from_memory_and_from_storage(database: Datab
     storage = SqlStorage(database.url)
     await storage.open()
     await storage.commit(ROWS)
-    expected = Tally(
+    expected = GroupStatus(
         group="g",
         state="Stable",
         generation_id=7,
@@ -80,12 +80,12 @@ async def test_figures_are_the_same_from_memory_and_from_storage(database: Datab
         tasks={"FAILED": FAILING, "RUNNING": 1, "RESTARTING": 1},
         troubles=tuple(Trouble(f"failing-{number:03}", "FAILED", "boom") for number in range(TROUBLES_TOLD)),
     )
-    assert [each for each in await storage.tallies() if each.group == "g"] == [expected]
+    assert [each for each in await storage.group_statuses() if each.group == "g"] == [expected]
     await storage.close()
     node = await started_node(SqlStorage(database.url))
     runtime = node.runtime
     try:
-        assert [each for each in runtime.tallies() if each.group == "g"] == [expected]
+        assert [each for each in runtime.group_statuses() if each.group == "g"] == [expected]
     finally:
         await node.leave()
 
@@ -95,6 +95,6 @@ async def test_a_task_without_an_owner_yet_counts_as_unassigned(database: Databa
     storage = SqlStorage(database.url)
     await storage.open()
     await storage.commit([GroupRow(group="g"), task("new")])
-    (found,) = await storage.tallies()
+    (found,) = await storage.group_statuses()
     await storage.close()
     assert (found.tasks, found.troubles) == ({"UNASSIGNED": 1}, (Trouble("new", "UNASSIGNED", None),))

@@ -32,40 +32,26 @@ class Trouble(msgspec.Struct, frozen=True):
     cause: str | None
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """A group in figures; `tasks` counts by state, `fault` is why there are none: it cannot be read."""
+class GroupStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A group in figures; `tasks` counts by state. `fault` says why one has none: it cannot be read."""
 
     group: str
-    state: str
-    generation_id: int
-    workers: int
-    draining: int
-    tasks: dict[str, int]
-    troubles: tuple[Trouble, ...]
+    state: str = UNREADABLE
+    generation_id: int = -1
+    workers: int = 0
+    draining: int = 0
+    tasks: dict[str, int] = {}
+    troubles: tuple[Trouble, ...] = ()
     fault: str | None = None
 
 
-def unreadable(name: str, fault: str) -> Tally:
-    """A group whose rows make no sense."""
-    return Tally(
-        group=name,
-        state=UNREADABLE,
-        generation_id=-1,
-        workers=0,
-        draining=0,
-        tasks={},
-        troubles=(),
-        fault=fault,
-    )
-
-
-def tally(
+def status(
     line: GroupSummary,
     counts: Mapping[str, int],
     draining: int,
     troubled: Mapping[str, str],
     cause_of: Callable[[str], str | None],
-) -> Tally:
+) -> GroupStatus:
     """A group in figures, wherever they come from: its memory, or its rows.
 
     Args:
@@ -76,7 +62,7 @@ def tally(
         cause_of: why a task is in such a state.
     """
     worst = sorted(troubled, key=lambda task: (TROUBLED.index(TaskState(troubled[task])), task))
-    return Tally(
+    return GroupStatus(
         group=line.group,
         state=line.state,
         generation_id=line.generation_id,
@@ -89,10 +75,10 @@ def tally(
     )
 
 
-def tally_of(group: Group) -> Tally:
+def status_of(group: Group) -> GroupStatus:
     """A group in memory."""
     states = {task: group.tasks.ownership_of(group.name, task).state for task in group.tasks.definitions}
-    return tally(
+    return status(
         summary(group),
         Counter(state.value for state in states.values()),
         sum(member.row.draining for member in group.members.values()),

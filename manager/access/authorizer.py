@@ -47,7 +47,7 @@ class Caller:
 ANYBODY: Final = Caller()
 
 
-class Access:
+class Authorizer:
     """The tokens as they were last read, and what follows from them.
 
     Args:
@@ -162,9 +162,9 @@ class Access:
         return verdict
 
 
-def open_to_all() -> Access:
+def open_to_all() -> Authorizer:
     """Of a manager that has no tokens."""
-    return Access(lambda: 0, open_without_tokens=True)
+    return Authorizer(lambda: 0, open_without_tokens=True)
 
 
 def bearer_of(header: str | None) -> str | None:

@@ -10,10 +10,9 @@ import structlog
 
 from manager.background.tasks import once
 from manager.clock import read_clocks
-from manager.core.coordinator import Coordinator, DeadlineError
+from manager.core.coordinator import DeadlineError, GroupCoordinator
 from manager.core.views import groups
-from manager.core.views.assignors import assignors_of
-from manager.core.views.tallies import tally_of, unreadable
+from manager.core.views.group_status import GroupStatus, status_of
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
-    from manager.core.views.tallies import Tally
     from manager.runtime.commits import Batch
     from manager.runtime.routing import GroupRouting
     from manager.settings import GroupSettings
@@ -43,13 +41,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class Runtime:
+class CoordinatorRuntime:
     """The groups of this process's slots on one event loop."""
 
     def __init__(self, settings: GroupSettings, storage: Storage, routing: GroupRouting) -> None:
         self._storage = storage
         self._routing = routing
-        self._coordinator = Coordinator(settings, lambda: str(uuid.uuid4()))
+        self._coordinator = GroupCoordinator(settings, lambda: str(uuid.uuid4()))
         self.feed = Feed(storage.events)
         self._observer = TurnObserver()
         self.meter = self._observer.meter
@@ -170,18 +168,21 @@ class Runtime:
         ]
         return sorted(lines, key=lambda line: line.group)
 
-    def assignors(self) -> list[GroupAssignors]:
+    def announced_assignors(self) -> list[GroupAssignors]:
         """What the members of each group that has some announce, by name."""
         return [
-            assignors_of(group)
+            groups.assignors_of(group)
             for group in sorted(self.living(), key=lambda group: group.name)
             if group.members
         ]
 
-    def tallies(self) -> list[Tally]:
+    def group_statuses(self) -> list[GroupStatus]:
         """The figures of each group, by name."""
         faults = self._writer.reloader.unloadable.faults()
-        lines = [*map(tally_of, self.living()), *(unreadable(name, fault) for name, fault in faults.items())]
+        lines = [
+            *map(status_of, self.living()),
+            *(GroupStatus(group=name, fault=fault) for name, fault in faults.items()),
+        ]
         return sorted(lines, key=lambda line: line.group)
 
     def living(self) -> Iterator[Group]:
@@ -253,7 +254,7 @@ class Runtime:
         deliver((parked, UNAVAILABLE) for parked in self._coordinator.evict(group))
 
     def _load_group(self, group: str, rows: Iterable[Row]) -> None:
-        turn = self._coordinator.restore(group, rows, read_clocks())
+        turn = self._coordinator.load(group, rows, read_clocks())
         self._observer.loaded(turn)
         self._take(turn)
 

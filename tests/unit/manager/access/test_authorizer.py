@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from manager.access.access import ANYBODY, Access, Caller, bearer_of
+from manager.access.authorizer import ANYBODY, Authorizer, Caller, bearer_of
 from manager.access.exposure import Exposure
 from manager.access.tokens import Token, mint
 from protocol.errors import Failure, StartupError
@@ -23,9 +23,9 @@ def minted(role: Role = Role.VIEWER, *groups: str, **more: Any) -> tuple[str, To
     return mint(secrets.token_bytes, name="anna", role=role, groups=groups, created_at_ms=0, **more)
 
 
-def access_with(*tokens: Token, **more: Any) -> Access:
+def access_with(*tokens: Token, **more: Any) -> Authorizer:
     """Of a manager that knows these tokens."""
-    access = Access(lambda: NOW_MS, **more)
+    access = Authorizer(lambda: NOW_MS, **more)
     access.learn(tokens)
     return access
 
