@@ -13,13 +13,13 @@ from aiohttp import web
 from manager.access.authorizer import ANYBODY, MEMBERS, Caller, bearer_of
 from manager.http.audit_log import Audit, is_audited
 from manager.http.front.reading import host_of
-from manager.http.front.replying import errors_as_json, refusal
+from manager.http.front.replying import error_as_json, refusal
 from manager.http.login_page import login_page
 from protocol.errors import ErrorCode, Failure
 from protocol.roles import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
@@ -66,13 +66,13 @@ class Authorization:
         if endpoint.roles != MEMBERS:
             return guarded
 
-        async def handle_of_member(request: Request) -> web.StreamResponse:
+        def handle_of_member(request: Request) -> Awaitable[web.StreamResponse]:
             """Most of what a manager ever hears, and neither counted nor audited: a quick look will do."""
             access, shown = self._access, request.headers.get("Authorization")
             is_certified = not access.members_show_certificates or _is_certified(request)
             admitted = access.admits_member(shown, request.match_info["group"], is_certified=is_certified)
             admitted = admitted and not comes_from_elsewhere(request)
-            return await (handler(request) if admitted else guarded(request))
+            return handler(request) if admitted else guarded(request)
 
         return handle_of_member
 
@@ -89,7 +89,10 @@ class Authorization:
             request[JUDGE] = partial(self._judge, request, endpoint)
             if not audited:
                 return await handler(request)
-            response = await errors_as_json(request, handler)
+            try:
+                response = await handler(request)
+            except Exception as error:  # noqa: BLE001 - what came of it is written down, whatever it is
+                response = error_as_json(request, error)
             self._audit.record(request, endpoint, verdict, response)
             return response
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from aiohttp import web
 
 from manager.http.front.parameters import GROUP, parameters_of, read_parameters
-from manager.http.front.reading import body_of, check_names
+from manager.http.front.reading import body_at_hand, check_names, decode_body, read_body
 from manager.http.front.replying import JSON, reply
 from protocol.errors import ErrorCode, Failure, RefusedError
 from protocol.messages.base import Response
 from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from manager.core.connections import Connection
     from manager.core.turn import Outcome
     from manager.http.front.reading import Request
@@ -29,8 +30,7 @@ OK, CREATED, ACCEPTED = HTTPStatus.OK.value, HTTPStatus.CREATED.value, HTTPStatu
 NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[Body_co, Asked_co]):
+class Call(NamedTuple, Generic[Body_co, Asked_co]):
     """A request as its handler gets it: the names in its path are legal, the rest of it is read."""
 
     request: Request
@@ -130,23 +130,21 @@ class Endpoint:
             RefusedError: it is wrong; said with `error_fields`.
         """
         try:
-            outcome = await self.handler(await self._read(request))
+            check_names(request)
+            asked = read_parameters(request, self.asks) if self.asks is not None else None
+            raw = b"" if self.body is None else body_at_hand(request) or await read_body(request)
+            outcome = await self.handler(Call(request, self._decoded(raw), asked))
         except RefusedError as error:
             error.failure = self.told(error.failure)
             raise
-        if isinstance(outcome, web.StreamResponse):
-            return outcome
-        if isinstance(outcome, Failure):
-            outcome = self.told(outcome)
-        return reply(outcome, self.success[0])
+        if isinstance(outcome, msgspec.Struct):
+            return reply(self.told(outcome) if isinstance(outcome, Failure) else outcome, self.success[0])
+        return outcome
 
-    async def _read(self, request: Request) -> Call[Any, Any]:
-        check_names(request)
-        asked = read_parameters(request, self.asks) if self.asks is not None else None
-        body = (
-            await body_of(request, self.body, optional=self.body_optional) if self.body is not None else None
-        )
-        return Call(request, body, asked)
+    def _decoded(self, raw: bytes) -> Any:
+        if self.body is None:
+            return None
+        return decode_body(raw or b"{}" if self.body_optional else raw, self.body)
 
     def told(self, failure: Failure) -> Failure:
         """The failure with what each error of this operation carries."""

@@ -115,15 +115,13 @@ class CoordinatorRuntime:
         Cancelling this means that the caller's connection is gone, which the group may act on
         (protocol §4, Broken connections). Without a `connection` the request has one of its own.
         """
-        outcome = await self._ask(group, request, connection)
+        pending = Pending(connection)
+        if self.put(group, request, pending):
+            outcome = pending.outcome or await self._wait(pending)
+        else:
+            outcome = await self._routing.turn_away(group, request)
         self.meter.answered(type(request), outcome)
         return outcome
-
-    async def _ask(self, group: str, request: Request, connection: Connection | None) -> Outcome:
-        pending = Pending(connection)
-        if not self.put(group, request, pending):
-            return await self._routing.turn_away(group, request)
-        return pending.outcome or await self._wait(pending)
 
     def put(self, group: str, request: Request, reply: Reply) -> bool:
         """Put `request` to the group, whose answer is delivered to `reply`, now or later.

@@ -36,6 +36,8 @@ from protocol.messages.ownership import (
 from protocol.roles import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
@@ -183,9 +185,9 @@ class MemberHandlers:
             ),
         ]
 
-    async def ask(self, call: Call[Any, None]) -> Outcome:
+    def ask(self, call: Call[Any, None]) -> Awaitable[Outcome]:
         """Put the body to the group."""
-        return await self._runtime.ask(call.group, call.body, call.connection)
+        return self._runtime.ask(call.group, call.body, call.connection)
 
     async def join(self, call: Call[JoinRequest, None]) -> Outcome:
         """As any; but an error of a join echoes the id (protocol §3.1)."""

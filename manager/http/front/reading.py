@@ -57,13 +57,12 @@ def host_of(request: Request) -> str:
     return request.remote or ""
 
 
-async def body_of(request: Request, kind: type[T], *, optional: bool = False) -> T:
-    """The body as a `kind`; one that may be left out is then an empty object.
+def decode_body(raw: bytes, kind: type[T]) -> T:
+    """A body as a `kind`.
 
     Raises:
         RefusedError: INVALID_REQUEST that names the field.
     """
-    raw = await read_body(request) if request.can_read_body or not optional else b"{}"
     try:
         if not raw.isascii():
             raw.decode()
@@ -84,24 +83,33 @@ def _decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
 
 
+def body_at_hand(request: Request) -> bytes | None:
+    """The body if all of it has come in already, as most bodies have; None if it is to be waited for.
+
+    Raises:
+        RefusedError: PAYLOAD_TOO_LARGE.
+    """
+    content = request.content
+    if not content.is_eof() or content.exception() is not None:
+        return None
+    body = content.read_nowait()
+    if len(body) > request.client_max_size:
+        raise _too_large(f"has {len(body)} bytes", request)
+    return body
+
+
 async def read_body(request: Request) -> bytes:
     """The body as it came.
 
     Raises:
         RefusedError: PAYLOAD_TOO_LARGE, or INVALID_REQUEST when it does not come to its end.
     """
-    limit = request.client_max_size
     if is_announced_too_large(request):
-        raise _too_large(f"has {request.content_length} bytes", limit)
+        raise _too_large(f"has {request.content_length} bytes", request)
     try:
-        if request.content.is_eof() and request.content.exception() is None:
-            body = request.content.read_nowait()  # all of it is here, as most bodies are
-            if len(body) > limit:
-                raise _too_large(f"has more than {limit} bytes", limit)
-            return body
         return await request.read()
     except web.HTTPRequestEntityTooLarge:
-        raise _too_large(f"has more than {limit} bytes", limit) from None
+        raise _too_large(f"has more than {request.client_max_size} bytes", request) from None
     except (web.RequestPayloadError, HttpProcessingError) as error:
         reason = " ".join(str(error).split())
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
@@ -112,7 +120,8 @@ def is_announced_too_large(request: Request) -> bool:
     return (request.content_length or 0) > request.client_max_size
 
 
-def _too_large(what: str, limit: int) -> RefusedError:
+def _too_large(what: str, request: Request) -> RefusedError:
+    limit = request.client_max_size
     message = f"the body {what}, and this manager takes {limit} at most (--max-request-bytes)"
     return RefusedError(ErrorCode.PAYLOAD_TOO_LARGE, message, limit_bytes=limit)
 

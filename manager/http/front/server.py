@@ -11,7 +11,7 @@ from aiohttp import web
 from manager.http.front.channel import Channel
 from manager.http.front.limits import Limits, Peers
 from manager.http.front.reading import Request
-from manager.http.front.replying import bug, errors_as_json, refusal
+from manager.http.front.replying import bug, error_as_json, refusal
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ class Server(web.Server):
 
     def __init__(self, app: Application, limits: Limits) -> None:
         super().__init__(self.answer, request_factory=self.received, handler_cancellation=True)
+        self.loop = asyncio.get_running_loop()
         self.app = app
         self.limits = limits
         self.peers = Peers(limits.connections)
 
     def __call__(self) -> Any:
         """A connection came in; `Any`, as aiohttp says that it can only be its own protocol."""
-        loop = asyncio.get_running_loop()
-        http = HttpProtocol(self, loop=loop, keepalive_timeout=self.limits.idle_s)
+        http = HttpProtocol(self, loop=self.loop, keepalive_timeout=self.limits.idle_s)
         return Channel(http, self.limits, self.peers, self.app.core)
 
     def received(
@@ -79,8 +79,7 @@ class Server(web.Server):
     ) -> Request:
         """A request came in: the head of it, and perhaps its body."""
         most = self.app.max_request_bytes
-        loop = asyncio.get_running_loop()
-        return Request(message, payload, protocol, writer, task, loop, client_max_size=most)
+        return Request(message, payload, protocol, writer, task, self.loop, client_max_size=most)
 
     async def answer(self, received: web.BaseRequest) -> web.StreamResponse:
         """Have a request answered; nothing leaves as anything but a body with a code."""
@@ -92,7 +91,9 @@ class Server(web.Server):
         request.link = channel.link
         request.common_headers = self.app.headers
         try:
-            response = await errors_as_json(request, self.app.handle)
+            response = await self.app.handle(request)
+        except Exception as error:  # noqa: BLE001 - a bug in one handler must not take others down
+            response = error_as_json(request, error)
         finally:
             channel.end()
         if self.app.headers and not response.prepared:
