@@ -35,7 +35,7 @@ REASONS = {
 """By the number of members: the more there are, the less the transactions weigh."""
 MANY_REASON = (
     "a profile (py-spy, seven rounds) gives 18 % of the manager's time to the rules of groups, 12 % to what"
-    " is stored, 10 % to aiohttp's choice of a route, 6 % to metrics; the bare server has none of these"
+    " is stored, 6 % to metrics; the bare server has none of these"
 )
 
 

@@ -15,7 +15,7 @@ from configuration.settings import SettingsError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
-from protocol.patience import answer_s
+from protocol.timeouts import answer_s
 from worker.client.answers import is_redirect, redirected
 from worker.client.bearer import Bearer
 
@@ -90,7 +90,7 @@ class AdminClient:
     ) -> None:
         """`bearer` has the token to show; `tls` says what to make of https:// URLs.
 
-        `timeout_s` is how many seconds each manager has to answer; None goes by `protocol.patience`.
+        `timeout_s` is how many seconds each manager has to answer; None goes by `protocol.timeouts`.
         `on_wait` is told, by another thread, for whom one waits when that takes long.
         """
         self.urls = [_checked(url) for url in urls]

@@ -14,7 +14,7 @@ from manager.http.forwarding import Forwarding
 from manager.http.front.application import Application
 from manager.http.front.server import Runner
 from protocol.messages.groups import Coordinator
-from protocol.patience import answer_s, work_s
+from protocol.timeouts import answer_s, work_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -16,7 +16,7 @@ from cli.client.event_stream import EventStream
 from configuration.settings import SettingsError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.groups import GroupListResponse
-from protocol.patience import answer_s
+from protocol.timeouts import answer_s
 
 if TYPE_CHECKING:
     from tests.unit.cli.scripted_manager import ScriptedManager

@@ -21,7 +21,7 @@ def moves(bench: Bench) -> list[tuple[str, str | None, str | None]]:
 
 
 def test_a_task_tells_where_it_ran() -> None:
-    """Each change of state or owner is a line of its story; a report that says nothing new is none."""
+    """Each change of state or owner is a line of its history; a report that says nothing new is none."""
     bench = Bench()
     one, two = bench.herd(2, "t")
     bench.report(one, "t", 1)
@@ -86,7 +86,7 @@ def test_what_is_kept_is_bounded() -> None:
 
 
 def test_a_task_of_the_same_name_has_a_story_of_its_own() -> None:
-    """Deleting a task forgets its story; an unknown one has none to tell."""
+    """Deleting a task forgets its history; an unknown one has none to tell."""
     bench = Bench()
     (one,) = bench.herd(1, "t")
     bench.report(one, "t", 1)
