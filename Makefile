@@ -12,6 +12,8 @@ MEASURED := $(VENV)/.measured
 DOCUMENTED := $(VENV)/.documented
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
+# Two processes, each with a Spark, a PostgreSQL and ports of its own.
+SIDE_BY_SIDE := --numprocesses $(or $(JOBS),2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
@@ -24,12 +26,12 @@ demo: ## the whole story on real data: tasks, a killed worker, nothing lost (ARG
 	@$(BIN)/sparkherd demo $(ARGS)
 
 .PHONY: test
-test: $(INSTALLED) java ## all tests but those in a browser, with branch coverage
-	@$(BIN)/pytest -m 'not browser' --cov --cov-report=term:skip-covered $(ARGS)
+test: $(INSTALLED) java ## all tests but those in a browser, with branch coverage, two at a time (JOBS=2)
+	@$(BIN)/pytest -m 'not browser' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: test-browser
 test-browser: $(INSTALLED) java browser ## the console in headless Chromium; pictures in tests/browser/screenshots
-	@$(BIN)/pytest -m browser $(ARGS)
+	@$(BIN)/pytest -m browser $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.scheduling import SharedServersScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
 
 # Properties are looked for on busy machines too: slow is not wrong. And a change passes or fails by itself,
 # not by what happens to be drawn: the examples are the same each time, unless `--hypothesis-seed` is given.
@@ -20,6 +26,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Whoever names a seed is looking for new examples."""
     if config.getoption("--hypothesis-seed") is not None:
         settings.load_profile("curious")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedServersScheduling:
+    """How `--numprocesses` shares tests out."""
+    return SharedServersScheduling(config, log)
 
 
 @pytest.fixture(autouse=True)

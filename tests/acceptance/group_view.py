@@ -77,11 +77,11 @@ class GroupView:
         )
 
 
-def ticking(folder: Path, table: str) -> dict[str, Any]:
-    """A query that never ends: numbers, a few a second, into a table."""
+def ticking(folder: Path, table: str, every: str = "500 milliseconds") -> dict[str, Any]:
+    """A query that never ends: numbers, a few a second, into a table, a batch `every` so often."""
     return {
         "source": {"format": "rate", "options": {"rowsPerSecond": 5}},
         "sql": "SELECT value FROM source",
         "sink": {"format": "sql", "options": {"url": f"sqlite:///{folder / 'sink.db'}", "table": table}},
-        "trigger": {"processing_time": "500 milliseconds"},
+        "trigger": {"processing_time": every},
     }

@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1800
 WORKERS = ("anna", "berta", "carla")
 TASKS = tuple(f"t{number:02}" for number in range(1, 13))
 REBALANCES = 10
+EVERY = "4 seconds"
+"""Thirteen queries leave the processors to what is tried here."""
 
 
 class Play:
@@ -106,7 +108,7 @@ def _begin(play: Play) -> None:
         play.hire(name)
     eventually(lambda: _members(play) == len(WORKERS), "all are members", alive=play.herd.daemons)
     for task in TASKS:
-        play.view.create(task, ticking(play.herd.folder, task))
+        play.view.create(task, ticking(play.herd.folder, task, EVERY))
     play.settle("all tasks run", len(WORKERS))
     play.ledger.expect(TASKS, "created")
 
@@ -153,20 +155,20 @@ def _a_worker_is_drained(play: Play) -> None:
 
 def _a_task_is_added(play: Play) -> None:
     before = play.owners()
-    play.view.create("t13", ticking(play.herd.folder, "t13"))
+    play.view.create("t13", ticking(play.herd.folder, "t13", EVERY))
     play.settle("the new task runs", 3, lambda: "t13" in play.owners())
     assert play.moved(before, "created") == ["t13"]
 
 
 def _a_task_is_changed(play: Play) -> None:
     """A new query is started where it is; a new weight alone starts nothing, but brings a rebalance."""
-    before, definition = play.owners(), ticking(play.herd.folder, "t01")
+    before, definition = play.owners(), ticking(play.herd.folder, "t01", EVERY)
     play.view.put("t01", definition | {"sql": "SELECT value FROM source WHERE value >= 0"})
     play.ledger.expect(["t01"], "its query changed")
     counted = play.ledger.wanted()["t01"]
     generation = play.generation()
     play.settle("the changed one runs", 3, lambda: play.ledger.counted(play.everybody)["t01"] == counted)
-    play.view.put("t02", ticking(play.herd.folder, "t02") | {"weight": 2.0})
+    play.view.put("t02", ticking(play.herd.folder, "t02", EVERY) | {"weight": 2.0})
     play.settle("the weight is known", 3, lambda: play.generation() > generation)
     assert play.moved(before, "a task was changed") == []
 

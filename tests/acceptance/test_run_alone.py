@@ -124,6 +124,7 @@ def test_a_frozen_jvm_keeps_the_next_run_out(tmp_path: Path, started: list[Daemo
         "  definition:\n"
         "    source: {format: rate}\n"
         "    sink: {format: json, options: {path: out}}\n"
+        "    trigger: {processing_time: 500 milliseconds}\n"
     )
     first = Daemon("first", ["run", "-f", "tasks.yaml", *FLAGS], tmp_path)
     started.append(first)

@@ -85,7 +85,7 @@ class Flow:
     def held(self) -> dict[str, Any]:
         """Under the first owner, batch 1 waits inside for the test."""
         options = {"path": str(self._folder), "url": self._url, "stage": str(self.stage), "hold": 1}
-        return {"entrypoint": "tested_on_server:guarded", "options": options}
+        return {"entrypoint": "tested_on_server:guarded", "options": options, "fenced": True}
 
     def ids(self, table: str) -> list[int]:
         """What is in the sink, twice what is there twice."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice, product
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Round:
 def plan(seed: int, rounds: int) -> list[Round]:
     """`rounds` rounds that are drawn, and the two that show for sure what the fence is for.
 
-    Every strike comes at every moment before a pair of them comes again. Whether a zombie gets to write then
-    is a matter of milliseconds; in the last two it does.
+    Every strike comes once before one comes again, and at every moment before a pair of them comes again.
+    Whether a zombie gets to write then is a matter of milliseconds; in the last two it does.
     """
     chance = random.Random(seed)
     drawn = [
@@ -85,9 +85,10 @@ def plan(seed: int, rounds: int) -> list[Round]:
 
 
 def _decks(chance: random.Random) -> Iterator[tuple[Strike, Moment]]:
-    """All pairs in some order, again and again."""
-    moments = [moment for moment in Moment if moment is not Moment.HELD]
+    """All pairs in some order, each strike once in six of them, again and again."""
+    drawn = [moment for moment in Moment if moment is not Moment.HELD]
     while True:
-        deck = list(product(Strike, moments))
-        chance.shuffle(deck)
-        yield from deck
+        moments = {strike: chance.sample(drawn, len(drawn)) for strike in Strike}
+        for turn in range(len(drawn)):
+            for strike in chance.sample(list(Strike), len(Strike)):
+                yield strike, moments[strike][turn]
