@@ -12,38 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from manager.core.group import Group
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Connection, Member
 
 QUIET_MS: Final = 2000
 """Silence of a member after which a connection that it closes was just idle.
 
 Clients close what they have not used for a few seconds, and may have nothing to say for longer than that.
 """
-
-
-class Connection:
-    """One connection, from the first request on it to its end.
-
-    `host` is the address at its other end. `member` is whose request it carried last, in the group called
-    `group`, and `waiting` the request that was parked last.
-    """
-
-    __slots__ = ("group", "host", "is_kept", "is_open", "is_shared", "member", "waiting")
-
-    def __init__(self, host: str = "") -> None:
-        self.host = host
-        self.group = ""
-        self.member: Member | None = None
-        self.waiting: Parked | None = None
-        self.is_open = True
-        self.is_kept = False
-        self.is_shared = False
-
-    @property
-    def parked(self) -> Parked | None:
-        """The request that waits on it."""
-        return self.waiting if self.waiting is not None and not self.waiting.settled else None
 
 
 def carry(group: Group, member: Member, connection: Connection) -> None:

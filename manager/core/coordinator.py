@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from manager.core import commands, connections, loading, member_ids, purgatory, scheduling, sessions
 from manager.core.group import Group
 from manager.core.history import HistoryMemory
-from manager.core.member_ids import NewGroupIds
 from manager.core.membership import (
     admin,
     disconnects,
@@ -19,6 +18,7 @@ from manager.core.membership import (
     rebalance,
     sync,
 )
+from manager.core.new_group_ids import NewGroupIds
 from manager.core.tasks import (
     claims,
     definition_lists,
@@ -42,9 +42,8 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from manager.core.connections import Connection
     from manager.core.group import TimerKey
-    from manager.core.purgatory import Parked
+    from manager.core.member import Connection, Parked
     from manager.core.rows import Row
     from manager.settings import GroupSettings
     from protocol.messages.base import Request

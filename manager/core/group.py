@@ -28,7 +28,7 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.settings import GroupSettings
     from protocol.messages.groups import GroupHistoryLine
 

@@ -1,4 +1,4 @@
-"""One member of a group, and the requests of it that wait."""
+"""One member of a group, its connections, and the requests of it that wait."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from protocol.messages.membership import Protocol
 from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
-    from manager.core.connections import Connection
-    from manager.core.purgatory import Parked
     from manager.core.rows import MemberRow
     from protocol.messages.membership import JoinRequest
 
@@ -76,6 +74,62 @@ class Member:
             if protocol.name == protocol_name:
                 return protocol.metadata
         return NULL
+
+
+class Connection:
+    """One connection, from the first request on it to its end.
+
+    `host` is the address at its other end. `member` is whose request it carried last, in the group called
+    `group`, and `waiting` the request that was parked last.
+    """
+
+    __slots__ = ("group", "host", "is_kept", "is_open", "is_shared", "member", "waiting")
+
+    def __init__(self, host: str = "") -> None:
+        self.host = host
+        self.group = ""
+        self.member: Member | None = None
+        self.waiting: Parked | None = None
+        self.is_open = True
+        self.is_kept = False
+        self.is_shared = False
+
+    @property
+    def parked(self) -> Parked | None:
+        """The request that waits on it."""
+        return self.waiting if self.waiting is not None and not self.waiting.settled else None
+
+
+class AnsweredTwiceError(Exception):
+    """A second answer to one request: a bug in the core."""
+
+
+class Parked:
+    """The place of one request, from its arrival to its answer.
+
+    `connection` is what it came over. `settled` becomes true when the core has decided the answer, or has
+    given the request up because its connection is gone; only one of the two can happen, once.
+    """
+
+    __slots__ = ("connection", "settled")
+
+    def __init__(self, connection: Connection | None = None) -> None:
+        self.connection = connection or Connection()
+        self.settled = False
+
+    def wait(self) -> None:
+        """It is not answered yet, and its connection is watched meanwhile."""
+        self.connection.waiting = self
+
+    def settle(self) -> None:
+        """Use up the one answer.
+
+        Raises:
+            AnsweredTwiceError: it was used up before.
+        """
+        if self.settled:
+            raise AnsweredTwiceError("a request was answered twice")
+        self.settled = True
 
 
 def detached(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:

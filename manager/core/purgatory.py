@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import connections, sessions
-from manager.core.connections import Connection
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from manager.core.group import Group, TimerKey
-    from manager.core.member import Member
+    from manager.core.member import Member, Parked
     from manager.core.turn import Turn
 
 HELD = "held heartbeat"
@@ -24,38 +23,6 @@ _WHY = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the member was removed from the group",
     ErrorCode.FENCED_INSTANCE_ID: "the instance id belongs to another member by now",
 }
-
-
-class AnsweredTwiceError(Exception):
-    """A second answer to one request: a bug in the core."""
-
-
-class Parked:
-    """The place of one request, from its arrival to its answer.
-
-    `connection` is what it came over. `settled` becomes true when the core has decided the answer, or has
-    given the request up because its connection is gone; only one of the two can happen, once.
-    """
-
-    __slots__ = ("connection", "settled")
-
-    def __init__(self, connection: Connection | None = None) -> None:
-        self.connection = connection or Connection()
-        self.settled = False
-
-    def wait(self) -> None:
-        """It is not answered yet, and its connection is watched meanwhile."""
-        self.connection.waiting = self
-
-    def settle(self) -> None:
-        """Use up the one answer.
-
-        Raises:
-            AnsweredTwiceError: it was used up before.
-        """
-        if self.settled:
-            raise AnsweredTwiceError("a request was answered twice")
-        self.settled = True
 
 
 def _failure(code: ErrorCode) -> Failure:

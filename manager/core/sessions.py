@@ -8,8 +8,7 @@ from manager.core import connections
 
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.turn import Turn
 
 SESSION = "session"

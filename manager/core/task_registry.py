@@ -13,7 +13,7 @@ from protocol.states import Target, TaskState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from protocol.messages.ownership import ClaimRequest
     from protocol.messages.tasks import Reached
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manager.core.member_ids import NewGroupIds
+from manager.core.new_group_ids import NewGroupIds
 from manager.core.rows import Dropped, OwnershipRow, Record, Row
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manager.core.group import Group
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from protocol.messages.base import Response
     from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 

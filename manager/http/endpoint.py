@@ -19,7 +19,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from manager.core.connections import Connection
+    from manager.core.member import Connection
     from manager.core.turn import Outcome
     from manager.http.front.reading import Request
 

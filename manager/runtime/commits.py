@@ -10,7 +10,7 @@ from protocol.messages.events import Event
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.rows import Record
     from manager.core.turn import Outcome, Turn
 

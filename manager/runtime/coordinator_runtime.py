@@ -25,8 +25,8 @@ from telemetry.causes import new_cause_id
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from manager.core.connections import Connection
     from manager.core.group import Group
+    from manager.core.member import Connection
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
     from manager.runtime.commits import Batch

@@ -6,13 +6,13 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from manager.core.purgatory import Parked
+from manager.core.member import Parked
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from manager.core.connections import Connection
+    from manager.core.member import Connection
     from manager.core.turn import Outcome
 
 UNAVAILABLE = Failure(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from manager.cluster.held_slots import SlotState
 from manager.core.coordinator import GroupCoordinator
-from manager.core.purgatory import Parked
+from manager.core.member import Parked
 from manager.core.turn import Instant
 from manager.runtime.commits import Commits
 from protocol.errors import ErrorCode, Failure
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from manager.cluster.held_slots import HeldSlots
-    from manager.core.connections import Connection
+    from manager.core.member import Connection
     from manager.core.turn import Turn
     from manager.runtime.commits import Batch
     from manager.settings import GroupSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from manager.core.connections import Connection
+from manager.core.member import Connection
 from protocol.errors import ErrorCode, Failure
 from tests.simulation.manager import Asked
 

@@ -16,8 +16,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
     from manager.core.commands import DeleteGroup, DrainMember, RemoveMember, StartRebalance
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.turn import Turn
 
 

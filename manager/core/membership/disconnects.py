@@ -9,9 +9,7 @@ from manager.core.membership import rebalance
 from manager.core.membership.departure import depart
 
 if TYPE_CHECKING:
-    from manager.core.connections import Connection
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Connection, Member, Parked
     from manager.core.turn import Turn
 
 

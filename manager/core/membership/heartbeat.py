@@ -8,8 +8,7 @@ from manager.core import checks, purgatory, sessions
 from protocol.messages.membership import HeartbeatResponse
 
 if TYPE_CHECKING:
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import HeartbeatRequest
 

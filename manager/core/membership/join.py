@@ -16,7 +16,7 @@ from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from manager.core.group import Group
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.turn import Turn
     from manager.settings import GroupSettings
     from protocol.messages.membership import JoinRequest

@@ -12,8 +12,7 @@ from protocol.messages.membership import LeaveResponse, LeftMember
 
 if TYPE_CHECKING:
     from manager.core.group import Group
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import Leaver, LeaveRequest
 

@@ -12,7 +12,7 @@ from protocol.messages.offsets import CommittedOffset, FetchOffsetsResponse, Off
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.turn import Turn
     from protocol.messages.offsets import (
         CommitOffsetsRequest,

@@ -16,7 +16,7 @@ from protocol.errors import ErrorCode
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import JoinRequest
 

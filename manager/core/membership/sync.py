@@ -16,8 +16,7 @@ from protocol.states import GroupState
 
 if TYPE_CHECKING:
     from manager.core.group import Group
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.tasks.assignments import Placement
     from manager.core.turn import Turn
     from protocol.messages.membership import MemberAssignment, SyncRequest

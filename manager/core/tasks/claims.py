@@ -18,8 +18,7 @@ from protocol.messages.ownership import (
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.rows import OwnershipRow
     from manager.core.turn import Turn
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from manager.core.commands import PutTask, PutTasks
     from manager.core.group import Group
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.turn import Turn
     from protocol.messages.tasks import PutResult
 

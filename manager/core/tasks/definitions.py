@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         SetTarget,
     )
     from manager.core.group import Group
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.turn import Turn
     from protocol.messages.tasks import Reached
 

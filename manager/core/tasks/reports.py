@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from manager.core.group import Group
-    from manager.core.member import Member
-    from manager.core.purgatory import Parked
+    from manager.core.member import Member, Parked
     from manager.core.rows import OwnershipRow
     from manager.core.turn import Turn
 

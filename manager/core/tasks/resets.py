@@ -19,7 +19,7 @@ from protocol.states import Target
 if TYPE_CHECKING:
     from manager.core.commands import ResetTask
     from manager.core.group import Group
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.rows import TaskRow
     from manager.core.turn import Turn
     from protocol.messages.tasks import Offsets

@@ -12,7 +12,7 @@ from protocol.messages.tasks import TaskListResponse, TaskView
 
 if TYPE_CHECKING:
     from manager.core.commands import GetTask, GetTaskHistory, GetTaskStatus, ListMoves, ListTasks
-    from manager.core.purgatory import Parked
+    from manager.core.member import Parked
     from manager.core.turn import Turn
 
 

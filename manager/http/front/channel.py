@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from manager.core.connections import Connection
+from manager.core.member import Connection
 from manager.http.front.tcp_info import Watch
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from protocol.names import is_legal_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from manager.core.connections import Connection
+    from manager.core.member import Connection
 
 T = TypeVar("T", bound=msgspec.Struct)
 

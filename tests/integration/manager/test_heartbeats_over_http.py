@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from manager.core.connections import Connection
-    from manager.core.member import Member
+    from manager.core.member import Connection, Member
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 MAX_BYTES = 100_000

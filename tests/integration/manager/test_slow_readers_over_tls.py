@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from manager.core.connections import Connection as Link
+    from manager.core.member import Connection as Link
     from manager.http.front.channel import Channel
     from tests.integration.manager.clients import Served
     from tests.integration.manager.fuzz.front import Wire

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from manager.core.commands import CreateTask, NewDefinition
-from manager.core.connections import Connection
 from manager.core.coordinator import GroupCoordinator
 from manager.core.group import Group
-from manager.core.purgatory import Parked
+from manager.core.member import Connection, Parked
 from manager.core.rows import Dropped, GroupRow, OwnershipRow, Row
 from manager.core.turn import Instant, Turn
 from manager.settings import GroupSettings

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from manager.core import group_states
 from manager.core.group import Group
-from manager.core.purgatory import AnsweredTwiceError, Parked
+from manager.core.member import AnsweredTwiceError, Parked
 from manager.core.timers import FEW, Timers
 from manager.core.turn import Instant, Turn
 from manager.settings import GroupSettings

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from manager.core import member_ids
+from manager.core import member_ids, new_group_ids
 from manager.core.commands import CreateTask, DeleteGroup, DeleteTask
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
@@ -15,7 +15,7 @@ from tests.unit.manager.core.bench import SESSION_MS, Ask, Bench, definition
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that are soon reached."""
     monkeypatch.setattr(member_ids, "MOST_IN_A_GROUP", 3)
-    monkeypatch.setattr(member_ids, "MOST_IN_NEW_GROUPS", 5)
+    monkeypatch.setattr(new_group_ids, "MOST_IN_NEW_GROUPS", 5)
 
 
 def join(bench: Bench, group: str, member_id: str = "") -> Failure | None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from manager.core import sessions
-from manager.core.connections import QUIET_MS, Connection
+from manager.core.connections import QUIET_MS
+from manager.core.member import Connection
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.bench import SESSION_MS, Bench

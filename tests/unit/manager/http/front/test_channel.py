@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.core.purgatory import Parked
+from manager.core.member import Parked
 from manager.http.front.channel import MAX_BEHIND, Channel
 from manager.http.front.limits import Limits, Peers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from manager.core.connections import Connection
+    from manager.core.member import Connection
 
 LIMITS = Limits(request_s=30, answer_s=60)
 
