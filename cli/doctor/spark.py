@@ -61,7 +61,10 @@ def _classic(settings: Settings, version: str) -> Finding:
 def _server(version: str, url: str, default_port: int) -> Finding:
     """Whether somebody listens at `url`; it may carry a token after its host and port."""
     place = urlsplit(url)
-    host, port = place.hostname or "", place.port or default_port
+    try:
+        host, port = place.hostname or "", place.port or default_port
+    except ValueError:
+        return problem(f"{version}; {place.scheme}://{place.hostname}: its port is no number", "correct it")
     try:
         socket.create_connection((host, port), CONNECT_S).close()
     except OSError as error:

@@ -96,6 +96,8 @@ def database_at(url: str) -> Database:
         raise StartupError(
             f"--database: not a SQLAlchemy URL with an asyncio driver: {first_line(error)}"
         ) from error
+    except ValueError:  # its text quotes what it takes for the port: with an @ in it, of the password
+        raise StartupError("--database: not a SQLAlchemy URL: its port is no number") from None
     except ModuleNotFoundError as error:
         raise StartupError(
             f"--database: the driver {error.name} is not installed (sparkherd[postgres])"

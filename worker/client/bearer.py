@@ -68,12 +68,12 @@ def _from_file(file: str) -> str:
         with Path(file).open("rb") as opened:
             text = opened.read(MAX_LENGTH + 1)
     except OSError as error:
-        raise StartupError(f"--token-file {file}: {error.strerror}") from None
+        raise StartupError(f"--token-file {file} cannot be read: {error.strerror}") from None
     return _checked(text.decode("ascii", errors="replace").strip(), f"--token-file {file}")
 
 
 def _checked(token: str, place: str) -> str:
     """Whatever would break out of its header is refused."""
     if not token or len(token) > MAX_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
-        raise StartupError(f"{place}: expected a token, as `sparkherd tokens create` prints it")
+        raise StartupError(f"{place} holds no token as `sparkherd tokens create` prints it")
     return token

@@ -174,15 +174,17 @@ async def test_a_newer_schema_is_refused(storage: SqlStorage, database: Database
     [
         ("nonsense", "--database: not a SQLAlchemy URL"),
         ("mysql://x/y", "neither sqlite nor postgresql"),
+        ("postgresql+asyncpg://x:a@b:geheim@h/y", "its port is no number"),
         ("postgresql+psycopg2://x/y", "the driver psycopg2 is not installed"),
         ("sqlite+aiosqlite:////nowhere/at/all/m.db", "unable to open database file"),
     ],
 )
 async def test_a_database_that_cannot_be_used_is_named(url: str, complaint: str) -> None:
-    """A StartupError of one line."""
+    """A StartupError of one line, without any of a password."""
     with pytest.raises(StartupError, match=complaint) as caught:
         await SqlStorage(url).open()
     assert "\n" not in str(caught.value)
+    assert "geheim" not in str(caught.value)
 
 
 def test_the_migrations_make_exactly_the_tables_that_are_used(database: Database) -> None:

@@ -30,7 +30,7 @@ from protocol.messages.membership import (
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
 from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target
-from tests.fakes.turns import settle, turn
+from tests.fakes.turns import eventually, settle, turn
 from tests.integration.manager.faults import FAULTS, fault
 from tests.integration.node import started_node
 
@@ -281,7 +281,7 @@ async def test_nobody_waits_for_ever_for_a_storage_that_hangs(
         storage.gate.set()
         joined = await member.until_answered(lambda: join(member.id))
         assert joined.generation_id > member.generation
-        assert ready(runtime)
+        await eventually(lambda: ready(runtime))
 
 
 async def test_stopping_does_not_wait_for_a_storage_that_hangs(

@@ -166,6 +166,7 @@ async def test_one_webhook_that_is_dead_or_hangs_delays_no_other(site: Site, rec
     async with site.telling(dead.url, hanging.url, receiver.url):
         await site.happen("a", "b", "c")
         await receiver.until(lambda: receiver.ids == [2, 3, 4])
+        await hanging.until(lambda: bool(hanging.got))
     assert set(hanging.ids) == {2}
     await hanging.close()
 

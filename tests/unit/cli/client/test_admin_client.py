@@ -22,12 +22,8 @@ if TYPE_CHECKING:
     from tests.unit.cli.scripted_manager import ScriptedManager
 
 GROUPS = {"error": "NONE", "groups": []}
-
-
-def nobody() -> str:
-    """A URL where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"http://127.0.0.1:{server.getsockname()[1]}"
+NOBODY = "http://127.0.0.1:1"
+"""Where nothing listens."""
 
 
 def test_reads_an_answer(manager: ScriptedManager) -> None:
@@ -47,12 +43,12 @@ def test_refusal_keeps_its_code(manager: ScriptedManager) -> None:
 def test_next_manager_is_tried(manager: ScriptedManager) -> None:
     """A manager that is not there is passed over."""
     manager.on("GET", "/v1/groups", GROUPS)
-    assert AdminClient([nobody(), manager.url]).get("/v1/groups", GroupListResponse).groups == ()
+    assert AdminClient([NOBODY, manager.url]).get("/v1/groups", GroupListResponse).groups == ()
 
 
 def test_nobody_answers() -> None:
     """When no manager is there, the error names them all and says what to do."""
-    urls = [nobody(), nobody()]
+    urls = [NOBODY, "http://127.0.0.1:2"]
     with pytest.raises(UnreachableError) as caught:
         AdminClient(urls).get("/v1/groups", GroupListResponse)
     assert all(url in str(caught.value) for url in urls)
@@ -95,7 +91,7 @@ def test_managers_share_the_time_that_there_is_for_all(
 ) -> None:
     """Of two that have a second together, each has half of one, to connect too."""
     manager.on("GET", "/v1/groups", GROUPS)
-    AdminClient([nobody(), manager.url]).giving_up_after(1.0).get("/v1/groups", GroupListResponse)
+    AdminClient([NOBODY, manager.url]).giving_up_after(1.0).get("/v1/groups", GroupListResponse)
     assert patience == [("to connect", 0.5), ("to connect", 0.5), ("to be answered", 0.5)]
 
 
@@ -123,7 +119,7 @@ def test_whom_it_waits_for_is_told_when_that_takes_long(
 def test_nobody_is_said_to_have_been_sent_what_no_manager_was_reached_for() -> None:
     """Whoever changes something may rely on it: nothing was done."""
     with pytest.raises(UnreachableError) as caught:
-        AdminClient([nobody(), nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([NOBODY, NOBODY]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert not caught.value.was_sent
 
 
@@ -131,7 +127,7 @@ def test_what_may_have_been_sent_is_not_forgotten_for_the_next_manager(manager: 
     """One has heard it and hung up, the next is not there."""
     manager.hangs_up_on = "PUT"
     with pytest.raises(UnreachableError) as caught:
-        AdminClient([manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([manager.url, NOBODY]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert caught.value.was_sent
 
 
@@ -154,7 +150,7 @@ def test_a_manager_that_cannot_is_passed_over(
     other_manager.on("GET", "/v1/groups", GROUPS)
     assert AdminClient([manager.url, other_manager.url]).get("/v1/groups", GroupListResponse).groups == ()
     with pytest.raises(RefusedError, match="away"):
-        AdminClient([manager.url, nobody()]).get("/v1/groups", GroupListResponse)
+        AdminClient([manager.url, NOBODY]).get("/v1/groups", GroupListResponse)
 
 
 def test_nothing_is_created_twice(manager: ScriptedManager, other_manager: ScriptedManager) -> None:
@@ -283,7 +279,7 @@ def test_a_redirect_is_told_when_nobody_else_has_more_to_say(
     """Rather than that the others are not there; a manager that refuses says more."""
     manager.on("PUT", "/v1/groups", "", 302)
     with pytest.raises(RefusedError, match="redirects") as caught:
-        AdminClient([nobody(), manager.url, nobody()]).call("PUT", "/v1/groups", into=GroupListResponse)
+        AdminClient([NOBODY, manager.url, NOBODY]).call("PUT", "/v1/groups", into=GroupListResponse)
     assert caught.value.failure.fields == {"was_sent": False}
     other_manager.on("PUT", "/v1/groups", AWAY, 503)
     for urls in ([manager.url, other_manager.url], [other_manager.url, manager.url]):
@@ -300,7 +296,7 @@ def test_nothing_secret_of_a_manager_s_url_is_told(manager: ScriptedManager, pat
         AdminClient([secret]).get("/v1/groups", GroupListResponse)
     assert "SECRET" not in str(caught.value)
     with pytest.raises(UnreachableError) as gone:
-        AdminClient([nobody().replace("//", "//user:SECRET@") + path]).get("/v1/groups", GroupListResponse)
+        AdminClient([NOBODY.replace("//", "//user:SECRET@") + path]).get("/v1/groups", GroupListResponse)
     assert "SECRET" not in str(gone.value)
 
 

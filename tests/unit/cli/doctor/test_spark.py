@@ -51,18 +51,30 @@ def test_the_spark_of_spark_home_is_told_of(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_server_has_to_accept_connections(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
     """Its token is not shown."""
     monkeypatch.setattr(spark, "OF_CONNECT", ())
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{server.getsockname()[1]}"
         settings = (
             Settings(spark_remote=f"sc://{place}/;token=geheim")
             if setting == "spark_remote"
             else Settings(spark_master=f"spark://{place},other:7077")
         )
+        finding = spark.spark(settings)
+        assert finding.status is Status.PROBLEM
+        assert "connection refused" in finding.found
+        assert "geheim" not in finding.found
+        server.listen()
         assert spark.spark(settings).status is Status.OK
-    finding = spark.spark(settings)
-    assert finding.status is Status.PROBLEM
-    assert "connection refused" in finding.found
-    assert "geheim" not in finding.found
+
+
+def test_a_server_s_port_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nobody could be asked."""
+    monkeypatch.setattr(spark, "OF_CONNECT", ())
+    finding = spark.spark(Settings(spark_remote="sc://there:x/;token=geheim"))
+    assert (finding.status, finding.found) == (
+        Status.PROBLEM,
+        "PySpark 4.1.4; sc://there: its port is no number",
+    )
 
 
 def test_what_spark_connect_needs_besides(monkeypatch: pytest.MonkeyPatch) -> None:

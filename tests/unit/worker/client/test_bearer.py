@@ -9,6 +9,7 @@ from aiohttp import web
 
 from protocol.errors import StartupError
 from protocol.messages.base import Response
+from telemetry.secrets import scrub
 from worker.client.bearer import Bearer, find_token, take_token
 from worker.client.transport import Transport
 
@@ -38,9 +39,10 @@ def test_a_worker_takes_it_out_of_its_environment() -> None:
 def test_what_is_no_token(tmp_path: Path, content: bytes) -> None:
     """It is refused without being repeated; a header cannot be broken out of."""
     (tmp_path / "token").write_bytes(content)
-    with pytest.raises(StartupError, match=r"^--token-file .*: expected a token") as error:
+    with pytest.raises(StartupError, match=r"^--token-file .* holds no token") as error:
         find_token(str(tmp_path / "token"))
     assert "X-Other" not in str(error.value)
+    assert scrub(str(error.value)) == str(error.value)
     with pytest.raises(StartupError, match="No such file"):
         find_token(str(tmp_path / "none"))
 
