@@ -30,10 +30,10 @@ MAX_LENGTH = 100_000
 """Characters of SQL; anything longer is accepted unread, for a check must not take long."""
 
 MAX_PARSED = 4_000
-"""Likewise tokens that are parsed in all, which double with every word that may be a name."""
+"""Tokens that are parsed in all, for the same reason: they double with every word that may be a name."""
 
 MAX_DEPTH = 20
-"""Likewise brackets in brackets."""
+"""Brackets in brackets, for the same reason."""
 
 _CLOSING = {"(": ")", "[": "]"}
 _PLAIN_STARTS = ("SELECT", "WITH", "(")

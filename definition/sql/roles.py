@@ -46,7 +46,7 @@ _ASKS = _faces("( [ , + - / % || SELECT DISTINCT WHERE HAVING BY AND OR ON WHEN 
 """What an operand of any kind must follow."""
 
 _ASKS_NO_TABLE = _ASKS - {"(", ","}
-"""Likewise, but not what a table may follow, which can have any name."""
+"""The same without what a table may follow, too, which can have any name."""
 
 _FOLLOWS = _COMPARISONS | _faces(
     ") ] , . [ + - * / % || FROM WHERE HAVING GROUP ORDER AND OR WHEN THEN ELSE END AS ON USING",
