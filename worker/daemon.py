@@ -17,20 +17,18 @@ from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
 from worker.client.bearer import take_token
 from worker.client.discovery import Discovery
-from worker.client.group_client import GroupClient
-from worker.client.timeouts import Timeouts
+from worker.client.group_client import GroupClient, Timeouts
 from worker.client.tls import client_tls
 from worker.client.transport import Transport
 from worker.clock import SystemClock
 from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_executor
-from worker.membership.core import Membership
 from worker.membership.draining import move_away
-from worker.membership.effects import Quit, Reason
-from worker.membership.events import LeaseExpired, Started, StopAsked
+from worker.membership.events import LeaseExpired, Quit, Reason, Started, StopAsked
 from worker.membership.leader import Leader, load_assignors
 from worker.membership.member import Member
 from worker.membership.requests import Terms
-from worker.metrics.reader import WorkerView
+from worker.membership.state_machine import Membership
+from worker.metrics.instruments import WorkerView
 from worker.session_lease import SessionLease, lease_s, over_s
 from worker.tasks.runner import TaskRunner
 from worker.watchdog import Watchdog, end_at_once

@@ -18,9 +18,8 @@ import structlog
 
 from protocol.errors import StartupError
 from worker.executor import QueryError
-from worker.membership.effects import Reason
-from worker.metrics.meter import Meter
-from worker.metrics.reader import WorkerReader
+from worker.membership.events import Reason
+from worker.metrics.instruments import Meter, WorkerReader
 from worker.status.handlers import StatusHandlers
 from worker.status.server import serving
 
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
     from worker.background import BackgroundTasks
     from worker.executor import EngineDeath, Executor
-    from worker.membership.effects import Quit
-    from worker.metrics.reader import WorkerView
+    from worker.membership.events import Quit
+    from worker.metrics.instruments import WorkerView
     from worker.settings import WorkerSettings
     from worker.tasks.runner import TaskRunner
 

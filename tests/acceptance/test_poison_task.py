@@ -13,7 +13,7 @@ from tests.acceptance.group_view import GROUP, GroupView, ticking
 from tests.acceptance.processes import sparkherd
 from tests.acceptance.waiting import eventually
 from worker.host import EXIT_CODES
-from worker.membership.effects import Reason
+from worker.membership.events import Reason
 
 if TYPE_CHECKING:
     from tests.acceptance.processes import Herd

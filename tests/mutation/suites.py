@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from tests.mutation.mutants import Mutant, Sandbox
 
 SUITES = {
-    "tests": ("tests/unit/manager", "tests/unit/worker/membership", "tests/unit/protocol/test_fencing.py"),
+    "tests": (
+        "tests/unit/manager",
+        "tests/unit/worker/membership",
+        "tests/unit/worker/tasks",
+        "tests/unit/protocol/test_fencing.py",
+    ),
     "simulation": ("tests/simulation/test_histories.py",),
 }
 _TO_BEGIN_WITH = (

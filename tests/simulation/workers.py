@@ -24,31 +24,29 @@ from protocol.messages.ownership import (
 from protocol.states import Target, TaskState
 from protocol.worker_lease import FREE, part_of
 from tests.simulation.participant import Participant
-from worker.membership.core import Membership
-from worker.membership.effects import (
+from worker.membership.events import (
     Adopt,
+    Answered,
     Assign,
+    Assigned,
     Drain,
     Identity,
+    LeaseExpired,
     Lose,
     Quit,
     Reason,
     Refresh,
-    Revoke,
-    Send,
-    Wait,
-)
-from worker.membership.events import (
-    Answered,
-    Assigned,
-    LeaseExpired,
     Refused,
+    Revoke,
     Revoked,
+    Send,
     Started,
     StopAsked,
+    Wait,
     Waited,
 )
 from worker.membership.reactions import Asked
+from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
 
 if TYPE_CHECKING:

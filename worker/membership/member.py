@@ -12,18 +12,21 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import NO_GENERATION
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, LeaveRequest, SyncRequest
 from telemetry.scope import know
-from worker.membership.effects import (
+from worker.membership.events import (
     Adopt,
+    Answered,
     Assign,
+    Assigned,
     Drain,
     Lose,
     Quit,
     Refresh,
     Revoke,
+    Revoked,
     Send,
     Wait,
+    Waited,
 )
-from worker.membership.events import Answered, Assigned, Revoked, Waited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -36,9 +39,8 @@ if TYPE_CHECKING:
         SyncResponse,
     )
     from worker.clock import Clock
-    from worker.membership.core import Membership
-    from worker.membership.effects import Effect, Identity, MembershipRequest
-    from worker.membership.events import Answer, Completion, Event
+    from worker.membership.events import Answer, Completion, Effect, Event, Identity, MembershipRequest
+    from worker.membership.state_machine import Membership
     from worker.membership.states import MemberState
 
 log = structlog.get_logger(__name__)

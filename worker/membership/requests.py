@@ -19,7 +19,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
 
 if TYPE_CHECKING:
     from protocol.messages.membership import JoinResponse, MemberAssignment, Protocol, SyncResponse
-    from worker.membership.effects import Identity, Quit
+    from worker.membership.events import Identity, Quit
 
 
 @dataclass(frozen=True, slots=True)

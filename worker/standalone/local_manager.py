@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,15 +23,21 @@ from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
 from telemetry.secrets import scrub
 from worker.executor import QueryError
+from worker.secrets import Secrets
 from worker.sinks.errors import SinkError
+from worker.sinks.factory import newest_fence
 from worker.sinks.fence import FenceRow
+from worker.sinks.marks import Owner
+from worker.spark.settings import SparkSettings, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from definition.document import Definition
     from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest
+    from worker.settings import WorkerSettings
     from worker.standalone.token_file import TokenFile
+
 
 log = structlog.get_logger(__name__)
 
@@ -184,3 +191,36 @@ def is_over(tasks: Iterable[LocalTask], states: Mapping[str, TaskState], *, once
 def has_failed(states: Mapping[str, TaskState]) -> bool:
     """Whether a task needs somebody to look at it."""
     return TaskState.FAILED in states.values()
+
+
+def fence_of(settings: WorkerSettings, task: LocalTask) -> FenceRow | None:
+    """The fence in the task's sink, None if there is none; may block.
+
+    Raises:
+        QueryError: the task cannot go on from there.
+        SinkError: the sink cannot be read.
+    """
+    if task.definition.sink is None:
+        return None
+    secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
+    row = newest_fence(secrets.resolve_sink(task.definition.sink), Owner(settings.group, task.name, 0))
+    if row is not None:
+        require_checkpoint(settings.checkpoint_root, settings.group, task.name, row)
+    return row
+
+
+def require_checkpoint(root: str, group: str, task: str, row: FenceRow) -> None:
+    """Raise `QueryError` if the sink has rows of the task, but there is no checkpoint to go on from.
+
+    The query would refuse to start all the same, but only after its fence has stopped whoever runs the task
+    with the right checkpoint. A root that is no folder of this machine is left to the query to look at.
+    """
+    folder = local_folder(root)
+    if row.last is None or folder is None:
+        return
+    place = Path(SparkSettings(app_name="", checkpoint_root=str(folder)).checkpoint(group, task, row.resets))
+    if not (place / "metadata").exists():
+        raise QueryError(
+            f"the sink has rows of task {task} up to batch {row.last.batch_id}, but {place} holds nothing:"
+            " name the --checkpoint-root that it ran with, or another group and sink to begin anew"
+        )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import sys
+import threading
+import traceback
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -9,17 +14,17 @@ import msgspec
 from aiohttp import web
 
 from telemetry.logs import LEVEL
-from worker.status import stacks
-from worker.status.address import is_local
+from worker.status.server import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from telemetry.metrics import Instruments
-    from worker.metrics.reader import WorkerView
+    from worker.metrics.instruments import WorkerView
     from worker.tasks.task_status import TaskView
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 JSON = "application/json"
 MAX_BODY_BYTES = 1024
@@ -91,7 +96,7 @@ class StatusHandlers:
 
     async def threads(self, _: web.Request) -> web.Response:
         """Where every thread and task is."""
-        return web.Response(text=stacks.dump())
+        return web.Response(text=dump_stacks())
 
 
 @web.middleware
@@ -120,3 +125,22 @@ def _json(**fields: Any) -> web.Response:
 def _refuse(status: int, code: str, message: str) -> web.Response:
     body = msgspec.json.encode({"error": code, "message": message, "retriable": False})
     return web.Response(body=body, status=status, content_type=JSON)
+
+
+def dump_stacks() -> str:
+    """The stack of every thread and task, without the values of variables. To be called in the event loop."""
+    parts = [_of_thread(thread) for thread in threading.enumerate()]
+    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
+    return "\n".join([*parts, *(_of_task(task) for task in tasks)])
+
+
+def _of_thread(thread: threading.Thread) -> str:
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the documented way to ask
+    stack = "".join(traceback.format_stack(frame)) if frame is not None else "  (not started)\n"
+    return f"thread {thread.name}{' (daemon)' if thread.daemon else ''}\n{stack}"
+
+
+def _of_task(task: asyncio.Task[object]) -> str:
+    told = io.StringIO()
+    task.print_stack(file=told)
+    return f"task {task.get_name()}\n{told.getvalue()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.backoff import Backoff
+from worker.waiting import Backoff
 
 if TYPE_CHECKING:
     from definition.document import Restart

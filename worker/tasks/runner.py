@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from protocol.errors import ErrorCode
-from worker.membership.effects import Identity
-from worker.membership.events import Refused
+from worker.membership.events import Identity, Refused
 from worker.membership.reactions import Asked, Reaction, reaction_to
 from worker.session_lease import lease_s
 from worker.tasks.exchange.claims import Claims
@@ -171,13 +170,13 @@ class TaskRunner:
         self._claims.stop()
         self._reports.everything()
         self._ownership.assign(frozenset())
-        is_done = self._is_done_for_good if for_good else self._owns_nothing
+
+        def is_done() -> bool:
+            return self._owns_nothing() or (for_good and not self._running and self._is_alone())
+
         if not await first(self._news.until(is_done), self._clock.sleep(within_s)):
             self.lose("stopping in order took too long")
         return not self._running
-
-    def _is_done_for_good(self) -> bool:
-        return self._owns_nothing() or (not self._running and self._is_alone())
 
     def _owns_nothing(self) -> bool:
         return not self._ownership.held
@@ -250,14 +249,11 @@ class TaskRunner:
             return
         match reaction_to(code, Asked.REPORT):
             case Reaction.STOP_QUERY:
-                self._on_stale(life)
+                if not life.wanted.is_leaving:
+                    log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
+                self._lose_one(life)
             case Reaction.LET_GO:
                 self._ownership.not_ours(report.task)
-
-    def _on_stale(self, life: TaskLife) -> None:
-        if not life.wanted.is_leaving:
-            log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
-        self._lose_one(life)
 
     def _lose_one(self, life: TaskLife) -> None:
         """It belongs to somebody else; should it be ours by right, a claim will tell."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from telemetry.causes import new_cause_id
-from worker.backoff import Backoff
 from worker.executor import QueryError
-from worker.waiting import first
+from worker.waiting import Backoff, first
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -15,7 +15,7 @@ from tests.acceptance.chaos.proxy import Line
 from tests.acceptance.chaos.stage import WORKERS, jvm_of, processes_of
 from tests.acceptance.waiting import eventually
 from worker.host import EXIT_CODES
-from worker.membership.effects import Reason
+from worker.membership.events import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -15,7 +15,7 @@ from definition.check import check_definition
 from protocol.messages.base import encode_opaque
 from tests.unit.cli.test_help_pages import COMMANDS
 from worker.host import EXIT_CODES
-from worker.membership.effects import Reason
+from worker.membership.events import Reason
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "command-line.md").read_text()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.backoff import MANAGER
+from worker.waiting import MANAGER
 
 
 def test_the_delays_of_the_protocol() -> None:

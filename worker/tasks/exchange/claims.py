@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable
 
     from protocol.messages.ownership import ClaimResponse
-    from worker.membership.effects import Identity
+    from worker.membership.events import Identity
     from worker.tasks.exchange.link import ManagerLink
 
 BRISK_S = 0.1

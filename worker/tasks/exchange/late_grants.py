@@ -12,7 +12,7 @@ import structlog
 
 from protocol.messages.ownership import ReportRequest, TaskReport
 from protocol.states import TaskState
-from worker.backoff import Backoff
+from worker.waiting import Backoff
 
 if TYPE_CHECKING:
     import asyncio

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from protocol.errors import Failure
-from worker.backoff import MANAGER
 from worker.membership.reactions import LOSSES, Asked, Reaction, reaction_to
+from worker.waiting import MANAGER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         TaskErrorsResponse,
     )
     from worker.clock import Clock
-    from worker.membership.effects import Identity
+    from worker.membership.events import Identity
 
 Answer = TypeVar("Answer")
 

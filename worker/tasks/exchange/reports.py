@@ -14,7 +14,7 @@ from worker.waiting import News, first
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
-    from worker.membership.effects import Identity
+    from worker.membership.events import Identity
     from worker.tasks.exchange.link import ManagerLink
     from worker.tasks.life import TaskLife
 

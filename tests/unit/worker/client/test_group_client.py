@@ -17,8 +17,7 @@ from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequ
 from tests.fakes.clock import FakeClock
 from tests.unit.worker.client.servers import hangs_up, nobody, says, says_text
 from worker.client.discovery import Discovery
-from worker.client.group_client import GroupClient
-from worker.client.timeouts import Timeouts
+from worker.client.group_client import GroupClient, Timeouts
 
 if TYPE_CHECKING:
     from tests.unit.worker.client.servers import Cluster, Server

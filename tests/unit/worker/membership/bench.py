@@ -14,28 +14,25 @@ from protocol.messages.membership import (
     SyncResponse,
 )
 from tests.fakes.manager import failure
-from worker.membership.core import Membership
-from worker.membership.effects import (
+from worker.membership.events import (
+    Answered,
     Identity,
     Quit,
     Reason,
-    Send,
-    Wait,
-)
-from worker.membership.events import (
-    Answered,
     Refused,
+    Send,
     Started,
     StopAsked,
+    Wait,
     Waited,
 )
 from worker.membership.reactions import Asked
 from worker.membership.requests import Terms
+from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
 
 if TYPE_CHECKING:
-    from worker.membership.effects import Effect
-    from worker.membership.events import Event
+    from worker.membership.events import Effect, Event
 
 E = TypeVar("E")
 

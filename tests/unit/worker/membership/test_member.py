@@ -24,12 +24,11 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.manager import ScriptedManager, failure
 from tests.fakes.turns import settle, until
 from worker.background import BackgroundTasks
-from worker.membership.core import Membership
-from worker.membership.effects import Identity, Quit, Reason
-from worker.membership.events import LeaseExpired, Refused, Started, StopAsked
+from worker.membership.events import Identity, LeaseExpired, Quit, Reason, Refused, Started, StopAsked
 from worker.membership.member import Member
 from worker.membership.reactions import Asked
 from worker.membership.requests import Terms
+from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
 
 if TYPE_CHECKING:

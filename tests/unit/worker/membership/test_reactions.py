@@ -10,19 +10,17 @@ from protocol.messages.membership import (
 )
 from tests.fakes.manager import failure
 from tests.unit.worker.membership.bench import LOSSES, ME, TROUBLE, Bench, assignments, joined, refused
-from worker.membership.effects import (
+from worker.membership.events import (
+    Answered,
     Assign,
+    Assigned,
     Identity,
     Lose,
     Quit,
     Reason,
     Send,
-    Wait,
-)
-from worker.membership.events import (
-    Answered,
-    Assigned,
     Started,
+    Wait,
 )
 from worker.membership.reactions import FATAL, TABLE, Asked, Reaction, reaction_to
 from worker.membership.states import MemberState

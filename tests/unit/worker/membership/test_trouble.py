@@ -7,17 +7,15 @@ from protocol.messages.membership import (
     JoinRequest,
 )
 from tests.unit.worker.membership.bench import LOSSES, ME, Bench, refused
-from worker.membership.effects import (
+from worker.membership.events import (
     Identity,
+    LeaseExpired,
     Lose,
     Quit,
     Reason,
+    Refused,
     Send,
     Wait,
-)
-from worker.membership.events import (
-    LeaseExpired,
-    Refused,
 )
 from worker.membership.reactions import Asked
 from worker.membership.states import MemberState

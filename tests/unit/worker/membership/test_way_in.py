@@ -12,22 +12,20 @@ from protocol.messages.membership import (
     SyncResponse,
 )
 from tests.unit.worker.membership.bench import ME, Bench, assignments, joined, synced
-from worker.membership.core import BRISK_S
-from worker.membership.effects import (
+from worker.membership.events import (
     Adopt,
     Assign,
+    Assigned,
     Identity,
     Refresh,
     Revoke,
+    Revoked,
     Send,
+    Started,
     Wait,
 )
-from worker.membership.events import (
-    Assigned,
-    Revoked,
-    Started,
-)
 from worker.membership.requests import Terms
+from worker.membership.state_machine import BRISK_S
 from worker.membership.states import MemberState
 
 

@@ -10,16 +10,14 @@ from protocol.messages.membership import (
 )
 from tests.fakes.manager import failure
 from tests.unit.worker.membership.bench import FAREWELL, LOSSES, ME, Bench, refused
-from worker.membership.effects import (
+from worker.membership.events import (
     Drain,
+    LeaseExpired,
     Lose,
     Quit,
     Reason,
-    Send,
-)
-from worker.membership.events import (
-    LeaseExpired,
     Revoked,
+    Send,
     Started,
     StopAsked,
 )

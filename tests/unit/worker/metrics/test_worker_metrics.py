@@ -8,8 +8,7 @@ from protocol.messages.ownership import TaskErrorsResponse
 from protocol.states import TaskState
 from worker.executor import Totals
 from worker.membership.states import MemberState
-from worker.metrics.meter import Meter
-from worker.metrics.reader import WorkerReader, WorkerView
+from worker.metrics.instruments import Meter, WorkerReader, WorkerView
 from worker.tasks.task_status import TaskView
 
 

@@ -27,9 +27,8 @@ from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow
 from worker.sinks.marks import Mark
-from worker.standalone import sink_fences, standalone_worker
-from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over
-from worker.standalone.sink_fences import require_checkpoint
+from worker.standalone import local_manager, standalone_worker
+from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over, require_checkpoint
 from worker.standalone.standalone_worker import run_alone
 from worker.standalone.token_file import TokenFile
 
@@ -330,7 +329,7 @@ class Sinks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: dict[str, FenceRow | Exception] = {}
         self.held: dict[str, threading.Event] = {}
-        monkeypatch.setattr(sink_fences, "newest_fence", lambda _sink, owner: self._newest(owner.task))
+        monkeypatch.setattr(local_manager, "newest_fence", lambda _sink, owner: self._newest(owner.task))
 
     def _newest(self, task: str) -> FenceRow | None:
         if (gate := self.held.get(task)) is not None:

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from protocol.errors import StartupError
-from worker.status.address import is_local, listen
+from worker.status.server import is_local, listen
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "localhost:0", "[::1]:0", "127.8.9.1:0"])

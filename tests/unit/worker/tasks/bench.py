@@ -9,7 +9,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.executor import FakeExecutor, FakeQuery
 from tests.fakes.manager import ScriptedManager, accept_all, grant_all, granted
 from tests.fakes.turns import settle, until
-from worker.membership.effects import Identity
+from worker.membership.events import Identity
 from worker.session_lease import over_s
 from worker.settings import WorkerSettings
 from worker.tasks.runner import TaskRunner

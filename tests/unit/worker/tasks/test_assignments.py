@@ -17,7 +17,7 @@ from tests.fakes.manager import accept_all, failure, grant_all, granted
 from tests.fakes.turns import until
 from tests.unit.worker.tasks.bench import ME, Bench, grant
 from tests.unit.worker.tasks.test_loss import stale
-from worker.membership.effects import Identity
+from worker.membership.events import Identity
 from worker.membership.reactions import Asked
 
 if TYPE_CHECKING:

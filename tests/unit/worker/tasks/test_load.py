@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.tasks.load import MEMORY_S, WARM_UP_S, Load
+from worker.tasks.task_status import MEMORY_S, WARM_UP_S, Load
 
 
 def watch(load: Load, seconds: int, batch_ms: float, *, start: int = 0, every: int = 1) -> Load:

@@ -1,4 +1,4 @@
-"""What is read off a worker when somebody asks."""
+"""A worker's instruments: what it counts as it happens, and what is read off it when somebody asks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,51 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from telemetry.metrics import family
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.ownership import TaskErrorsResponse
+from telemetry.loop import LOOP_LAG, LoopLag
+from telemetry.metrics import Instruments, family
 from worker.metrics import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import msgspec
+
     from telemetry.metrics import Family, Metric
     from worker.membership.states import MemberState
     from worker.tasks.task_status import TaskView
+
+
+class Meter:
+    """The instruments of one worker, which is in one group."""
+
+    def __init__(self, group: str) -> None:
+        self.instruments = make = Instruments()
+        self._group = group
+        self._requests = make.counter(catalog.REQUESTS)
+        self._stale = make.counter(catalog.STALE_TOKENS)
+        self._fenced = make.counter(catalog.FENCED_WRITES).labels(group)
+        self._losses = make.counter(catalog.LOSSES).labels(group)
+        self.loop_lag = LoopLag(make.histogram(LOOP_LAG))
+        for operation in ("report", "release"):  # a series that begins with an event hides it from `increase`
+            self._stale.labels(group, operation)
+
+    def answered(self, operation: str, answer: msgspec.Struct) -> None:
+        """The manager answered a request, or nobody did."""
+        code = answer.code if isinstance(answer, Failure) else ErrorCode.NONE
+        self._requests.labels(self._group, operation, code.name).inc()
+        if isinstance(answer, TaskErrorsResponse):
+            stale = sum(each == ErrorCode.STALE_TOKEN for each in answer.tasks.values())
+            self._stale.labels(self._group, operation).inc(stale)
+
+    def fenced(self) -> None:
+        """A sink has refused a token."""
+        self._fenced.inc()
+
+    def lost(self) -> None:
+        """Every task is lost."""
+        self._losses.inc()
 
 
 @dataclass(frozen=True, slots=True)

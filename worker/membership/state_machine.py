@@ -8,41 +8,38 @@ from typing import TYPE_CHECKING
 from protocol.errors import Failure
 from protocol.messages.base import NO_GENERATION
 from protocol.messages.membership import HeartbeatResponse, JoinResponse, LeaveResponse, SyncResponse
-from worker.backoff import MANAGER
 from worker.membership import requests
-from worker.membership.effects import (
+from worker.membership.events import (
     Adopt,
+    Answered,
     Assign,
+    Assigned,
     Drain,
     Identity,
+    LeaseExpired,
     Lose,
     Pending,
     Quit,
     Reason,
     Refresh,
-    Revoke,
-    Send,
-    Wait,
-)
-from worker.membership.events import (
-    Answered,
-    Assigned,
-    LeaseExpired,
     Refused,
+    Revoke,
     Revoked,
+    Send,
     Started,
     StopAsked,
+    Wait,
     Waited,
 )
 from worker.membership.reactions import LOSSES, Asked, Reaction, reaction_to
 from worker.membership.states import MemberState, Move, States
+from worker.waiting import MANAGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.messages.membership import MemberAssignment, Protocol, SyncRequest
-    from worker.membership.effects import Effect
-    from worker.membership.events import Completion, Event
+    from worker.membership.events import Completion, Effect, Event
     from worker.membership.requests import Terms
 
 BRISK_S = 0.1
