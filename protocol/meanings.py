@@ -1,4 +1,4 @@
-"""What each error code means, for people who read about the API (protocol §2)."""
+"""What each error code means, as protocol §2.2 and `/openapi.json` say it."""
 
 from __future__ import annotations
 
@@ -10,34 +10,61 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MEANINGS: Final[Mapping[Code, str]] = {
-    Code.NONE: "it was done",
-    Code.INVALID_REQUEST: "no JSON, a field missing or of the wrong type, an illegal name; the message says",
-    Code.INVALID_GROUP_ID: "a group id is 1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`",
-    Code.INVALID_SESSION_TIMEOUT: "the session timeout is outside of the manager's bounds",
-    Code.INCONSISTENT_GROUP_PROTOCOL: "another protocol type, no protocol, or none that all members have",
-    Code.MEMBER_ID_REQUIRED: "a first join: join again with the `member_id` of this answer",
-    Code.UNKNOWN_MEMBER_ID: "nobody in the group has this member id",
-    Code.FENCED_INSTANCE_ID: "the instance id now belongs to another member id",
-    Code.ILLEGAL_GENERATION: "not the present generation of the group",
-    Code.REBALANCE_IN_PROGRESS: "the group gathers its members, or what is asked for is still under way",
-    Code.GROUP_MAX_SIZE_REACHED: "the group is full",
-    Code.GROUP_ID_NOT_FOUND: "there is no such group",
-    Code.NON_EMPTY_GROUP: "the group still has members",
-    Code.OFFSET_METADATA_TOO_LARGE: "the text beside an offset is too long",
-    Code.UNKNOWN_TASK: "the group has no such task",
-    Code.TASK_EXISTS: "the group has a task of that name already",
-    Code.PRECONDITION_FAILED: "not as `If-Match` or `If-None-Match` has it; `etag` is the present one",
-    Code.STALE_TOKEN: "a fencing token older than the task's present one",
-    Code.NOT_ASSIGNED: "the present assignment gives the task to somebody else",
-    Code.INVALID_ASSIGNMENT: "it names an unknown task, or one twice; the message lists the faults",
-    Code.NOT_FOUND: "there is no such path",
-    Code.METHOD_NOT_ALLOWED: "the path does not take this method; `Allow` has those that it takes",
-    Code.NOT_COORDINATOR: "another manager has the group: `coordinator` names it, if it is known",
-    Code.COORDINATOR_NOT_AVAILABLE: "the manager is stopping, has lost its database, or nobody has the group",
-    Code.COORDINATOR_LOAD_IN_PROGRESS: "the group is being loaded",
+    Code.NONE: "no error; every answer carries `error`",
+    Code.INVALID_REQUEST: (
+        "not JSON, a field that is missing or of the wrong type; the message names it. Of definitions and "
+        'offsets, `problems` = `[{"path", "message"}]` has all faults'
+    ),
+    Code.INVALID_GROUP_ID: "a group id is 1 to 249 characters of `[A-Za-z0-9._-]`, not `.` or `..`",
+    Code.INVALID_SESSION_TIMEOUT: (
+        "outside the manager's `--min-session-timeout-ms` and `--max-session-timeout-ms`"
+    ),
+    Code.INCONSISTENT_GROUP_PROTOCOL: (
+        "another protocol type than the group's, or no assignor that all members support: give the workers of"
+        " a group one in common"
+    ),
+    Code.MEMBER_ID_REQUIRED: (
+        "the first join of a dynamic member: join again with the `member_id` of the answer"
+    ),
+    Code.UNKNOWN_MEMBER_ID: (
+        "the member was removed, its session ended, or its id was not joined with in time: join as a new one"
+    ),
+    Code.FENCED_INSTANCE_ID: (
+        "another process joined under this instance id: two workers share one `--instance-id`"
+    ),
+    Code.ILLEGAL_GENERATION: "of a generation that is over: join again; what was owned is lost",
+    Code.REBALANCE_IN_PROGRESS: "join again, and go on with what is owned",
+    Code.GROUP_MAX_SIZE_REACHED: "`--group-max-size` members are there already",
+    Code.GROUP_ID_NOT_FOUND: "no such group",
+    Code.NON_EMPTY_GROUP: "only a group without members can be deleted: stop the workers first",
+    Code.OFFSET_METADATA_TOO_LARGE: (
+        "of one key of a commit: its text is longer than `--offset-metadata-max-bytes`"
+    ),
+    Code.UNKNOWN_TASK: "no such task",
+    Code.TASK_EXISTS: "`tasks create` never changes a task; `tasks apply` does",
+    Code.PRECONDITION_FAILED: (
+        "the task, or the group's list of tasks, is not as `If-Match` or `If-None-Match` has it: look at it "
+        "again; `etag` is what it has now; in a list, `problems` name each task whose own condition is not "
+        "met"
+    ),
+    Code.STALE_TOKEN: "the task has another owner by now: the worker stops that query",
+    Code.NOT_ASSIGNED: "a claim of a task that the present assignment gives to somebody else",
+    Code.INVALID_ASSIGNMENT: "the assignor named an unknown task, or one twice; the message lists the faults",
+    Code.NOT_FOUND: "nothing is at that path",
+    Code.METHOD_NOT_ALLOWED: "the path takes other methods, which `Allow` lists",
+    Code.NOT_COORDINATOR: "another manager has the group: `coordinator` says which",
+    Code.COORDINATOR_NOT_AVAILABLE: (
+        "the manager stops, or its database is away, or nobody has the group at the moment, or a row of the "
+        "group cannot be read: the message names it. What was to be changed may have been changed all the "
+        "same, unless there is `was_sent: false`: then the manager that has the group was not reached"
+    ),
+    Code.COORDINATOR_LOAD_IN_PROGRESS: "the group is being read from the database",
     Code.UNAUTHENTICATED: "no token, or one that is not known",
-    Code.GROUP_AUTHORIZATION_FAILED: "the token is not for this operation, or not for this group",
-    Code.PAYLOAD_TOO_LARGE: "the body is larger than `--max-request-bytes`; `limit_bytes` says what that is",
-    Code.THROTTLING_QUOTA_EXCEEDED: "more requests than one client may make: `Retry-After` is set",
-    Code.UNKNOWN_SERVER_ERROR: "a bug: the log has more under `cause_id`",
+    Code.GROUP_AUTHORIZATION_FAILED: "the token's role, or its groups, do not allow this",
+    Code.PAYLOAD_TOO_LARGE: "the body is larger than `--max-request-bytes`, which `limit_bytes` says",
+    Code.THROTTLING_QUOTA_EXCEEDED: (
+        "more requests than `--client-rate` allows one client; `Retry-After` and `retry_after_s` say when to "
+        "come back. A member meets it only with a token that does not let it in, and tries again"
+    ),
+    Code.UNKNOWN_SERVER_ERROR: "a bug: `cause_id` is in the manager's log, with the trace",
 }

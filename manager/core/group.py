@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from manager.core.member import Parked
     from manager.settings import GroupSettings
-    from protocol.messages.groups import StoryLine
+    from protocol.messages.groups import GroupHistoryLine
 
 REBALANCES_KEPT = 100
 LINES_KEPT = 64
@@ -105,7 +105,7 @@ class Group:
         self.offsets: dict[str, OffsetRow] = {}
         self.tasks = TaskRegistry(history=TaskHistory(memory))
         self.rebalances: deque[RebalanceRow] = deque(maxlen=REBALANCES_KEPT)
-        self.history: BoundedHistory[StoryLine] = BoundedHistory(memory, LINES_KEPT)
+        self.history: BoundedHistory[GroupHistoryLine] = BoundedHistory(memory, LINES_KEPT)
         self.timers: Timers[TimerKey] = Timers()
 
     @property

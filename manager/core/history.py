@@ -11,7 +11,7 @@ from itertools import count
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from protocol.messages.history import LifeLine, Move
+from protocol.messages.history import Move, TaskHistoryLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,7 @@ class TaskHistory:
         self.since_ms: int | None = None
         self._memory = memory or HistoryMemory()
         self.moves: BoundedHistory[Move] = BoundedHistory(self._memory, MOVES_KEPT)
-        self._by_task: dict[str, BoundedHistory[LifeLine]] = {}
+        self._by_task: dict[str, BoundedHistory[TaskHistoryLine]] = {}
 
     def note(
         self, at_ms: int, before: OwnershipRow | None, row: OwnershipRow, *, is_told: bool = True
@@ -126,7 +126,7 @@ class TaskHistory:
             line = _line(at_ms, row)
             history.add(line, line.cause)
 
-    def of_task(self, task: str) -> Iterator[LifeLine]:
+    def of_task(self, task: str) -> Iterator[TaskHistoryLine]:
         """What became of one task, oldest first."""
         return iter(self._by_task.get(task, ()))
 
@@ -146,8 +146,8 @@ def _told(row: OwnershipRow) -> tuple[object, ...]:
     return (row.state, row.owner, row.token, row.cause)
 
 
-def _line(at_ms: int, row: OwnershipRow) -> LifeLine:
-    return LifeLine(
+def _line(at_ms: int, row: OwnershipRow) -> TaskHistoryLine:
+    return TaskHistoryLine(
         at_ms=at_ms,
         generation_id=row.generation_id,
         state=row.state.value,

@@ -8,7 +8,7 @@ from manager.core.new_group_ids import NewGroupIds
 from manager.core.rows import Dropped, OwnershipRow, Record, Row
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType
-from protocol.messages.groups import StoryLine
+from protocol.messages.groups import GroupHistoryLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ class Turn:
         """Add a line to the group's history; a long one is cut, since requests may bring their own words."""
         group = self.group
         event = event[:MAX_NOTE_LENGTH]
-        group.history.add(StoryLine(self.instant.wall, group.generation, event), event)
+        group.history.add(GroupHistoryLine(self.instant.wall, group.generation, event), event)
 
     def tell(self, kind: EventType, *, cause: str | None = None, **details: Any) -> None:
         """Tell the outside, in the transaction that makes it so; `details` are fields of `Event`."""

@@ -68,6 +68,9 @@ class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     problems: tuple[dict[str, str], ...] | msgspec.UnsetType = msgspec.UNSET
     etag: str | msgspec.UnsetType | None = msgspec.UNSET
     cause_id: str | msgspec.UnsetType = msgspec.UNSET
+    limit_bytes: int | msgspec.UnsetType = msgspec.UNSET
+    retry_after_s: int | msgspec.UnsetType = msgspec.UNSET
+    was_sent: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 def decode_opaque(value: msgspec.Raw) -> Any:

@@ -108,7 +108,7 @@ class Rebalance(msgspec.Struct, frozen=True):
     moved: int
 
 
-class StoryLine(msgspec.Struct, frozen=True):
+class GroupHistoryLine(msgspec.Struct, frozen=True):
     """One thing that happened to a group, in the generation it had then."""
 
     at_ms: int
@@ -120,4 +120,4 @@ class RebalanceListResponse(Response, frozen=True, kw_only=True):
     """The group's history, newest first; `story` is what led to it, since the manager took the group up."""
 
     rebalances: tuple[Rebalance, ...]
-    story: tuple[StoryLine, ...] = ()
+    story: tuple[GroupHistoryLine, ...] = ()

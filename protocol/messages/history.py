@@ -16,7 +16,7 @@ class FiguresPoint(msgspec.Struct, frozen=True, kw_only=True):
     batch_ms: float | None
 
 
-class LifeLine(msgspec.Struct, frozen=True, kw_only=True):
+class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True):
     """A task changed its state or its owner."""
 
     at_ms: int
@@ -37,7 +37,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskHistoryResponse(Response, frozen=True, kw_only=True):
-    """A task's last hour, oldest first, and its story.
+    """A task's last hour in figures, and its history as `story`, both oldest first.
 
     `since_ms` is when this manager took the group up, and so began to remember; null if it has had the group
     from its first day.
@@ -47,7 +47,7 @@ class TaskHistoryResponse(Response, frozen=True, kw_only=True):
     since_ms: int | None
     interval_ms: int
     points: tuple[FiguresPoint, ...]
-    story: tuple[LifeLine, ...]
+    story: tuple[TaskHistoryLine, ...]
 
 
 class MovesResponse(Response, frozen=True, kw_only=True):

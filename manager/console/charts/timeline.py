@@ -34,7 +34,7 @@ LEAST: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Timeline:
     """What is drawn. `workers` has the name and the colour of each, `since_ms` is as far back as is known."""
 
     rebalances: Sequence[Rebalance]
@@ -45,18 +45,18 @@ class Story:
     now_ms: float
 
 
-def timeline(story: Story) -> Markup:
+def timeline(drawn: Timeline) -> Markup:
     """The picture, as high as it has lanes; beyond `MOST_LANES` the rest is counted in one line."""
-    window = Window(story.begin_ms, story.now_ms, LEFT, RIGHT)
-    shown = story.lanes[:MOST_LANES]
+    window = Window(drawn.begin_ms, drawn.now_ms, LEFT, RIGHT)
+    shown = drawn.lanes[:MOST_LANES]
     bottom = TOP + MOVED_HEIGHT + LANE_GAP + len(shown) * (LANE_HEIGHT + LANE_GAP)
-    seen = [each for each in story.rebalances if window.shows(each.started_at_ms + each.duration_ms)]
+    seen = [each for each in drawn.rebalances if window.shows(each.started_at_ms + each.duration_ms)]
     parts = [
         *_times(window, bottom),
-        *_unseen(window, story, bottom),
+        *_unseen(window, drawn, bottom),
         *_marks(seen, window, bottom),
         text(LEFT - 12, TOP + MOVED_HEIGHT - 4, "tasks moved", text_anchor="end", class_="label"),
-        *_columns(seen, window, story.now_ms),
+        *_columns(seen, window, drawn.now_ms),
         *(
             []
             if seen
@@ -64,18 +64,18 @@ def timeline(story: Story) -> Markup:
                 text(
                     (LEFT + RIGHT) / 2,
                     TOP + 24,
-                    in_words(seen, story),
+                    in_words(seen, drawn),
                     text_anchor="middle",
                     class_="nothing",
                 )
             ]
         ),
-        *_lanes(shown, window, story),
-        *_more(len(story.lanes) - len(shown), bottom),
+        *_lanes(shown, window, drawn),
+        *_more(len(drawn.lanes) - len(shown), bottom),
     ]
     return chart(
         "Rebalances and moves of tasks",
-        in_words(seen, story),
+        in_words(seen, drawn),
         parts,
         width=WIDTH,
         height=bottom + AXIS_HEIGHT,
@@ -83,15 +83,15 @@ def timeline(story: Story) -> Markup:
     )
 
 
-def in_words(seen: Sequence[Rebalance], story: Story) -> str:
+def in_words(seen: Sequence[Rebalance], drawn: Timeline) -> str:
     """What the chart shows, for who does not see it; the table below it has the rest."""
-    span = duration(story.now_ms - story.begin_ms)
+    span = duration(drawn.now_ms - drawn.begin_ms)
     if not seen:
         return f"No rebalance in the last {span}."
     moved = sum(each.moved for each in seen)
     return (
         f"{counted(len(seen), 'rebalance')} in the last {span}, which moved {counted(moved, 'task')}; "
-        f"the latest ended {ago(seen[0].started_at_ms + seen[0].duration_ms, story.now_ms)}."
+        f"the latest ended {ago(seen[0].started_at_ms + seen[0].duration_ms, drawn.now_ms)}."
     )
 
 
@@ -124,12 +124,12 @@ def _columns(seen: Sequence[Rebalance], window: Window, now_ms: float) -> Iterat
             free_to = end - width / 2 - LABEL_WIDTH
 
 
-def _lanes(shown: Sequence[Lane], window: Window, story: Story) -> Iterator[Markup]:
+def _lanes(shown: Sequence[Lane], window: Window, drawn: Timeline) -> Iterator[Markup]:
     most = max((lane.most for lane in shown), default=0) or 1
     for number, lane in enumerate(shown):
         top = TOP + MOVED_HEIGHT + LANE_GAP + number * (LANE_HEIGHT + LANE_GAP)
         floor = top + LANE_HEIGHT
-        name, colour = story.workers.get(lane.worker, (lane.worker, "gone"))
+        name, colour = drawn.workers.get(lane.worker, (lane.worker, "gone"))
         words = f"{name}: {counted(lane.now, 'task')} now"
         yield element(
             "g",
@@ -151,11 +151,11 @@ def _area(lane: Lane, window: Window, floor: float, most: int) -> str:
     return "".join(path) + f"V{floor:.1f}H{right:.1f}Z"
 
 
-def _unseen(window: Window, story: Story, bottom: float) -> Iterator[Markup]:
-    if story.since_ms is not None and story.since_ms > window.begin_ms:
+def _unseen(window: Window, drawn: Timeline, bottom: float) -> Iterator[Markup]:
+    if drawn.since_ms is not None and drawn.since_ms > window.begin_ms:
         words = "who had what is not remembered from before this manager took the group over"
         top = TOP + MOVED_HEIGHT + LANE_GAP
-        end = window.x(story.since_ms)
+        end = window.x(drawn.since_ms)
         yield box(window.left, top, end - window.left, bottom - top, hint(words), class_="unseen")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from manager.console.charts.bars import divided
 from manager.console.charts.lanes import lanes
 from manager.console.charts.states import state_machine
-from manager.console.charts.timeline import Story, timeline
+from manager.console.charts.timeline import Timeline, timeline
 from manager.console.formatting import duration
 from manager.console.page import Asked, Page
 from manager.console.pages.links import group_api, group_path, task_path, with_query
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from manager.console.sources import Sources
-    from protocol.messages.groups import Rebalance, StoryLine
+    from protocol.messages.groups import GroupHistoryLine, Rebalance
     from protocol.messages.history import Move
     from protocol.messages.tasks import TaskView
 
@@ -99,7 +99,7 @@ class GroupView:
     windows: tuple[Choice, ...]
     rebalances: tuple[Rebalance, ...]
     moves: tuple[Move, ...]
-    story: tuple[StoryLine, ...]
+    story: tuple[GroupHistoryLine, ...]
     since_ms: int | None
 
 
@@ -157,7 +157,7 @@ def group_view(known: Known, asked: Asked, now_ms: int) -> GroupView:
         ),
         wanted=wanted,
         wanted_state=state,
-        timeline=timeline(_story(known, members, WINDOWS[window], now_ms)),
+        timeline=timeline(_timeline(known, members, WINDOWS[window], now_ms)),
         windows=_windows(described.group, window),
         rebalances=known.rebalances.rebalances,
         moves=tuple(reversed(known.moves.moves))[:MOVES_SHOWN],
@@ -182,10 +182,10 @@ def _windows(name: str, chosen: str) -> tuple[Choice, ...]:
     )
 
 
-def _story(known: Known, members: Sequence[MemberLine], span_ms: int, now_ms: int) -> Story:
+def _timeline(known: Known, members: Sequence[MemberLine], span_ms: int, now_ms: int) -> Timeline:
     begin_ms = now_ms - span_ms
     owned = {member.id: member.tasks for member in members}
-    return Story(
+    return Timeline(
         rebalances=known.rebalances.rebalances,
         lanes=lanes(owned, known.moves.moves, begin_ms),
         workers={member.id: (member.name, member.colour) for member in members},

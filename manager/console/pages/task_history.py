@@ -1,4 +1,4 @@
-"""A task's story: what its manager remembers and what the log of events has, as one."""
+"""A task's history: what its manager remembers and what the log of events has, as one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from protocol.messages.events import Event
-    from protocol.messages.history import LifeLine
+    from protocol.messages.history import TaskHistoryLine
 
 TOLD_TWICE: Final = {
     EventType.TASK_FAILED.value: "FAILED",
@@ -38,7 +38,7 @@ class Entry:
 
 
 def history_of(
-    lines: Sequence[LifeLine], events: Iterable[Event], names: Mapping[str, str]
+    lines: Sequence[TaskHistoryLine], events: Iterable[Event], names: Mapping[str, str]
 ) -> tuple[Entry, ...]:
     """Both together, the newest first.
 
@@ -53,12 +53,12 @@ def history_of(
     return tuple(entries[::-1])
 
 
-def _is_known(event: Event, lines: Sequence[LifeLine]) -> bool:
+def _is_known(event: Event, lines: Sequence[TaskHistoryLine]) -> bool:
     state = TOLD_TWICE.get(event.type)
     return any(line.state == state and abs(line.at_ms - event.at_ms) <= SAME_MS for line in lines)
 
 
-def _of_line(line: LifeLine, names: Mapping[str, str]) -> Entry:
+def _of_line(line: TaskHistoryLine, names: Mapping[str, str]) -> Entry:
     headline, trace = _parts(None if line.state == TaskState.UNASSIGNED.value else line.cause)
     where = None if line.owner is None else names.get(line.owner, line.owner)
     what = f"token {line.token}, generation {line.generation_id}"

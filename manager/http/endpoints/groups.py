@@ -78,7 +78,7 @@ class GroupHandlers:
                 "GET",
                 f"{GROUP}/rebalances",
                 "listRebalances",
-                "The rebalances of a group, newest first, and its story",
+                "The rebalances of a group, newest first, and what led to them",
                 self.rebalances,
                 role=Role.VIEWER,
                 asks=RebalancesQuery,

@@ -93,7 +93,7 @@ class TaskHandlers:
                 "GET",
                 f"{TASK}/history",
                 "getTaskHistory",
-                "The last hour of a task in figures, and its story",
+                "The last hour of a task in figures, and its history",
                 self._about(lambda name: GetTaskHistory(task=name)),
                 role=Role.VIEWER,
                 response=TaskHistoryResponse,

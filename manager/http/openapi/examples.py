@@ -316,6 +316,8 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
 _FIELDS: Final[Mapping[ErrorCode, dict[str, Any]]] = {
     ErrorCode.MEMBER_ID_REQUIRED: {"member_id": ME},
     ErrorCode.NOT_COORDINATOR: {"coordinator": MANAGER},
+    ErrorCode.PAYLOAD_TOO_LARGE: {"limit_bytes": 8_388_608},
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: {"retry_after_s": 1},
     ErrorCode.UNKNOWN_SERVER_ERROR: {"cause_id": "9f3c2a71"},
 }
 

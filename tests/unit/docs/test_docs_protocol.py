@@ -13,6 +13,7 @@ from definition.document import Definition
 from manager.core import group_states
 from manager.settings import GroupSettings
 from protocol.errors import ErrorCode
+from protocol.meanings import MEANINGS
 from protocol.states import GroupState, TaskState
 from protocol.worker_metadata import WorkerMetadata
 from tests.fakes.endpoints import api_endpoints
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 PAGE = PAGES["protocol"]
 BODIES: list[type[msgspec.Struct]] = [*bodies(), WorkerMetadata, Definition]
-CODE = re.compile(r"\| `([A-Z_]+)` \| (\d+) \| (final|retriable) \| \S.*\|")
+CODE = re.compile(r"\| `([A-Z_]+)` \| (\d+) \| (final|retriable) \| (\S.*) \|")
 OPERATION = re.compile(r"`(GET|POST) (/[^`?]*)")
 ROW = re.compile(r"^\| ([A-Z, ]+) \| `(/[^`]+)` \|", re.MULTILINE)
 SETTING = re.compile(r"^\| `(--[a-z-]+)` \| (?:`(.*)`)? \|", re.MULTILINE)
@@ -52,9 +53,12 @@ def test_the_diagrams_are_drawn_from_the_tables(initial: Enum, moves: Any) -> No
 
 
 def test_the_table_of_codes_is_that_of_the_code() -> None:
-    """In the same order; each with its status, whether a retry can help, and a sentence."""
+    """In the same order; each with its status, whether a retry can help, and what it means."""
     rows = [match.groups() for match in map(CODE.fullmatch, PAGE.splitlines()) if match]
-    codes = [(code.name, str(code.status), "retriable" if code.retriable else "final") for code in ErrorCode]
+    codes = [
+        (code.name, str(code.status), "retriable" if code.retriable else "final", MEANINGS[code])
+        for code in ErrorCode
+    ]
     assert rows == codes
 
 

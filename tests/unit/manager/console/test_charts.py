@@ -11,7 +11,7 @@ from manager.console.charts.scale import Window, round_steps
 from manager.console.charts.series import HOUR_MS, Column, Subject, series
 from manager.console.charts.states import state_machine
 from manager.console.charts.svg import element
-from manager.console.charts.timeline import MOST_LANES, Story, timeline
+from manager.console.charts.timeline import MOST_LANES, Timeline, timeline
 from manager.core.group_states import MOVES
 from protocol.messages.groups import Rebalance
 from protocol.messages.history import Move
@@ -145,7 +145,7 @@ def drawn_timeline(*rebalances: Rebalance, workers: int = 1, since_ms: int | Non
     names = [f"worker-{number}" for number in range(workers)]
     found = [Lane(name, ((NOW - HOUR_MS, 3),)) for name in names]
     known = {name: (name, number) for number, name in enumerate(names)}
-    return parsed(timeline(Story(rebalances, found, known, since_ms, NOW - HOUR_MS, NOW)))
+    return parsed(timeline(Timeline(rebalances, found, known, since_ms, NOW - HOUR_MS, NOW)))
 
 
 def test_each_rebalance_is_a_column_with_its_reason() -> None:

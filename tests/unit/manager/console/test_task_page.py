@@ -17,15 +17,17 @@ from manager.console.pages.workers import WorkerLine, workers_page
 from manager.core.views.group_status import GroupStatus
 from protocol.messages.base import encode_opaque
 from protocol.messages.events import Event
-from protocol.messages.history import FiguresPoint, LifeLine, TaskHistoryResponse
+from protocol.messages.history import FiguresPoint, TaskHistoryLine, TaskHistoryResponse
 from protocol.messages.tasks import TaskListResponse, TaskResponse
 from tests.unit.manager.console.answers import NOW, group, member, task
 
 ANNA = "anna-1"
 
 
-def life(ago_ms: int, state: str, owner: str | None = None, cause: str | None = None) -> LifeLine:
-    return LifeLine(at_ms=NOW - ago_ms, generation_id=3, state=state, owner=owner, token=7, cause=cause)
+def life(ago_ms: int, state: str, owner: str | None = None, cause: str | None = None) -> TaskHistoryLine:
+    return TaskHistoryLine(
+        at_ms=NOW - ago_ms, generation_id=3, state=state, owner=owner, token=7, cause=cause
+    )
 
 
 def point(ago_ms: int, rows: float, batch_ms: float | None = 20.0) -> FiguresPoint:
@@ -33,7 +35,10 @@ def point(ago_ms: int, rows: float, batch_ms: float | None = 20.0) -> FiguresPoi
 
 
 def view(
-    *events: Event, points: tuple[FiguresPoint, ...] = (), story: tuple[LifeLine, ...] = (), **fields: Any
+    *events: Event,
+    points: tuple[FiguresPoint, ...] = (),
+    story: tuple[TaskHistoryLine, ...] = (),
+    **fields: Any,
 ) -> TaskPage:
     found = TaskResponse(**msgspec.structs.asdict(task("t", **fields)))
     history = TaskHistoryResponse(task="t", since_ms=None, interval_ms=10_000, points=points, story=story)

@@ -51,8 +51,9 @@ def test_every_body_has_an_example() -> None:
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_every_error_has_a_meaning_and_an_example(code: ErrorCode) -> None:
-    """In the form that every error has."""
+    """In the form that every error has, which names each field of it."""
     example = example_of(code, {"member_id": ""})
+    assert example.keys() <= set(ErrorResponse.__struct_fields__)
     read = msgspec.json.decode(msgspec.json.encode(example), type=ErrorResponse)
     assert (read.error, read.message, read.retriable) == (code.name, MEANINGS[code], code.retriable)
 
