@@ -14,7 +14,11 @@ _LEGAL = r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])"
 _REMOTE = r"^sc://(?!.*;session_id=)[^/;?#@\s]+(?:/(?:;[^;=\s]+=[^;=\s]+)*)?(?![\s\S])"
 
 Address = Annotated[
-    str, Meta(pattern=r"^https?://[^/\s]+/?$", description="a manager's URL, http://HOST:PORT")
+    str,
+    Meta(
+        pattern=r"^https?://([^/\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:@\[\]]+)(:[0-9]{1,5})?/?$",
+        description="a manager's URL, http://HOST:PORT",
+    ),
 ]
 
 

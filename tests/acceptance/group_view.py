@@ -65,13 +65,15 @@ class GroupView:
         self._client.call("DELETE", path_of("groups", GROUP, "tasks", name), into=Response)
 
     def settled(self, members: int) -> bool:
-        """Whether so many members share all tasks, every one of which has done a batch."""
+        """Whether so many members share all tasks, each of which has done a batch where it is assigned."""
         described = self.describe()
         return (
             described.state == GroupState.STABLE.value
             and len(described.members) == members
             and all(
-                task.state == TaskState.RUNNING.value and task.batch_id is not None
+                task.state == TaskState.RUNNING.value
+                and task.batch_id is not None
+                and task.owner == task.assigned_to
                 for task in self.tasks().values()
             )
         )

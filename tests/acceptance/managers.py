@@ -76,13 +76,16 @@ class Cluster:
     managers: dict[str, Manager] = field(default_factory=dict)
     workers: dict[str, Daemon] = field(default_factory=dict)
 
-    def start(self, managers: tuple[str, ...], workers: tuple[str, ...]) -> None:
-        """Managers first: workers are told all their URLs."""
-        (self.folder / "queries.py").write_text(QUERIES)
+    def start_managers(self, names: tuple[str, ...]) -> None:
+        """On one database."""
         database = self.postgres.new_database("postgresql+asyncpg")
-        for name in managers:
+        for name in names:
             self.managers[name] = Manager(name, database, self.folder)
-        for name in workers:
+
+    def start_workers(self, names: tuple[str, ...]) -> None:
+        """They are told the URLs of all managers."""
+        (self.folder / "queries.py").write_text(QUERIES)
+        for name in names:
             args = worker_args(name, self.urls, GROUP, self.folder)
             args += ["--allow-entrypoint", "queries"]
             self.workers[name] = Daemon(name, args, self.folder)

@@ -120,7 +120,7 @@ class Site:
 
     def followed(self) -> list[int]:
         """The ids that `sparkherd events --follow` has printed, in order."""
-        lines = self._followed.read_bytes().splitlines()
+        lines = self._followed.read_bytes().split(b"\n")[:-1]  # the last one may be half of one
         return [msgspec.json.decode(line)["id"] for line in lines]
 
     def tasks(self) -> set[str]:

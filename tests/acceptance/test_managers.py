@@ -41,7 +41,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with running() as postgres:
         cluster = Cluster(tmp_path, postgres)
         try:
-            cluster.start(MANAGERS, WORKERS)
+            cluster.start_managers(MANAGERS)
             yield cluster
         finally:
             cluster.stop()
@@ -70,13 +70,14 @@ class Run:
         return eventually(patiently, what, alive=self.cluster.workers.values(), within_s=PATIENCE_S)
 
     def settle(self) -> None:
-        """All tasks run on all workers; each query has told who it is."""
+        """All tasks run on all workers; each query has told who it is. A task made later is a rebalance."""
         for task in TASKS:
             definition = {
                 "entrypoint": "queries:ticking",
                 "options": {"path": str(self.folder / f"{task}.runs")},
             }
             self.until(partial(self._is_there, task, definition), f"{task} is created")
+        self.cluster.start_workers(WORKERS)
         self.until(lambda: self.view.settled(len(WORKERS)), "all tasks run")
         self.runs = {task: noted[0][0] for task, noted in runs_of(self.folder, TASKS).items()}
         assert len(set(self.runs.values())) == len(TASKS)

@@ -47,12 +47,8 @@ class Play:
         self, what: str, members: int, also: Callable[[], bool] = lambda: True
     ) -> dict[str, str | None]:
         """Wait until all tasks run and nothing is on the move; who runs what then."""
-        eventually(lambda: self._is_settled(members) and also(), what, alive=self.herd.daemons)
+        eventually(lambda: self.view.settled(members) and also(), what, alive=self.herd.daemons)
         return self.owners()
-
-    def _is_settled(self, members: int) -> bool:
-        tasks = self.view.tasks().values()
-        return self.view.settled(members) and all(task.owner == task.assigned_to for task in tasks)
 
     def owners(self) -> dict[str, str | None]:
         """Who runs what."""

@@ -189,7 +189,8 @@ def _delete_what_nobody_has(herd: Herd, server: ConnectServer, other: Manager) -
     assert _is_running(gone)
     berta = herd.start_worker("berta", *quick, remote=server.url)
     eventually(lambda: not _is_running(gone), "the query is ended", alive=herd.daemons)
-    assert "stopped a query that a former owner left" in berta.log()
+    told = "stopped a query that a former owner left"
+    eventually(lambda: told in berta.log(), "berta says so", alive=herd.daemons)
     assert _is_running(kept)
     assert "former owner" not in carla.log()
     for session in (gone, kept):

@@ -71,7 +71,6 @@ class Stage:
         return (
             self._is_full()
             and self.view.settled(len(WORKERS))
-            and all(task.owner == task.assigned_to for task in self.view.tasks().values())
             and all(self.sinks.has_all_of(flow) for flow in self.flows)
         )
 

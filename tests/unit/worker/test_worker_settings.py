@@ -35,6 +35,7 @@ def test_every_setting_says_what_it_is() -> None:
         ("instance_id", "a b"),
         ("manager", ["127.0.0.1:8470"]),
         ("manager", ["http://host:1/path"]),
+        ("manager", ["http://host:port"]),
         ("capacity", "0"),
         ("capacity", "inf"),
         ("capacity", "nan"),
