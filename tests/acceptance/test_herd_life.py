@@ -54,6 +54,7 @@ def _numbers(herd: Herd, table: str) -> list[int]:
 def test_a_killed_manager_goes_on_where_it_was(herd: Herd, group: GroupView) -> None:
     """SIGKILL and restart on the same database: same generation, members and tokens; no query stopped."""
     described, before = group.describe(), group.tasks()
+    begun = starts(herd.workers.values(), TASKS)
     herd.manager.kill()
     herd.manager.start()
     eventually(_moved_on(group, before), "the queries report new batches", alive=herd.daemons)
@@ -67,12 +68,13 @@ def test_a_killed_manager_goes_on_where_it_was(herd: Herd, group: GroupView) -> 
     assert {n: (t.token, t.owner) for n, t in group.tasks().items()} == {
         n: (t.token, t.owner) for n, t in before.items()
     }
-    assert starts(herd.workers.values(), TASKS) == dict.fromkeys(TASKS, 1)
+    assert starts(herd.workers.values(), TASKS) == begun
 
 
 def test_a_terminated_worker_leaves_in_order(herd: Herd, group: GroupView) -> None:
     """SIGTERM: exit code 0, its tasks run on elsewhere without a number lost, the others never stop."""
     before, ids = group.tasks(), group.workers()
+    begun = starts(herd.workers.values(), TASKS)
     assert herd.workers["anna"].terminate() == 0
     left, stayed = herd.workers.pop("anna"), herd.workers["berta"]
     assert list(group.workers()) == ["berta"]
@@ -82,7 +84,7 @@ def test_a_terminated_worker_leaves_in_order(herd: Herd, group: GroupView) -> No
     after = group.tasks()
     assert {task.owner for task in after.values()} == {ids["berta"]}
     assert {name for name, task in after.items() if task.token > before[name].token} == orphans
-    assert starts([left, stayed], TASKS) == {task: 1 + (task in orphans) for task in TASKS}
+    assert starts([left, stayed], TASKS) == {task: begun[task] + (task in orphans) for task in TASKS}
     assert "Traceback" not in left.log()
 
 

@@ -57,7 +57,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.view = GroupView(self.cluster.client())
-        self.runs: dict[str, str] = {}
+        self._former = dict.fromkeys(TASKS, 0)
 
     def until(self, look: Callable[[], Any], what: str) -> Any:
         """Wait for it, whatever managers answer meanwhile."""
@@ -79,9 +79,14 @@ class Run:
             self.until(partial(self._is_there, task, definition), f"{task} is created")
         self.cluster.start_workers(WORKERS)
         self.until(lambda: self.view.settled(len(WORKERS)), "all tasks run")
-        self.runs = {task: noted[0][0] for task, noted in runs_of(self.folder, TASKS).items()}
+        self._former = {task: len(noted) - 1 for task, noted in self.noted().items()}
+        self.runs = {task: noted[0][0] for task, noted in self.noted().items()}
         assert len(set(self.runs.values())) == len(TASKS)
         self.before = self.view.describe()
+
+    def noted(self) -> dict[str, list[tuple[str, int]]]:
+        """What each query has noted since all tasks run on all workers."""
+        return {task: noted[self._former[task] :] for task, noted in runs_of(self.folder, TASKS).items()}
 
     def _is_there(self, task: str, definition: dict[str, Any]) -> bool:
         self.view.put(task, definition)
@@ -97,7 +102,7 @@ class Run:
 
         The time is from the blow to the moment at which all workers' heartbeats were accepted again.
         """
-        batches = {task: noted[-1][1] for task, noted in runs_of(self.folder, TASKS).items()}
+        batches = {task: noted[-1][1] for task, noted in self.noted().items()}
         struck, struck_ms = time.monotonic(), now_ms()
         blow()
         self.until(lambda: self._heard_from_all(struck_ms), f"{what}: all workers are heard again")
@@ -115,7 +120,7 @@ class Run:
         return len(members) == len(WORKERS) and all(m.last_heartbeat_ms > since_ms for m in members)
 
     def _went_on(self, batches: dict[str, int]) -> bool:
-        return all(noted[-1][1] >= batches[task] + 2 for task, noted in runs_of(self.folder, TASKS).items())
+        return all(noted[-1][1] >= batches[task] + 2 for task, noted in self.noted().items())
 
     def _check(self, what: str, after: DescribeGroupResponse) -> None:
         """Same generation, members, leader and tokens; each query is one run, its batches without a gap."""
@@ -125,12 +130,13 @@ class Run:
             self.before.leader_id,
         ), what
         assert {m.member_id for m in after.members} == {m.member_id for m in self.before.members}, what
-        for task, noted in runs_of(self.folder, TASKS).items():
+        for task, noted in self.noted().items():
             assert {run for run, _ in noted} == {self.runs[task]}, (what, task)
-            assert [batch for _, batch in noted] == list(range(len(noted))), (what, task)
+            first = noted[0][1]
+            assert [batch for _, batch in noted] == list(range(first, first + len(noted))), (what, task)
 
     def _same_runs(self) -> int:
-        noted = runs_of(self.folder, TASKS)
+        noted = self.noted()
         return sum({run for run, _ in noted[task]} == {self.runs[task]} for task in TASKS)
 
     def _generations(self, after: DescribeGroupResponse) -> str:
