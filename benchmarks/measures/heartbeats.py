@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.tools.figures import Line, summary
-from benchmarks.tools.heartbeat_load import CONNECTIONS, PATIENT, beats, rate, settled
+from benchmarks.tools.heartbeat_load import CONNECTIONS, PATIENT, REASON, beats, rate, settled
 from benchmarks.tools.servers import bare, certificate, manager
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ def _compare(name: str, other: Server, ours: Server, bodies: list[bytes]) -> Lin
     rates = [(rate(other, bodies), rate(ours, bodies)) for _ in range(ROUNDS)]
     ratios = [theirs / mine for theirs, mine in rates]
     note = f"{max(mine for _, mine in rates):,.0f} a second"
-    return Line(f"time of a heartbeat, {name}", GOAL, *summary(ratios), "times", note)
+    return Line(f"time of a heartbeat, {name}", GOAL, *summary(ratios), "times", note, REASON)

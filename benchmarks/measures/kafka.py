@@ -40,8 +40,8 @@ SESSION_MS = 6_000
 """The least that Kafka's brokers take by default; Tansu's rebalances take as long as sessions let them."""
 HEARTBEAT_GOAL = 1.0
 HEARTBEAT_REASON = (
-    "theirs is compiled and reads some bytes of a binary protocol; of our processor time a quarter is"
-    " Python's, for HTTP, JSON, rules and answer, half the event loop's, the rest the system's (`anatomy`)"
+    "theirs is compiled and reads some bytes of a binary protocol; of our processor time a seventh is the"
+    " system's, most of the rest aiohttp's and the event loop's (`anatomy`)"
 )
 KAFKA = "stated, not measured here, for Apache Kafka's broker on two such cores:"
 KAFKA_MS = {10: 11, 100: 30}
