@@ -30,7 +30,7 @@ def known(group: Group) -> None:
     """The group exists; admin requests and reads ask for that first."""
     not_dead(group)
     if group.is_unknown:
-        raise unknown(group)
+        raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group.name}")
 
 
 def meets(conditions: Conditions, row: TaskRow | None) -> None:
@@ -60,11 +60,6 @@ def _met(conditions: Conditions, present: str | None, what: str, changed: str) -
     if conditions.is_same(present):
         message = f"If-None-Match: there is such a {what} already"
         raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=present)
-
-
-def unknown(group: Group) -> RefusedError:
-    """The refusal of whoever asks for a group that is not there."""
-    return RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group.name}")
 
 
 def task(group: Group, name: str) -> TaskRow:

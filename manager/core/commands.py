@@ -10,6 +10,12 @@ from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
 from protocol.states import Target
 
 
+class TaskRequest(Request, frozen=True, kw_only=True):
+    """About the task of that name."""
+
+    task: str
+
+
 class DescribeGroup(Request, frozen=True, kw_only=True):
     """Show the group."""
 
@@ -52,18 +58,16 @@ class NewDefinition(msgspec.Struct, frozen=True):
     labels: dict[str, str]
 
 
-class CreateTask(Request, frozen=True, kw_only=True):
+class CreateTask(TaskRequest, frozen=True, kw_only=True):
     """Add a task."""
 
-    task: str
     definition: NewDefinition
     target: Target
 
 
-class PutTask(Request, frozen=True, kw_only=True):
+class PutTask(TaskRequest, frozen=True, kw_only=True):
     """Add a task or replace its definition; without a target it keeps its own."""
 
-    task: str
     definition: NewDefinition
     target: Target | None = None
     conditions: Conditions = ALWAYS
@@ -88,37 +92,30 @@ class PutTasks(Request, frozen=True, kw_only=True):
     conditions: Conditions = ALWAYS
 
 
-class DeleteTask(Request, frozen=True, kw_only=True):
+class DeleteTask(TaskRequest, frozen=True, kw_only=True):
     """Forget a task; its token goes on counting."""
 
-    task: str
     conditions: Conditions = ALWAYS
 
 
-class SetTarget(Request, frozen=True, kw_only=True):
+class SetTarget(TaskRequest, frozen=True, kw_only=True):
     """Pause, resume or stop a task."""
 
-    task: str
     target: Target
 
 
-class RestartTask(Request, frozen=True, kw_only=True):
+class RestartTask(TaskRequest, frozen=True, kw_only=True):
     """Start a task's query anew where it is."""
 
-    task: str
 
-
-class ResetTask(Request, frozen=True, kw_only=True):
+class ResetTask(TaskRequest, frozen=True, kw_only=True):
     """Have a stopped task begin anew when it is resumed."""
 
-    task: str
     offsets: Offsets = EARLIEST
 
 
-class GetTaskHistory(Request, frozen=True, kw_only=True):
+class GetTaskHistory(TaskRequest, frozen=True, kw_only=True):
     """Show what is remembered of one task."""
-
-    task: str
 
 
 class ListMoves(Request, frozen=True, kw_only=True):
@@ -129,13 +126,9 @@ class ListTasks(Request, frozen=True, kw_only=True):
     """Show all tasks of the group."""
 
 
-class GetTask(Request, frozen=True, kw_only=True):
+class GetTask(TaskRequest, frozen=True, kw_only=True):
     """Show one task."""
 
-    task: str
 
-
-class GetTaskStatus(Request, frozen=True, kw_only=True):
+class GetTaskStatus(TaskRequest, frozen=True, kw_only=True):
     """Show how one task is doing."""
-
-    task: str

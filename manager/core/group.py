@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from dataclasses import InitVar, dataclass, field
+from typing import TYPE_CHECKING
 
 from manager.core.history import BoundedHistory, HistoryMemory, TaskHistory
 from manager.core.member import Member
@@ -18,7 +16,6 @@ from manager.core.rows import (
     OffsetRow,
     OwnershipRow,
     RebalanceRow,
-    Row,
     TaskRow,
 )
 from manager.core.task_registry import TaskRegistry
@@ -26,8 +23,6 @@ from manager.core.timers import Timers
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from manager.core.member import Parked
     from manager.settings import GroupSettings
     from protocol.messages.groups import GroupHistoryLine
@@ -61,57 +56,41 @@ class Round:
     before: dict[str, str]
 
 
+@dataclass(slots=True, eq=False)
 class Group:
-    """State of one group: the durable part as rows, the rest as it follows from requests and time."""
+    """State of one group: the durable part as rows, the rest as it follows from requests and time.
 
-    __slots__ = (
-        "delay",
-        "header",
-        "history",
-        "joining",
-        "leader_id",
-        "members",
-        "next_position",
-        "offsets",
-        "outstanding",
-        "protocol_type",
-        "rebalances",
-        "round",
-        "settings",
-        "state",
-        "statics",
-        "tasks",
-        "timers",
-        "unsynced",
-        "votes",
-    )
+    `statics` are the static members by instance id, `outstanding` the ids that were handed out, `joining` the
+    parked joins by member, `votes` how many members support each protocol, `unsynced` who has yet to sync.
+    """
 
-    def __init__(self, name: str, settings: GroupSettings, memory: HistoryMemory | None = None) -> None:
+    name: str
+    settings: GroupSettings
+    memory: InitVar[HistoryMemory | None] = None
+    header: GroupRow = field(init=False)
+    state: GroupState = GroupState.EMPTY
+    protocol_type: str | None = None
+    leader_id: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    statics: dict[str, str] = field(default_factory=dict)
+    outstanding: dict[str, None] = field(default_factory=dict)
+    joining: dict[str, Parked] = field(default_factory=dict)
+    votes: Counter[str] = field(default_factory=Counter)
+    next_position: int = 0
+    delay: InitialDelay | None = None
+    round: Round | None = None
+    unsynced: set[str] = field(default_factory=set)
+    offsets: dict[str, OffsetRow] = field(default_factory=dict)
+    tasks: TaskRegistry = field(init=False)
+    rebalances: deque[RebalanceRow] = field(default_factory=lambda: deque(maxlen=REBALANCES_KEPT))
+    history: BoundedHistory[GroupHistoryLine] = field(init=False)
+    timers: Timers[TimerKey] = field(default_factory=Timers)
+
+    def __post_init__(self, memory: HistoryMemory | None) -> None:
         memory = memory or HistoryMemory()
-        self.settings = settings
-        self.state = GroupState.EMPTY
-        self.header = GroupRow(group=name)
-        self.protocol_type: str | None = None
-        self.leader_id: str | None = None
-        self.members: dict[str, Member] = {}
-        self.statics: dict[str, str] = {}
-        self.outstanding: dict[str, None] = {}
-        self.joining: dict[str, Parked] = {}
-        self.votes: Counter[str] = Counter()
-        self.next_position = 0
-        self.delay: InitialDelay | None = None
-        self.round: Round | None = None
-        self.unsynced: set[str] = set()
-        self.offsets: dict[str, OffsetRow] = {}
+        self.header = GroupRow(group=self.name)
         self.tasks = TaskRegistry(history=TaskHistory(memory))
-        self.rebalances: deque[RebalanceRow] = deque(maxlen=REBALANCES_KEPT)
-        self.history: BoundedHistory[GroupHistoryLine] = BoundedHistory(memory, LINES_KEPT)
-        self.timers: Timers[TimerKey] = Timers()
-
-    @property
-    def name(self) -> str:
-        """The group id."""
-        return self.header.group
+        self.history = BoundedHistory(memory, LINES_KEPT)
 
     @property
     def generation(self) -> int:
@@ -219,19 +198,3 @@ class Group:
             )
         elif dropped.kind is GroupRow:
             self.header = GroupRow(group=self.name)
-
-    def rows(self) -> Iterator[Row]:
-        """The durable part, a row at a time."""
-        yield self.header
-        yield from (member.stored for member in self.members.values() if member.stored is not None)
-        yield from self.offsets.values()
-        yield from self.tasks.definitions.values()
-        yield from self.tasks.ownership.values()
-        yield from self.rebalances
-
-    def durable(self) -> dict[tuple[Any, ...], Any]:
-        """The durable part by table and key, to be compared with what storage holds."""
-        return {
-            (type(row).__name__, *row.key): msgspec.to_builtins(row, builtin_types=(msgspec.Raw,))
-            for row in self.rows()
-        }

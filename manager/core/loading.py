@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import scheduling, sessions
-from manager.core.membership import rebalance, rebalance_history
+from manager.core.membership import rebalance
 from manager.core.rows import GroupRow, OwnershipRow, Unreadable, UnreadableError
 from manager.core.tasks import assignments, former_owners, lost_workers, ownership, probation
 from protocol.states import GroupState
@@ -51,7 +51,7 @@ def load(turn: Turn, rows: Iterable[Row]) -> None:
     if group.state is GroupState.STABLE:
         ownership.follow_assignment(turn)
     elif group.state is GroupState.PREPARING_REBALANCE:
-        rebalance_history.open_round(turn, "taken up in the middle of a rebalance")
+        rebalance.open_round(turn, "taken up in the middle of a rebalance")
         group.timers.set(rebalance.JOIN_PHASE, turn.now + group.largest_rebalance_timeout())
         rebalance.maybe_complete(turn)
     elif group.generation:

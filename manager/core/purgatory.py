@@ -25,10 +25,6 @@ _WHY = {
 }
 
 
-def _failure(code: ErrorCode) -> Failure:
-    return Failure(code, _WHY[code])
-
-
 def held_key(member: Member) -> TimerKey:
     """The timer that ends a held heartbeat."""
     return (HELD, member.id)
@@ -57,38 +53,42 @@ def unpark_claim(group: Group, number: str) -> Parked:
 
 def refuse_join(turn: Turn, member: Member, code: ErrorCode) -> None:
     """Answer the parked join, if there is one."""
-    parked = turn.group.joining.pop(member.id, None)
-    if parked is not None:
-        turn.answer(parked, _failure(code))
+    _refuse(turn, turn.group.joining.pop(member.id, None), code)
 
 
 def refuse_sync(turn: Turn, member: Member, code: ErrorCode) -> None:
     """Answer the parked sync, if there is one."""
     parked, member.parked_sync = member.parked_sync, None
-    if parked is not None:
-        turn.answer(parked, _failure(code))
+    _refuse(turn, parked, code)
 
 
 def refuse_heartbeat(turn: Turn, member: Member, code: ErrorCode) -> None:
     """Answer the held heartbeat, if there is one, with bad news."""
-    parked, member.held_heartbeat = member.held_heartbeat, None
-    if parked is not None:
-        turn.group.timers.cancel(held_key(member))
-        turn.answer(parked, _failure(code))
+    _refuse(turn, _unpark_heartbeat(turn.group, member), code)
 
 
 def answer_heartbeat(turn: Turn, member: Member) -> None:
     """Answer the held heartbeat, if there is one: all is well, look at the tasks' revision."""
-    parked, member.held_heartbeat = member.held_heartbeat, None
+    parked = _unpark_heartbeat(turn.group, member)
     if parked is not None:
-        turn.group.timers.cancel(held_key(member))
         turn.answer(parked, HeartbeatResponse(tasks_revision=turn.group.header.tasks_revision))
+
+
+def _unpark_heartbeat(group: Group, member: Member) -> Parked | None:
+    group.timers.cancel(held_key(member))
+    parked, member.held_heartbeat = member.held_heartbeat, None
+    return parked
 
 
 def refuse_claims(turn: Turn, numbers: Iterable[str], code: ErrorCode) -> None:
     """Answer these waiting claims."""
     for number in numbers:
-        turn.answer(unpark_claim(turn.group, number), _failure(code))
+        _refuse(turn, unpark_claim(turn.group, number), code)
+
+
+def _refuse(turn: Turn, parked: Parked | None, code: ErrorCode) -> None:
+    if parked is not None:
+        turn.answer(parked, Failure(code, _WHY[code]))
 
 
 def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
@@ -98,6 +98,19 @@ def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
     refuse_heartbeat(turn, member, code)
     claims = turn.group.tasks.waiting.items()
     refuse_claims(turn, [number for number, claim in claims if claim.member_id == member.id], code)
+
+
+def give_up(group: Group, member: Member, parked: Parked) -> None:
+    """The connection of `parked` is gone: nobody is there to hear its answer."""
+    parked.settle()
+    if group.joining.get(member.id) is parked:
+        del group.joining[member.id]
+    if member.parked_sync is parked:
+        member.parked_sync = None
+    if member.held_heartbeat is parked:
+        _unpark_heartbeat(group, member)
+    for number in [n for n, claim in group.tasks.waiting.items() if claim.parked is parked]:
+        unpark_claim(group, number)
 
 
 def take_all(group: Group) -> tuple[Parked, ...]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ def outlast_a_crash(turn: Turn) -> None:
 
 def put_header(turn: Turn, *, rebalance_on_load: bool, **changes: Any) -> None:
     """Store `changes` of the group's row; nothing else says whether a reload is to rebalance."""
-    turn.put(msgspec.structs.replace(turn.group.header, rebalance_on_load=rebalance_on_load, **changes))
+    turn.update(turn.group.header, rebalance_on_load=rebalance_on_load, **changes)
 
 
 def rebalance_soon(turn: Turn) -> None:
@@ -62,7 +60,7 @@ def is_rebalancing_soon(group: Group) -> bool:
 def begin_retention(turn: Turn) -> None:
     """An Empty group is remembered for `group_retention_ms` from now; one that never had members is not."""
     if turn.group.generation:
-        turn.put(msgspec.structs.replace(turn.group.header, idle_since_ms=turn.instant.wall))
+        turn.update(turn.group.header, idle_since_ms=turn.instant.wall)
         resume_retention(turn)
 
 

@@ -109,6 +109,10 @@ class TaskRegistry:
         row = self.definitions.get(task)
         return row is not None and row.target is Target.STOPPED
 
+    def state_at_rest(self, task: str) -> TaskState:
+        """The state of `task` while nobody runs it, unless a query has come to its end."""
+        return TaskState.STOPPED if self.is_to_stop(task) else TaskState.UNASSIGNED
+
     def runnable(self) -> Iterable[TaskRow]:
         """The tasks to be placed, in the order of their names."""
         return (self.definitions[name] for name in sorted(self.definitions) if self.is_runnable(name))

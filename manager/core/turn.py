@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from manager.core.new_group_ids import NewGroupIds
 from manager.core.rows import Dropped, OwnershipRow, Record, Row
-from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import GroupHistoryLine
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Parked
+    from protocol.errors import Failure
     from protocol.messages.base import Response
     from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 
@@ -68,10 +70,6 @@ class Turn:
         parked.settle()
         self.answers.append((parked, outcome))
 
-    def refuse(self, parked: Parked, code: ErrorCode, message: str, **fields: object) -> None:
-        """Answer with an error."""
-        self.answer(parked, Failure(code, message, fields))
-
     def note(self, event: str) -> None:
         """Add a line to the group's history; a long one is cut, since requests may bring their own words."""
         group = self.group
@@ -90,6 +88,10 @@ class Turn:
             self.group.tasks.tell(self.instant.wall, row)
         self.group.apply(row)
         self.changes.append(row)
+
+    def update(self, row: Row, **changes: Any) -> None:
+        """Put `row` with other values in some of its fields."""
+        self.put(msgspec.structs.replace(row, **changes))
 
     def drop(self, row: Row) -> None:
         """Take `row` out of the group, durably."""

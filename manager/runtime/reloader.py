@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from manager.runtime.load_batches import GROUPS_AT_ONCE, load_batches
 from manager.runtime.unloadable_groups import UnloadableGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from manager.core.rows import Row
     from manager.runtime.commits import Commits
     from manager.runtime.routing import GroupRouting
     from manager.storage.base import Storage
+
+
+GROUPS_AT_ONCE: Final = 50
+ROWS_AT_ONCE: Final = 5000
+"""To take that many up is some 10 ms; storage reads them in smaller pieces still."""
 
 
 class Reading(NamedTuple):
@@ -108,3 +112,23 @@ class Reloader:
         """Nothing is stored of a group that was deleted; it is to be taken up all the same."""
         sizes = await self._storage.group_sizes(names)
         return {name: sizes.get(name, 0) for name in names}
+
+
+def load_batches(sizes: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
+    """The groups that are taken up before heartbeats and leases have their turn again: a few, of few rows.
+
+    A group of more than `ROWS_AT_ONCE` rows comes alone.
+
+    Args:
+        sizes: groups in the order to keep, each with the number of its rows.
+    """
+    some: list[str] = []
+    rows = 0
+    for name, size in sizes.items():
+        if some and (len(some) == GROUPS_AT_ONCE or rows + size > ROWS_AT_ONCE):
+            yield tuple(some)
+            some, rows = [], 0
+        some.append(name)
+        rows += size
+    if some:
+        yield tuple(some)

@@ -12,6 +12,7 @@ import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -180,6 +181,29 @@ class PostgresqlDatabase:
     async def close(self) -> None:
         """Connections in use are cut."""
         await asyncio.shield(self._engine.dispose())
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """An SQLite file as it was opened; SQLite itself goes on writing to one that was removed."""
+
+    path: Path
+    identity: tuple[int, int]
+
+    @classmethod
+    def at(cls, path: Path) -> OpenedFile:
+        """The file that is there now."""
+        found = path.stat()
+        return cls(path, (found.st_dev, found.st_ino))
+
+    def check(self) -> None:
+        """Make sure that whoever opens the path finds what was written.
+
+        Raises:
+            OSError: the file is gone, or another one is in its place.
+        """
+        if OpenedFile.at(self.path) != self:
+            raise OSError(f"{self.path} was replaced by another file; restart the manager to use that one")
 
 
 def shown(database: Database) -> str:

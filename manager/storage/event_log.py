@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, func, select, true, update
 
 from manager.storage.base import Page
-from manager.storage.event_tables import CLOCK, EVENTS, WEBHOOKS
 from manager.storage.inserts import insert_into
+from manager.storage.schema import CLOCK, EVENTS, WEBHOOKS
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import BigInteger, bindparam, case, insert, update
 
-from manager.storage.event_tables import CLOCK, EVENTS
 from manager.storage.inserts import insert_rows
+from manager.storage.schema import CLOCK, EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, tuple_, update
+from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, or_, select, true, tuple_, update
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
 
 from manager.storage.base import FencedError, GoneError
 from manager.storage.cluster_state import ClusterState, Identity, Peer, Slot
-from manager.storage.dbclock import database_now_ms
 from manager.storage.event_numbering import append
 from manager.storage.migrate import take_turns
 from manager.storage.schema import MANAGERS, SLOTS
@@ -21,8 +22,27 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy.sql.compiler import SQLCompiler
 
     from manager.storage.database import Database
+
+
+class database_now_ms(GenericFunction[int]):  # noqa: N801 - functions of SQL are named like this
+    """The moment the statement runs at by the database's clock, the one that all managers can read; in ms."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(database_now_ms, "postgresql")
+def _postgresql(_element: database_now_ms, _compiler: SQLCompiler, **_: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+
+@compiles(database_now_ms, "sqlite")
+def _sqlite(_element: database_now_ms, _compiler: SQLCompiler, **_: Any) -> str:
+    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
 
 HAS_EXPIRED = and_(MANAGERS.c.expires_at_ms.is_not(None), MANAGERS.c.expires_at_ms <= database_now_ms())
 LIVING = select(MANAGERS.c.incarnation).where(~HAS_EXPIRED)

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     Enum,
     Float,
+    Index,
     LargeBinary,
     MetaData,
     Table,
@@ -29,6 +30,7 @@ from manager.core.rows import (
     Row,
     TaskRow,
 )
+from protocol.messages.events import Event
 from protocol.messages.membership import Protocol
 from protocol.messages.tasks import Reached, TaskReset
 from protocol.states import GroupState, Target, TaskState
@@ -176,3 +178,31 @@ A manager is `contested` when it has the id and the URL of another one that has 
 
 SLOTS = Table("slots", METADATA, _key("slot", BigInteger), _count("epoch"), Column("holder", Text))
 """All slots; `holder` is the incarnation of the manager that has it."""
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("group", Text),
+    Column("event", Json(Event | None), nullable=False),
+    Index("events_of_group", "group", "id"),
+)
+
+CLOCK = Table(
+    "event_clock",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("last_id", BigInteger, nullable=False),
+    Column("last_at_ms", BigInteger, nullable=False),
+    Column("floor_ms", BigInteger, nullable=False),
+    Column("pruned_through", BigInteger, nullable=False),
+)
+"""One row. `floor_ms` is `last_at_ms` as it was before the present transaction's events."""
+
+WEBHOOKS = Table(
+    "webhooks",
+    METADATA,
+    Column("webhook", Text, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+)

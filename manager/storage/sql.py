@@ -9,14 +9,13 @@ from sqlalchemy import text
 
 from manager.storage.audit_table import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
-from manager.storage.database import database_at, first_line
+from manager.storage.database import OpenedFile, database_at, first_line
 from manager.storage.event_log import SqlEventLog
 from manager.storage.event_numbering import append
 from manager.storage.lease_table import LeaseTable, hold_fence
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.row_reader import group_sizes, read_rows, still_unreadable
 from manager.storage.row_writer import write_rows
-from manager.storage.sqlite_file import DatabaseFile, file_of
 from manager.storage.stored_groups import announced_assignors, group_statuses, summaries
 from manager.storage.token_table import TokenTable
 from protocol.messages.events import Event
@@ -41,7 +40,7 @@ class SqlStorage:
     def __init__(self, url: str) -> None:
         self._database = database_at(url)
         self.events = SqlEventLog(self._database)
-        self._file: DatabaseFile | None = None
+        self._file: OpenedFile | None = None
         self.leases = LeaseTable(self._database)
         self.tokens = TokenTable(self._database)
         self.audit = AuditTable(self._database)
@@ -49,7 +48,7 @@ class SqlStorage:
     async def open(self) -> None:
         """Connect and migrate."""
         await with_schema(self._database, upgrade)
-        self._file = file_of(self._database)
+        self._file = None if self.path is None else OpenedFile.at(self.path)
 
     async def group_sizes(self, groups: Collection[str] | None = None) -> dict[str, int]:
         """Count the keys of every table."""

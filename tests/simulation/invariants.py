@@ -13,6 +13,7 @@ from protocol.messages.membership import JoinResponse, SyncResponse
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetErrorsResponse
 from protocol.messages.ownership import ClaimResponse
 from protocol.states import GroupState, TaskState
+from tests.fakes.rows import rows_of
 from tests.simulation.store import in_order
 
 if TYPE_CHECKING:
@@ -176,9 +177,9 @@ class Watch:
 
     def check_memory(self, live: Group | None, rows: Rows) -> None:
         """Invariant 4, the quick way: the group's durable part is exactly what its turns have put."""
-        if live is not None and set(map(id, live.rows())) == set(map(id, rows.values())):
+        if live is not None and set(map(id, rows_of(live))) == set(map(id, rows.values())):
             return
-        durable = {(type(row), row.key): row for row in live.rows()} if live is not None else {}
+        durable = {(type(row), row.key): row for row in rows_of(live)} if live is not None else {}
         for key, row in durable.items():
             if rows.get(key) is not row:
                 hold("memory is what is stored", key[0] is GroupRow and row == GroupRow(group=key[1][0]), row)
@@ -199,7 +200,7 @@ class Watch:
 
 def _by_key(group: Group) -> dict[tuple[type[Row], tuple[Any, ...]], Row]:
     """The durable part; most rows of a reloaded group are the very objects, and compared as fast as that."""
-    return {(type(row), row.key): row for row in group.rows()}
+    return {(type(row), row.key): row for row in rows_of(group)}
 
 
 def _header(group: str, rows: Rows) -> GroupRow | None:

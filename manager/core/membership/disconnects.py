@@ -40,7 +40,7 @@ def _ends_what_was_in_use(turn: Turn, member: Member, connection: Connection, pa
         return False
     member.closed_at = turn.now
     if parked is not None:
-        _give_up(turn, member, parked)
+        purgatory.give_up(turn.group, member, parked)
     return connections.lose(turn.group, member, connection)
 
 
@@ -49,17 +49,3 @@ def _withdraw(turn: Turn, member: Member) -> None:
     depart(turn, [member], "its connection closed before it was confirmed")
     member_ids.expect(turn, member.id, member.row.session_timeout_ms)
     rebalance.maybe_complete(turn)
-
-
-def _give_up(turn: Turn, member: Member, parked: Parked) -> None:
-    group = turn.group
-    parked.settle()
-    if group.joining.get(member.id) is parked:
-        del group.joining[member.id]
-    if member.parked_sync is parked:
-        member.parked_sync = None
-    if member.held_heartbeat is parked:
-        member.held_heartbeat = None
-        group.timers.cancel(purgatory.held_key(member))
-    for number in [n for n, claim in group.tasks.waiting.items() if claim.parked is parked]:
-        purgatory.unpark_claim(group, number)

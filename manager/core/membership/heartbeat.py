@@ -20,8 +20,7 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
     checks.generation(group, request.generation_id)
     sessions.heard(turn, member, parked)
     checks.stable(group)
-    if member.held_heartbeat is not None:
-        purgatory.answer_heartbeat(turn, member)
+    purgatory.answer_heartbeat(turn, member)
     wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
     if not wait_ms or _has_missed_something(member, request):
         turn.answer(parked, HeartbeatResponse(tasks_revision=group.header.tasks_revision))

@@ -34,8 +34,7 @@ def commit(turn: Turn, request: CommitOffsetsRequest, parked: Parked) -> None:
 
 def _check_committer(turn: Turn, request: CommitOffsetsRequest, parked: Parked) -> None:
     group = turn.group
-    if group.is_unknown:
-        raise checks.unknown(group)
+    checks.known(group)
     member = checks.member(group, request.member_id, request.instance_id)
     checks.generation(group, request.generation_id)
     if group.state is GroupState.AWAITING_SYNC:
@@ -72,9 +71,7 @@ def fetch(turn: Turn, request: FetchOffsetsRequest, parked: Parked) -> None:
 def delete(turn: Turn, request: DeleteOffsetsRequest, parked: Parked) -> None:
     """Forget offsets, unless somebody may be relying on them."""
     group = turn.group
-    checks.not_dead(group)
-    if group.is_unknown:
-        raise checks.unknown(group)
+    checks.known(group)
     if group.state is not GroupState.EMPTY:
         raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
     for key in request.keys:

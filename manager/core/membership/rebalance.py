@@ -6,11 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from manager.core import group_states, purgatory, scheduling, sessions
-from manager.core.group import InitialDelay
-from manager.core.membership import rebalance_history
+from manager.core.group import REBALANCES_KEPT, InitialDelay, Round
 from manager.core.membership.responses import join_response
+from manager.core.rows import RebalanceRow
 from manager.core.tasks import lost_workers, ownership
 from protocol.errors import ErrorCode
+from protocol.messages.events import EventType
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 JOIN_PHASE = ("join phase", "")
 INITIAL_DELAY = ("initial delay", "")
 SYNC_PHASE = ("sync phase", "")
+MAX_REASON_LENGTH = 255
 
 
 def start(turn: Turn, reason: str) -> None:
@@ -47,10 +49,10 @@ def tasks_changed(turn: Turn, _: str = "") -> None:
 def prepare(turn: Turn, reason: str) -> None:
     """Enter PreparingRebalance. Whoever has a join to park parks it and then calls `maybe_complete`."""
     group = turn.group
-    rebalance_history.close_round(turn)
+    close_round(turn)
     opening = group.state is GroupState.EMPTY
     group_states.move(turn, group_states.PREPARE)
-    rebalance_history.open_round(turn, reason)
+    open_round(turn, reason)
     group.timers.cancel(SYNC_PHASE)
     group.unsynced.clear()
     _wake_everybody(turn)
@@ -118,7 +120,7 @@ def _become_empty(turn: Turn) -> None:
         leader_id=None,
     )
     group.tasks.assigned = {}
-    rebalance_history.complete_round(turn)
+    complete_round(turn)
     scheduling.begin_retention(turn)
 
 
@@ -170,3 +172,50 @@ def _store_members(turn: Turn) -> None:
     for member in turn.group.members.values():
         if member.stored is not member.row:
             turn.put(member.row)
+
+
+def open_round(turn: Turn, reason: str) -> None:
+    """A rebalance begins, for `reason` (cut at 255 characters, KIP-800)."""
+    group = turn.group
+    reason = reason[:MAX_REASON_LENGTH]
+    turn.note(f"rebalance: {reason}")
+    group.round = Round(reason, turn.now, turn.instant.wall, dict(group.tasks.assigned))
+
+
+def complete_round(turn: Turn) -> None:
+    """The rebalance under way led to an assignment, or to an empty group; the outside is told."""
+    line = close_round(turn)
+    if line is not None:
+        turn.tell(
+            EventType.REBALANCE_COMPLETED,
+            cause=line.reason,
+            generation_id=line.generation_id,
+            duration_ms=line.duration_ms,
+            members=line.members,
+            moved=line.moved,
+        )
+
+
+def close_round(turn: Turn) -> RebalanceRow | None:
+    """The rebalance under way came to its end, if only because the next one begins; returns its line."""
+    group = turn.group
+    closing, group.round = group.round, None
+    if closing is None:
+        return None
+    if len(group.rebalances) == REBALANCES_KEPT:
+        turn.drop(group.rebalances[0])
+    line = RebalanceRow(
+        group=group.name,
+        generation_id=group.generation,
+        reason=closing.reason,
+        started_at_ms=closing.started_at_ms,
+        duration_ms=turn.now - closing.started_at,
+        members=len(group.members),
+        moved=_count_moved(closing.before, group.tasks.assigned),
+    )
+    turn.put(line)
+    return line
+
+
+def _count_moved(before: dict[str, str], after: dict[str, str]) -> int:
+    return sum(1 for task, member in after.items() if before.get(task, member) != member)

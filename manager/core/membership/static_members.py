@@ -86,7 +86,7 @@ def _slip_in(turn: Turn, new: Member, parked: Parked) -> None:
     group = turn.group
     leads = group.is_leader(new)
     if leads:
-        turn.put(msgspec.structs.replace(group.header, leader_id=new.id))
+        turn.update(group.header, leader_id=new.id)
     new.confirmed = True
     sessions.heard(turn, new, parked)
     turn.answer(parked, join_response(group, new, skip_assignment=leads))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from manager.core import checks, group_states, purgatory, scheduling, sessions
-from manager.core.membership import rebalance_history
+from manager.core.membership import rebalance
 from manager.core.membership.responses import sync_response
 from manager.core.tasks import assignments, lost_workers, ownership
 from protocol.errors import ErrorCode, RefusedError
@@ -30,18 +28,16 @@ def sync(turn: Turn, request: SyncRequest, parked: Parked) -> None:
     _check_protocol(group, request)
     if group.state is GroupState.PREPARING_REBALANCE:
         raise checks.rebalancing(group)
+    is_decision = group.state is GroupState.AWAITING_SYNC and group.is_leader(member)
+    placement = assignments.read(group, request.assignments) if is_decision else None
+    group.unsynced.discard(member.id)
+    sessions.heard(turn, member, parked)
     if group.state is GroupState.STABLE:
-        _synced(turn, member, parked)
         turn.answer(parked, sync_response(group, member))
         return
-    if group.is_leader(member):
-        placement = assignments.read(group, request.assignments)
-        _synced(turn, member, parked)
-        _park(turn, member, parked)
+    _park(turn, member, parked)
+    if placement is not None:
         _become_stable(turn, request.assignments, placement)
-    else:
-        _synced(turn, member, parked)
-        _park(turn, member, parked)
 
 
 def _check_protocol(group: Group, request: SyncRequest) -> None:
@@ -54,11 +50,6 @@ def _check_protocol(group: Group, request: SyncRequest) -> None:
             raise RefusedError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"{field} {given!r} is not the group's, {present!r}"
             )
-
-
-def _synced(turn: Turn, member: Member, parked: Parked) -> None:
-    turn.group.unsynced.discard(member.id)
-    sessions.heard(turn, member, parked)
 
 
 def _park(turn: Turn, member: Member, parked: Parked) -> None:
@@ -74,13 +65,13 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
     for member in group.members.values():
         assignment = given.get(member.id, NULL)
         if member.row.assignment != assignment:
-            turn.put(msgspec.structs.replace(member.row, assignment=assignment))
+            turn.update(member.row, assignment=assignment)
     group_states.move(turn, group_states.STABILISE)
     scheduling.put_header(turn, rebalance_on_load=scheduling.is_rebalancing_soon(group))
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
     lost_workers.given_back(turn)
-    rebalance_history.complete_round(turn)
+    rebalance.complete_round(turn)
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:

@@ -8,13 +8,7 @@ from manager.core import checks, purgatory, scheduling, sessions
 from manager.core.task_registry import WaitingClaim
 from manager.core.tasks import definitions, former_owners, ownership, probation, settling
 from protocol.errors import ErrorCode
-from protocol.messages.ownership import (
-    ClaimRequest,
-    ClaimResponse,
-    GrantedTask,
-    PendingTask,
-    RefusedTask,
-)
+from protocol.messages.ownership import ClaimRequest, ClaimResponse, GrantedTask, PendingTask, RefusedTask
 from protocol.states import Target
 
 if TYPE_CHECKING:

@@ -17,14 +17,7 @@ from protocol.messages.events import EventType
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
-    from manager.core.commands import (
-        CreateTask,
-        DeleteTask,
-        NewDefinition,
-        PutTask,
-        RestartTask,
-        SetTarget,
-    )
+    from manager.core.commands import CreateTask, DeleteTask, NewDefinition, PutTask, RestartTask, SetTarget
     from manager.core.group import Group
     from manager.core.member import Parked
     from manager.core.turn import Turn
@@ -131,7 +124,7 @@ def announce(turn: Turn, task: str) -> None:
     The group's revision grows, so that a heartbeat that is lost on its way to them is answered again.
     """
     group = turn.group
-    turn.put(msgspec.structs.replace(group.header, tasks_revision=group.header.tasks_revision + 1))
+    turn.update(group.header, tasks_revision=group.header.tasks_revision + 1)
     for member_id in {group.tasks.owner_of(task): None, group.tasks.assigned.get(task): None}:
         member = group.members.get(member_id) if member_id is not None else None
         if member is not None:
@@ -147,19 +140,17 @@ def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None
         row: the task.
         reached: how far it has come, if it is to go on from its checkpoint.
     """
-    group = turn.group
-    turn.put(
-        msgspec.structs.replace(
-            group.tasks.ownership_of(group.name, row.task),
-            owner=None,
-            state=TaskState.STOPPED if row.target is Target.STOPPED else TaskState.UNASSIGNED,
-            batch_id=None,
-            cause=None,
-            since_ms=turn.instant.wall,
-            lost_by=None,
-            blame=None,
-            reached=reached,
-        )
+    registry = turn.group.tasks
+    turn.update(
+        registry.ownership_of(turn.group.name, row.task),
+        owner=None,
+        state=registry.state_at_rest(row.task),
+        batch_id=None,
+        cause=None,
+        since_ms=turn.instant.wall,
+        lost_by=None,
+        blame=None,
+        reached=reached,
     )
 
 
@@ -194,17 +185,16 @@ def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
 def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
     if target is row.target:
         return row
-    before = row.target
+    registry, before = turn.group.tasks, row.target
     row = change(turn, msgspec.structs.replace(row, target=target))
     if before is Target.STOPPED:
         ownership.end_patience(turn, row.task)
     if target is Target.RUNNING:
         _pardon(turn, row)
     if Target.STOPPED in {before, target}:
-        ownership_row = turn.group.tasks.ownership_of(turn.group.name, row.task)
-        if ownership_row.owner is None and ownership_row.state is not TaskState.COMPLETED:
-            state = TaskState.STOPPED if target is Target.STOPPED else TaskState.UNASSIGNED
-            ownership.settle(turn, msgspec.structs.replace(ownership_row, state=state))
+        owned = registry.ownership_of(turn.group.name, row.task)
+        if owned.owner is None and owned.state is not TaskState.COMPLETED:
+            ownership.settle(turn, msgspec.structs.replace(owned, state=registry.state_at_rest(row.task)))
         scheduling.rebalance_soon(turn)
     return row
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from definition.document import is_fenced
 from manager.core.rows import OwnerLease
 from protocol.worker_lease import FREE, part_of
@@ -57,7 +55,7 @@ def remember(turn: Turn, before: TaskRow, after: TaskRow) -> None:
     if row is None or row.owner is None or is_fenced(before.definition) or not is_fenced(after.definition):
         return
     timeout_ms = part_of(turn.group.members[row.owner].row.session_timeout_ms, FREE)
-    turn.put(msgspec.structs.replace(row, lease=OwnerLease(row.owner, timeout_ms)))
+    turn.update(row, lease=OwnerLease(row.owner, timeout_ms))
 
 
 def holder(row: OwnershipRow) -> str | None:
@@ -68,7 +66,7 @@ def holder(row: OwnershipRow) -> str | None:
 def end(turn: Turn, task: str) -> None:
     """The former owner runs `task` no more."""
     turn.group.timers.cancel(key(task))
-    turn.put(msgspec.structs.replace(turn.group.tasks.ownership[task], lease=None))
+    turn.update(turn.group.tasks.ownership[task], lease=None)
 
 
 def released(turn: Turn, member: Member, task: str, token: int) -> None:

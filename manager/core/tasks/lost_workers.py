@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from manager.core.tasks import settling
 from protocol.messages.base import NULL
 
@@ -41,7 +39,7 @@ def keep(turn: Turn, names: tuple[str, ...], member: Member) -> None:
         return
     kept = [name for name in names if group.tasks.is_runnable(name) and not group.tasks.is_to_stop(name)]
     for name in kept:
-        turn.put(msgspec.structs.replace(group.tasks.ownership[name], lost_by=worker))
+        turn.update(group.tasks.ownership[name], lost_by=worker)
     group.timers.set(_timer(worker), turn.now + delay_ms)
     turn.note(f"{len(kept)} tasks are kept for {worker}, {delay_ms} ms at most")
 
@@ -57,7 +55,7 @@ def release(turn: Turn, worker: str) -> bool:
     """The tasks kept for a worker are anybody's; false if there are none."""
     kept = [row for row in turn.group.tasks.ownership.values() if row.lost_by == worker]
     for row in kept:
-        turn.put(msgspec.structs.replace(row, lost_by=None))
+        turn.update(row, lost_by=None)
     return bool(kept)
 
 
@@ -66,7 +64,7 @@ def given_back(turn: Turn) -> None:
     for task in turn.group.tasks.assigned:
         row = turn.group.tasks.ownership.get(task)
         if row is not None and row.lost_by is not None:
-            turn.put(msgspec.structs.replace(row, lost_by=None))
+            turn.update(row, lost_by=None)
 
 
 def offers(group: Group) -> Iterator[tuple[TaskRow, str | None]]:

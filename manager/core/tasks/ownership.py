@@ -89,12 +89,9 @@ def take_away(turn: Turn, task: str, since: int) -> None:
 
 
 def _disown(turn: Turn, row: OwnershipRow, lease: OwnerLease | None) -> None:
-    definition = turn.group.tasks.definitions.get(row.task)
-    state = row.state
-    if definition is not None and definition.target is Target.STOPPED:
-        state = TaskState.STOPPED
-    elif row.state in LIVE_STATES:
-        state = TaskState.UNASSIGNED
+    registry, state = turn.group.tasks, row.state
+    if state in LIVE_STATES or registry.is_to_stop(row.task):
+        state = registry.state_at_rest(row.task)
     settle(turn, msgspec.structs.replace(row, owner=None, state=state, lease=lease))
 
 
@@ -109,7 +106,7 @@ def settle(turn: Turn, row: OwnershipRow) -> None:
     if row.state is before.state:
         turn.put(row)
         return
-    turn.put(msgspec.structs.replace(row, since_ms=turn.instant.wall))
+    turn.update(row, since_ms=turn.instant.wall)
     if row.state in TOLD:
         _tell(turn, row, before.owner)
 

@@ -94,7 +94,7 @@ def clear(turn: Turn, task: str) -> bool:
     if row.owner is not None and quarantine.is_suspect(row):
         group.members[row.owner].cleared += 1
         turn.note(f"task {task} was started alone, and did no harm")
-    turn.put(msgspec.structs.replace(row, blame=None))
+    turn.update(row, blame=None)
     return True
 
 
@@ -180,7 +180,7 @@ def _lost_in_silence(registry: TaskRegistry, member: Member) -> dict[str, int]:
 def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
     for row in tuple(turn.group.tasks.ownership.values()):
         if row.blame is not None and row.task not in blamed and not row.blame.quarantined:
-            turn.put(msgspec.structs.replace(row, blame=quarantine.relieved(row.blame)))
+            turn.update(row, blame=quarantine.relieved(row.blame))
 
 
 def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anothers: bool) -> None:
@@ -223,7 +223,6 @@ def pardon(turn: Turn, task: str) -> bool:
     if not row.is_quarantined:
         turn.put(pardoned)
         return False
-    stopped = group.tasks.definitions[task].target is Target.STOPPED
-    state = TaskState.STOPPED if stopped else TaskState.UNASSIGNED
+    state = group.tasks.state_at_rest(task)
     ownership.settle(turn, msgspec.structs.replace(pardoned, state=state, cause=None))
     return True

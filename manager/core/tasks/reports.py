@@ -10,14 +10,9 @@ from manager.core import checks, scheduling, sessions
 from manager.core.task_registry import Progress
 from manager.core.tasks import claims, former_owners, ownership, probation, settling
 from protocol.errors import ErrorCode, RefusedError
-from protocol.messages.ownership import (
-    ReleaseRequest,
-    ReportRequest,
-    TaskErrorsResponse,
-    TaskReport,
-)
+from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse, TaskReport
 from protocol.messages.tasks import Reached
-from protocol.states import Target, TaskState
+from protocol.states import TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -137,15 +132,15 @@ def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: Progr
     progress.reached = reached = Reached(entry.batch_id, entry.checkpoint, member.id)
     row = turn.group.tasks.ownership[entry.task]
     if row.reached is None or row.reached.checkpoint != entry.checkpoint:
-        turn.put(msgspec.structs.replace(row, reached=reached))
+        turn.update(row, reached=reached)
 
 
 def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskReport) -> None:
     registry = turn.group.tasks
     state = entry.state
     was_runnable = registry.is_runnable(row.task)
-    if state is TaskState.STOPPED and registry.definitions[row.task].target is not Target.STOPPED:
-        state = TaskState.UNASSIGNED  # it was resumed while it was being stopped
+    if state is TaskState.STOPPED:
+        state = registry.state_at_rest(row.task)  # it may have been resumed while it was being stopped
     ownership.settle(
         turn,
         msgspec.structs.replace(

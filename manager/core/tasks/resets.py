@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from definition.document import is_fenced
 from definition.resets import faults, meaning, read_ends, refused_offsets
 from manager.core import checks, scheduling
@@ -73,7 +71,7 @@ def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskRe
     token = next_number(ownership.token, turn.instant.wall)
     stored = TaskReset(token, offsets)
     unsettled = ownership.unsettled or is_fenced(row.definition)
-    turn.put(msgspec.structs.replace(ownership, token=token, reset=stored, unsettled=unsettled))
+    turn.update(ownership, token=token, reset=stored, unsettled=unsettled)
     scheduling.rebalance_soon(turn)
     registry.progress.pop(row.task, None)
     turn.note(f"task {row.task} was reset under token {token}")

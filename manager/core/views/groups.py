@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from manager.core import checks
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from protocol.messages.base import NULL
@@ -84,17 +86,7 @@ def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None
     """Answer with the rebalances and the history, newest first."""
     checks.known(turn.group)
     newest = [*reversed(turn.group.rebalances)][: request.limit]
-    lines = tuple(
-        Rebalance(
-            generation_id=row.generation_id,
-            reason=row.reason,
-            started_at_ms=row.started_at_ms,
-            duration_ms=row.duration_ms,
-            members=row.members,
-            moved=row.moved,
-        )
-        for row in newest
-    )
+    lines = tuple(msgspec.convert(row, Rebalance, from_attributes=True) for row in newest)
     turn.answer(parked, RebalanceListResponse(rebalances=lines, story=tuple(reversed(turn.group.history))))
 
 

@@ -14,9 +14,9 @@ from manager.cluster.slots import slot_of
 from manager.core.commands import DescribeGroup
 from manager.core.coordinator import GroupCoordinator
 from manager.core.rows import GroupRow, OwnershipRow
-from manager.runtime import load_batches
+from manager.runtime import reloader
 from manager.runtime.coordinator_runtime import CoordinatorRuntime
-from manager.runtime.load_batches import GROUPS_AT_ONCE
+from manager.runtime.reloader import GROUPS_AT_ONCE
 from manager.settings import GroupSettings
 from manager.storage import row_reader
 from manager.storage.base import StorageError
@@ -154,7 +154,7 @@ async def test_the_loop_goes_round_between_some_rows_and_the_next(
     loading: Loading, storage: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifty groups may have two thousand tasks each; only what belongs to one group comes at once."""
-    monkeypatch.setattr(load_batches, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(reloader, "ROWS_AT_ONCE", 20)
     await storage.commit(owned(8, *GROUPS[:10]) + owned(50, GROUPS[10]))
     turns = restored(monkeypatch, lambda turns, rows: turns.count(len(rows)))
     await loading.take(*range(SLOTS))
@@ -207,7 +207,7 @@ async def test_lost_groups_come_back_a_few_at_a_time(
     loading: Loading, storage: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After trouble with the database there may be as many, and one of them may be as large."""
-    monkeypatch.setattr(load_batches, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(reloader, "ROWS_AT_ONCE", 20)
     await storage.commit(owned(50, GROUPS[10]))
     await loading.take(*range(SLOTS))
     await loading.runtime.slots.load(range(SLOTS))

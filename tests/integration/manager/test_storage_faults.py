@@ -30,6 +30,7 @@ from protocol.messages.membership import (
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
 from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target
+from tests.fakes.rows import durable
 from tests.fakes.turns import eventually, settle, turn
 from tests.integration.manager.faults import FAULTS, fault
 from tests.integration.node import started_node
@@ -133,14 +134,14 @@ class Member:
         }
 
 
-async def durable(runtime: CoordinatorRuntime, group: str) -> tuple[Any, Any]:
+async def in_memory_and_stored(runtime: CoordinatorRuntime, group: str) -> tuple[Any, Any]:
     """What the group is in memory, and what a manager that starts now would find."""
     living = runtime._coordinator.group(group)
     stored = (await runtime._storage.load([group])).get(group, [])
     fresh = GroupCoordinator(GroupSettings(), lambda: "")
     fresh.load(group, stored, read_clocks())
     restored = fresh.group(group)
-    return (living.durable() if living else {}), (restored.durable() if restored else {})
+    return (durable(living) if living else {}), (durable(restored) if restored else {})
 
 
 @pytest.mark.parametrize("step", ["join", "claim", "leave", "commit", "create"])
@@ -165,7 +166,7 @@ async def test_a_fault_in_the_middle_is_survived(
     if step == "join":
         assert outcome.generation_id == member.generation + 1
     assert ready(runtime)
-    living, stored = await durable(runtime, "g")
+    living, stored = await in_memory_and_stored(runtime, "g")
     assert living == stored
 
 
@@ -187,7 +188,7 @@ async def test_an_assignment_that_could_not_be_stored_was_never_made(
         assert code(await sync_parked.ask(sync_parked.sync())) == AWAY
     joined = await sync_parked.until_answered(lambda: join(sync_parked.id))
     assert joined.generation_id == sync_parked.generation + 1
-    living, stored = await durable(runtime, "g")
+    living, stored = await in_memory_and_stored(runtime, "g")
     assert living == stored
 
 
@@ -213,7 +214,7 @@ async def test_a_commit_of_unknown_outcome_is_read_again(database: Database) -> 
         assert code(await member.ask(join(member.id))) == AWAY
         joined = await member.until_answered(lambda: join(member.id))
         assert joined.generation_id == member.generation + 2
-        living, stored = await durable(runtime, "g")
+        living, stored = await in_memory_and_stored(runtime, "g")
         assert living == stored
 
 

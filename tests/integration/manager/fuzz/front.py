@@ -18,6 +18,7 @@ from manager.settings import GroupSettings
 from manager.storage.sql import SqlStorage
 from protocol.errors import ErrorCode
 from protocol.messages.groups import Coordinator
+from tests.fakes.rows import durable, rows_of
 from tests.fakes.turns import PATIENCE_S, eventually, settle
 from tests.integration.node import started_node
 
@@ -239,8 +240,8 @@ class Front:
             reloaded = GroupCoordinator(GroupSettings(), lambda: "")
             reloaded.load(group.name, stored.get(group.name, ()), read_clocks())
             again = reloaded.group(group.name)
-            assert (again.durable() if again else {}) == (group.durable() if stored.get(group.name) else {})
-            for row in group.rows():
+            assert (durable(again) if again else {}) == (durable(group) if stored.get(group.name) else {})
+            for row in rows_of(group):
                 texts = [getattr(row, name) for name in row.__struct_fields__]
                 assert not any("\0" in text for text in texts if isinstance(text, str)), row
                 assert len("".join(map(str, row.key)).encode()) < 2600, "no index entry of PostgreSQL's"

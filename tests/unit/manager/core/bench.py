@@ -30,6 +30,7 @@ from protocol.messages.membership import (
 from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
 from protocol.worker_metadata import PROTOCOL_TYPE
+from tests.fakes.rows import durable
 
 WALL = -1_700_000_000_000
 """Long before 1970: tokens count from 1, whatever time goes by; for another clock there is `Bench.wall`."""
@@ -164,7 +165,7 @@ class Bench:
         again = Group(self.name, self.settings)
         for row in self._rows():
             again.apply(row)
-        assert again.durable() == (live or Group(self.name, self.settings)).durable()
+        assert durable(again) == durable(live or Group(self.name, self.settings))
 
     def join(
         self,

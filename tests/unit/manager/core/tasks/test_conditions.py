@@ -9,6 +9,7 @@ from manager.core import scheduling
 from manager.core.commands import DeleteTask, GetTask, GetTaskStatus, NewDefinition, PutTask
 from protocol.etags import ALWAYS, Conditions, etag_of
 from protocol.states import Target
+from tests.fakes.rows import durable
 from tests.unit.manager.core.bench import Ask, Bench
 
 
@@ -92,7 +93,7 @@ def test_a_definition_and_a_target_come_with_one_request(target: Target) -> None
     put(one, b'{"a":2}', target=target)
     put(two, b'{"a":2}')
     put(two, b'{"a":2}', target=target)
-    assert (one.group.durable(), one.told) == (two.group.durable(), two.told)
+    assert (durable(one.group), one.told) == (durable(two.group), two.told)
     assert one.group.tasks.definitions["t"].target is target
     assert scheduling.is_rebalancing_soon(one.group) == (target is Target.STOPPED)
 

@@ -8,6 +8,7 @@ from manager.core.commands import GetTask, PutTask, PutTasks, RestartTask
 from protocol.etags import ALWAYS, Conditions, etag_of
 from protocol.messages.events import EventType
 from protocol.states import Target
+from tests.fakes.rows import durable
 from tests.unit.manager.core.bench import Bench, definition
 
 
@@ -81,12 +82,12 @@ def test_a_result_is_what_is_done(document: Any, target: Target | None, *, valid
     """Unchanged is what leaves no trace, changed is what leaves one; asked beforehand it is the same word."""
     bench = Bench()
     bench.herd(1, "t")
-    before = bench.group.durable()
+    before = durable(bench.group)
     [told] = ask(bench, put("t", target, **document), validate_only=validate_only).tasks
     if validate_only:
-        assert bench.group.durable() == before
+        assert durable(bench.group) == before
         ask(bench, put("t", target, **document))
-    assert told.result == ("unchanged" if bench.group.durable() == before else "changed")
+    assert told.result == ("unchanged" if durable(bench.group) == before else "changed")
     row = bench.group.tasks.definitions["t"]
     assert (told.etag, told.definition_version) == (
         etag_of(row.definition, row.target.value),
@@ -104,14 +105,14 @@ def test_its_tags_and_versions_are_those_of_single_requests() -> None:
             etag_of(single.definition, single.target),
             single.definition_version,
         )
-    assert one.group.durable() == many.group.durable()
+    assert durable(one.group) == durable(many.group)
 
 
 def test_one_condition_that_is_not_met_leaves_everything_as_it_is() -> None:
     """Each that is not is told, with its place in the list."""
     bench = Bench()
     bench.create("t", "u")
-    before = bench.group.durable()
+    before = durable(bench.group)
     failure = ask(
         bench,
         put("new"),
@@ -122,14 +123,14 @@ def test_one_condition_that_is_not_met_leaves_everything_as_it_is() -> None:
     assert failure.code.name == "PRECONDITION_FAILED"
     assert [each.path for each in failure.fields["problems"]] == ["tasks[1]", "tasks[2]"]
     assert "tasks[2]: If-Match: the task has been changed since" in failure.message
-    assert bench.group.durable() == before
+    assert durable(bench.group) == before
 
 
 def test_validate_only_tells_of_another_target_what_would_be() -> None:
     """The tag that the task would have; none given leaves the target as it is."""
     bench = Bench()
     bench.create("t")
-    before = bench.group.durable()
+    before = durable(bench.group)
     for target in (Target.PAUSED, Target.STOPPED, Target.RUNNING, None):
         [would_be] = ask(bench, put("t", target), validate_only=True).tasks
         etag = etag_of(definition().document, (target or Target.RUNNING).value)
@@ -137,7 +138,7 @@ def test_validate_only_tells_of_another_target_what_would_be() -> None:
         assert (would_be.result, would_be.etag, would_be.definition_version) == (result, etag, 1)
     [would_be] = ask(bench, put("new", Target.PAUSED), validate_only=True).tasks
     assert (would_be.result, would_be.etag) == ("created", etag_of(definition().document, "PAUSED"))
-    assert bench.group.durable() == before
+    assert durable(bench.group) == before
 
 
 def test_a_condition_that_is_met() -> None:
@@ -159,10 +160,10 @@ def test_of_two_who_have_seen_the_same_tasks_the_first_changes_them() -> None:
     bench = Bench()
     as_seen = Conditions(if_match=ask(bench, put("t"), put("u")).etag)
     now = ask(bench, put("t", Target.PAUSED), conditions=as_seen).etag
-    before = bench.group.durable()
+    before = durable(bench.group)
     failure = ask(bench, put("new"), delete=("u",), conditions=as_seen)
     assert (failure.code.name, failure.fields) == ("PRECONDITION_FAILED", {"etag": now})
-    assert bench.group.durable() == before
+    assert durable(bench.group) == before
 
 
 def test_the_tag_of_a_list_is_of_what_can_be_changed() -> None:
@@ -203,9 +204,9 @@ def test_validate_only_says_what_would_be() -> None:
     bench = Bench()
     bench.herd(1, "same", "other", "gone")
     puts = (put("same"), put("other", Target.PAUSED, x=1), put("new"))
-    before, told = bench.group.durable(), len(bench.told)
+    before, told = durable(bench.group), len(bench.told)
     would_be = ask(bench, *puts, delete=("gone", "never-was"), validate_only=True)
-    assert (bench.group.durable(), len(bench.told)) == (before, told)
+    assert (durable(bench.group), len(bench.told)) == (before, told)
     assert would_be.tasks == ask(bench, *puts, delete=("gone", "never-was")).tasks
 
 
