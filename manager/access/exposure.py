@@ -26,7 +26,7 @@ class Exposure:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether only processes of this machine reach it, or it is as if."""
+        """Whether only processes of this machine reach it, or it was accepted that others do."""
         return self.allowed or ipaddress.ip_address(self.address.partition("%")[0]).is_loopback
 
     def require_tls(self, *, has_tls: bool) -> None:

@@ -67,15 +67,10 @@ def lose(group: Group, member: Member, connection: Connection) -> bool:
     The one that it was heard over last will do. It counts as kept from now on: should it close as well, the
     process is gone.
     """
-    forget(member, connection)
+    member.kept.discard(connection)
     if member.heard_over is not None:
         _keep(member, member.heard_over)
     return not member.kept and not _waits(group, member)
-
-
-def forget(member: Member, connection: Connection) -> None:
-    """A connection is closed for which `member` had no use; that says nothing of its others."""
-    member.kept.discard(connection)
 
 
 def _waits(group: Group, member: Member) -> bool:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from manager.core.rows import Row
     from manager.settings import GroupSettings
     from protocol.messages.base import Request
-    from protocol.messages.groups import GroupSummary
 
 RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     membership.HeartbeatRequest: heartbeat.heartbeat,
@@ -211,10 +210,6 @@ class GroupCoordinator:
     def living(self) -> Iterator[Group]:
         """The groups that exist; what is left of deleted ones is only their tokens."""
         return (group for group in self._groups.values() if not group.is_unknown)
-
-    def summaries(self) -> list[GroupSummary]:
-        """A line for each known group, by name."""
-        return [groups.summary(group) for group in sorted(self.living(), key=lambda group: group.name)]
 
     def _new(self, name: str) -> Group:
         return Group(name, self._settings, self._memory)

@@ -72,13 +72,13 @@ def _apply(group: Group, rows: Iterable[Row]) -> None:
             raise UnreadableError(row)
         group.apply(row)
     if group.header is unread and (group.members or group.tasks.definitions):
-        raise UnreadableError(_headless(group.name))
+        raise UnreadableError(_without_header(group.name))
     for owned in group.tasks.ownership.values():
         if owned.owner is not None and owned.owner not in group.members:
-            raise UnreadableError(_ghostly(owned))
+            raise UnreadableError(_without_owner(owned))
 
 
-def _headless(group: str) -> Unreadable:
+def _without_header(group: str) -> Unreadable:
     """The group's own row is gone, which is stored with any member and any task.
 
     Without it the generation and the revision would begin again at 0, and the group would be Empty with
@@ -93,7 +93,7 @@ def _headless(group: str) -> Unreadable:
     )
 
 
-def _ghostly(row: OwnershipRow) -> Unreadable:
+def _without_owner(row: OwnershipRow) -> Unreadable:
     """The row of the task's owner is gone: nobody would ever release it, and nobody else be given it."""
     return Unreadable(
         group=row.group,

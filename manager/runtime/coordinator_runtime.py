@@ -160,10 +160,8 @@ class CoordinatorRuntime:
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
-        lines = [
-            *self._coordinator.summaries(),
-            *map(groups.unreadable, self._writer.reloader.unloadable.faults()),
-        ]
+        faults = self._writer.reloader.unloadable.faults()
+        lines = [*map(groups.summary, self.living()), *map(groups.unreadable, faults)]
         return sorted(lines, key=lambda line: line.group)
 
     def announced_assignors(self) -> list[GroupAssignors]:

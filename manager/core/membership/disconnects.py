@@ -36,7 +36,7 @@ def connection_closed(turn: Turn, connection: Connection, *, by_peer: bool) -> N
 def _ends_what_was_in_use(turn: Turn, member: Member, connection: Connection, parked: Parked | None) -> bool:
     """Whether `connection` was the last one that `member` had in use; what waits there is given up."""
     if parked is None and not connections.was_in_use(turn.now, member, connection):
-        connections.forget(member, connection)
+        member.kept.discard(connection)
         return False
     member.closed_at = turn.now
     if parked is not None:

@@ -51,7 +51,6 @@ def join_phase_over(turn: Turn, _: str = "") -> None:
 def _complete_with_those_who_came(turn: Turn) -> None:
     """Absent static members stay (KIP-345), all others are lost."""
     group = turn.group
-    group.delay = None
     late = [m for m in group.members.values() if m.id not in group.joining and not m.is_static]
     depart(turn, late, "it did not rejoin in time", is_lost=True)
     rebalance.complete(turn)

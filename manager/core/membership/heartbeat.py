@@ -21,7 +21,7 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
     sessions.heard(turn, member, parked)
     checks.stable(group)
     purgatory.answer_heartbeat(turn, member)
-    wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
+    wait_ms = member.held_for_ms(request.wait_ms)
     if not wait_ms or _has_missed_something(member, request):
         turn.answer(parked, HeartbeatResponse(tasks_revision=group.header.tasks_revision))
         return

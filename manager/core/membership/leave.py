@@ -1,4 +1,4 @@
-"""Leave, one or many at a time, and removal by an admin (protocol §3.4; KIP-345)."""
+"""Leave, one or many at a time (protocol §3.4; KIP-345)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,8 @@ def leave(turn: Turn, request: LeaveRequest, parked: Parked) -> None:
 def _told_reasons(request: LeaveRequest, outcomes: tuple[LeftMember, ...]) -> str:
     """The words of those who left, each once (KIP-800)."""
     told = zip(request.members, outcomes, strict=True)
-    return "; ".join(
-        dict.fromkeys(
-            leaver.reason for leaver, left in told if leaver.reason and left.error == ErrorCode.NONE
-        )
-    )
+    reasons = [leaver.reason for leaver, left in told if leaver.reason and left.error == ErrorCode.NONE]
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:

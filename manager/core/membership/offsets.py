@@ -55,17 +55,11 @@ def fetch(turn: Turn, request: FetchOffsetsRequest, parked: Parked) -> None:
     checks.not_dead(turn.group)
     stored = turn.group.offsets
     keys = stored if request.keys is None else request.keys
-    turn.answer(
-        parked,
-        FetchOffsetsResponse(
-            offsets={
-                key: CommittedOffset(stored[key].offset, stored[key].metadata)
-                if key in stored
-                else CommittedOffset()
-                for key in keys
-            }
-        ),
-    )
+    turn.answer(parked, FetchOffsetsResponse(offsets={key: _committed(stored.get(key)) for key in keys}))
+
+
+def _committed(row: OffsetRow | None) -> CommittedOffset:
+    return CommittedOffset() if row is None else CommittedOffset(row.offset, row.metadata)
 
 
 def delete(turn: Turn, request: DeleteOffsetsRequest, parked: Parked) -> None:

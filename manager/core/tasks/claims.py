@@ -25,7 +25,7 @@ def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
     checks.stable(group)
     sessions.heard(turn, member, parked)
     response = _serve(turn, member, request)
-    wait_ms = min(request.wait_ms, member.row.session_timeout_ms // 3)
+    wait_ms = member.held_for_ms(request.wait_ms)
     if response.granted or not response.pending or not wait_ms:
         turn.answer(parked, response)
         return

@@ -22,7 +22,7 @@ def commit(bench: Bench) -> None:
 
 def exists(bench: Bench) -> bool:
     """Whether anything but tokens is left of it."""
-    return [line.group for line in bench.coordinator.summaries()] == ["g"]
+    return [group.name for group in bench.coordinator.living()] == ["g"]
 
 
 def became_empty() -> Bench:
