@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 LONGEST: Final = 500
 """Characters that are kept of what a client has sent."""
 NOBODY: Final = "nobody who may"
+BROKEN_OFF: Final = "the connection closed before the answer; it may have been done"
 _CHANGING: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 
 
@@ -60,6 +61,14 @@ class Audit:
         entry = self._entry(
             request, endpoint, caller, said.error, status=response.status, cause_id=said.cause_id
         )
+        self._tell(entry, caller.name)
+        if PASSED_ON not in request:
+            self._store(entry)
+
+    def broken_off(self, request: Request, endpoint: Endpoint, caller: Caller) -> None:
+        """What came to no answer, because its connection closed before."""
+        code = ErrorCode.UNKNOWN_SERVER_ERROR.value
+        entry = self._entry(request, endpoint, caller, code, why=BROKEN_OFF)
         self._tell(entry, caller.name)
         if PASSED_ON not in request:
             self._store(entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import partial
 from math import ceil
@@ -91,6 +92,9 @@ class Authorization:
                 return await handler(request)
             try:
                 response = await handler(request)
+            except asyncio.CancelledError:
+                self._audit.broken_off(request, endpoint, verdict)
+                raise
             except Exception as error:  # noqa: BLE001 - what came of it is written down, whatever it is
                 response = error_as_json(request, error)
             self._audit.record(request, endpoint, verdict, response)

@@ -30,6 +30,11 @@ REASON_LENGTH = 200
 class HttpProtocol(web.RequestHandler):
     """Aiohttp's; what does not parse as HTTP is answered as everything else is."""
 
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """What nobody foresaw. A body that cannot be read was refused, which is all there is to say of it."""
+        if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **kw)
+
     def handle_error(
         self,
         request: web.BaseRequest,

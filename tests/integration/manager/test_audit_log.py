@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -145,6 +147,33 @@ async def test_entries_are_kept_for_a_time_and_up_to_a_number(
         (6, 60),
     ]
     await storage.close()
+
+
+async def test_who_hangs_up_before_the_answer_is_told_too(
+    database: Database, session: aiohttp.ClientSession
+) -> None:
+    """The request does what it does all the same; nobody acts without an entry by closing the connection."""
+    admin = await Tokens(database.url).make(Role.ADMIN)
+    async with serving(database.url) as manager:
+        web = Web(session, manager)
+        for number in range(8):
+            await _hang_up(URL(manager), admin, {**TASK, "task": f"t{number}"})
+        _, made = await web.ask("PUT", "/v1/groups/g/tasks/last", admin, TASK)
+        assert made["error"] == "NONE"
+        _, tasks = await web.ask("GET", "/v1/groups/g/tasks", admin)
+        _, told = await web.ask("GET", "/v1/audit?who=admin", admin)
+        assert len(_rows(told)) >= len(tasks["tasks"])
+
+
+async def _hang_up(url: URL, token: str, body: dict[str, Any]) -> None:
+    """Ask for a task to be made, and close the connection at once."""
+    _, writer = await asyncio.open_connection(url.host, url.port)
+    raw = json.dumps(body).encode()
+    head = f"POST /v1/groups/g/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    writer.write(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
 
 
 def _entry(at_ms: int) -> AuditEntry:
