@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from sparkherd.packages import hidden_package
+
 if TYPE_CHECKING:
     from assignors.base import Assignment, Assignor, Kind, Member, Task, holders, in_order
     from assignors.dealing import Lot, deal
@@ -58,11 +60,19 @@ _MODULES: Final = {
 
 if not TYPE_CHECKING:  # so that type checkers find fault with a name that is not there
 
+    def _loaded(module: str) -> Any:
+        try:
+            return import_module(module)
+        except ImportError as error:
+            if problem := hidden_package():
+                raise ImportError(problem) from error
+            raise
+
     def __getattr__(name: str) -> Any:
         """Load a public name with its module (PEP 562)."""
         for module, names in _MODULES.items():
             if name in names:
-                return getattr(import_module(module), name)
+                return getattr(_loaded(module), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

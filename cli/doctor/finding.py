@@ -106,5 +106,6 @@ def _finding(check: Check, answer: SimpleQueue[Finding], start: float) -> Findin
         return answer.get(timeout=max(start + check.limit_s - monotonic(), 0.001))
     except Empty:
         return problem(
-            f"no answer within {check.limit_s:g} s", "see whether a disk or a name server that it needs hangs"
+            f"no answer within {check.limit_s:g} s",
+            "see whether a disk or a name server hangs, or try again when the machine is less busy",
         )

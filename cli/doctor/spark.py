@@ -97,7 +97,7 @@ def _faults(packages: list[str], version: str) -> Iterator[tuple[str, str]]:
         group, _, rest = package.partition(":")
         artifact, _, its_version = rest.partition(":")
         spark_of = _MADE_FOR.search(artifact)
-        if not its_version:
+        if not (group and artifact and its_version):
             yield f"{package} is not GROUP:ARTIFACT:VERSION", f"correct {PACKAGES}"
         elif re.search(r"_2\.1[0-2]\Z", artifact):
             yield f"{package} is for another Scala", f"take the artifact whose name ends in {SCALA}"

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cli.doctor.finding import ok, problem, skipped, warning
+from manager.storage.base import StorageError
+from manager.storage.database import database_at, shown
+from manager.storage.migrate import schema_of
 from worker.spark.settings import local_folder
 
 if TYPE_CHECKING:
@@ -107,8 +110,6 @@ def file_system(path: Path, mounts: Path) -> str | None:
 
 def database(settings: Settings) -> Finding:
     """Whether a manager on this machine could use its database, and which schema that has."""
-    from manager.storage.database import database_at  # noqa: PLC0415 - `--help` needs no database
-
     opened = database_at(settings.database)
     path = opened.path
     if path is None or path.exists():
@@ -124,10 +125,6 @@ def database(settings: Settings) -> Finding:
 
 
 async def _schema(opened: Database) -> Finding:
-    from manager.storage.base import StorageError  # noqa: PLC0415 - as above
-    from manager.storage.database import shown  # noqa: PLC0415 - as above
-    from manager.storage.migrate import schema_of  # noqa: PLC0415 - as above
-
     place = shown(opened)
     try:
         schema = await opened.transact(schema_of)

@@ -100,7 +100,7 @@ async def test_without_a_token_the_answer_says_what_is_needed(
 async def test_a_revoked_token_is_not_let_in_any_more(
     database: Database, tokens: Tokens, session: aiohttp.ClientSession
 ) -> None:
-    """In the ordinary way and in the heartbeat's own lane, while the manager runs on; a new one counts."""
+    """In the ordinary way and in a member's quick look, while the manager runs on; a new one counts."""
     revoked, worker = await tokens.make(Role.VIEWER), await tokens.make(Role.WORKER)
     async with serving(database.url) as url:
         web = Web(session, url)
@@ -140,7 +140,7 @@ async def test_the_first_token_closes_a_manager_that_was_open(
 async def test_tokens_of_some_groups(
     database: Database, tokens: Tokens, session: aiohttp.ClientSession
 ) -> None:
-    """They see and touch those only, in lists too; heartbeats of other groups are refused in the lane."""
+    """They see and touch those only, in lists too; heartbeats of other groups are refused at a quick look."""
     admin, some = await tokens.make(Role.ADMIN), await tokens.make(Role.OPERATOR, "fl*")
     worker = await tokens.make(Role.WORKER, "flights")
     async with serving(database.url) as url:

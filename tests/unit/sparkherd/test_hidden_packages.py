@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sparkherd.__main__ import MISCONFIGURED, PACKAGES, hidden_package
+from sparkherd.__main__ import MISCONFIGURED
+from sparkherd.packages import PACKAGES, hidden_package
 from tests.unit.docs.pages import ROOT
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def test_a_folder_or_a_module_that_comes_first_hides_ours(
 
 def test_a_package_that_is_nowhere_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation that lost a part of itself says which."""
-    monkeypatch.setattr("sparkherd.__main__.find_spec", lambda _name: None)
+    monkeypatch.setattr("sparkherd.packages.find_spec", lambda _name: None)
     assert (hidden_package() or "").startswith("its package assignors is missing")
 
 
@@ -50,6 +51,16 @@ def test_the_command_says_so_in_one_line(name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (MISCONFIGURED, "")
     assert done.stderr.count("\n") == 1
     assert f"{tmp_path / name} hides the package {name} of sparkherd ({ROOT / name})" in done.stderr
+
+
+def test_an_import_says_so_too(tmp_path: Path) -> None:
+    """A program that lies beside a `worker.py` of its own learns why `sparkherd` has no context for it."""
+    (tmp_path / "worker.py").touch()
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, "-c", "from sparkherd import TaskContext"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"ImportError: {tmp_path / 'worker.py'} hides the package worker of sparkherd" in done.stderr
 
 
 def test_otherwise_it_is_the_command() -> None:

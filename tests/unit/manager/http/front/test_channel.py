@@ -80,8 +80,8 @@ class Socket:
 class Http:
     """A protocol that notes what it is told."""
 
-    def __init__(self) -> None:
-        self.told: list[str] = []
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_: self.told.append(name)
@@ -90,11 +90,11 @@ class Http:
 class Core:
     """Notes who has closed connections."""
 
-    def __init__(self) -> None:
-        self.gone: list[bool] = []
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
 
     def closed(self, _: Connection, *, by_peer: bool) -> None:
-        self.gone.append(by_peer)
+        self.told.append("closed by peer" if by_peer else "closed here")
 
 
 class Body:
@@ -124,7 +124,8 @@ class Scene:
     """All of them, and the channel in the middle."""
 
     def __init__(self, loop: Loop, peers: Peers | None = None) -> None:
-        self.loop, self.socket, self.http, self.core = loop, Socket(), Http(), Core()
+        told: list[str] = []
+        self.loop, self.socket, self.http, self.core = loop, Socket(), Http(told), Core(told)
         http: Any = self.http
         transport: Any = self.socket
         self.channel = Channel(http, LIMITS, peers or Peers(10), self.core)
@@ -220,19 +221,31 @@ def test_only_so_much_may_be_sent_behind_a_request_that_is_held(scene: Scene) ->
     assert scene.socket.closed == "aborted"
 
 
+def test_what_is_sent_behind_counts_anew_with_each_request(scene: Scene) -> None:
+    """A connection that is kept for days carries more than that."""
+    for _ in range(3):
+        scene.channel.begin(whole())
+        waiting = Parked(scene.channel.link)
+        waiting.wait()
+        scene.channel.data_received(bytes(MAX_BEHIND))
+        waiting.settle()
+        scene.channel.end()
+    assert not scene.socket.is_closing()
+
+
 @pytest.mark.parametrize(
-    ("how", "by_peer"), [(lambda _: None, True), (Channel.close, False), (Channel.abort, False)]
+    ("how", "told"),
+    [(lambda _: None, "closed by peer"), (Channel.close, "closed here"), (Channel.abort, "closed here")],
 )
 def test_the_core_hears_of_an_end_before_a_request_is_given_up(
     scene: Scene,
     how: Callable[[Channel], None],
-    by_peer: bool,  # noqa: FBT001
+    told: str,
 ) -> None:
     """And who has ended it."""
     how(scene.channel)
     scene.channel.connection_lost(None)
-    assert scene.core.gone == [by_peer]
-    assert scene.http.told[-1] == "connection_lost"
+    assert scene.http.told[-2:] == [told, "connection_lost"]
 
 
 def test_one_connection_too_many_is_closed_at_once(loop: Loop) -> None:
