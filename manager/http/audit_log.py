@@ -61,14 +61,14 @@ class Audit:
         entry = self._entry(
             request, endpoint, caller, said.error, status=response.status, cause_id=said.cause_id
         )
-        self._tell(entry, caller.name)
-        if PASSED_ON not in request:
-            self._store(entry)
+        self._write_down(request, entry, caller)
 
     def broken_off(self, request: Request, endpoint: Endpoint, caller: Caller) -> None:
         """What came to no answer, because its connection closed before."""
         code = ErrorCode.UNKNOWN_SERVER_ERROR.value
-        entry = self._entry(request, endpoint, caller, code, why=BROKEN_OFF)
+        self._write_down(request, self._entry(request, endpoint, caller, code, why=BROKEN_OFF), caller)
+
+    def _write_down(self, request: Request, entry: AuditEntry, caller: Caller) -> None:
         self._tell(entry, caller.name)
         if PASSED_ON not in request:
             self._store(entry)
