@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from manager.access.authorizer import ANYBODY, Caller
-from manager.console.sources import Sources
+from manager.console.queries import Queries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """The names in a page's path, empty where it has none, its query, and who asks.
 
     `roles` are those that each operation of the API needs, by its name.
@@ -49,4 +49,4 @@ class Page:
     last_event: int = 0
 
 
-MakePage = Callable[[Sources, Asked], Awaitable[Page]]
+MakePage = Callable[[Queries, PageRequest], Awaitable[Page]]

@@ -14,7 +14,7 @@ PAGE_LENGTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[Item]):
+class ListPage(Generic[Item]):
     """Page `number` of `pages`, both from 1; `first` and `last` count its items within all `total`."""
 
     items: Sequence[Item]
@@ -25,13 +25,13 @@ class Part(Generic[Item]):
     total: int
 
 
-def part_of(items: Sequence[Item], asked: str | None, length: int = PAGE_LENGTH) -> Part[Item]:
+def list_page(items: Sequence[Item], asked: str | None, length: int = PAGE_LENGTH) -> ListPage[Item]:
     """The page that was asked for, or the nearest there is."""
     pages = max(-(-len(items) // length), 1)
     number = min(max(_whole(asked), 1), pages)
     begin = (number - 1) * length
     shown = items[begin : begin + length]
-    return Part(shown, number, pages, begin + 1 if shown else 0, begin + len(shown), len(items))
+    return ListPage(shown, number, pages, begin + 1 if shown else 0, begin + len(shown), len(items))
 
 
 def _whole(text: str | None) -> int:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from manager.console import formatting, state_labels
 from manager.console.assets import KINDS, Assets
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from manager.console.pages import links
 from manager.console.pages.adding import adding
 from manager.console.pages.editing import editing
@@ -19,7 +19,7 @@ from manager.console.pages.group import group
 from manager.console.pages.overview import overview
 from manager.console.pages.task import task
 from manager.console.pages.workers import workers
-from manager.console.sources import Sources
+from manager.console.queries import Queries
 from manager.http.authorization import caller_of
 from manager.http.endpoint import Endpoint
 from manager.http.front.replying import headers_of
@@ -73,7 +73,7 @@ class Console:
 
     def __init__(self, runtime: CoordinatorRuntime, directory: Directory, api: Iterable[Endpoint]) -> None:
         self._roles = {endpoint.operation: endpoint.roles for endpoint in api}
-        self._sources = Sources(runtime, directory)
+        self._queries = Queries(runtime, directory)
         self._assets = Assets()
         self._templates = _environment(self._assets)
 
@@ -105,47 +105,47 @@ class Console:
 
     def _page(self, make: MakePage) -> CallHandler:
         async def show(call: Plain) -> web.Response:
-            asked = self._asked(call.request)
+            page_request = self._page_request(call.request)
             try:
-                page = await make(self._sources, asked)
+                page = await make(self._queries, page_request)
             except RefusedError as error:
-                return self._trouble(error.failure, asked)
+                return self._trouble(error.failure, page_request)
             except StorageError:
-                return self._trouble(UNAVAILABLE, asked)
-            return self._rendered(page, asked)
+                return self._trouble(UNAVAILABLE, page_request)
+            return self._rendered(page, page_request)
 
         return show
 
-    def _asked(self, request: Request) -> Asked:
+    def _page_request(self, request: Request) -> PageRequest:
         named = request.match_info
         group, task = named.get("group", ""), named.get("task", "")
-        return Asked(group, task, request.query, caller_of(request), self._roles)
+        return PageRequest(group, task, request.query, caller_of(request), self._roles)
 
-    def _trouble(self, failure: Failure, asked: Asked) -> web.Response:
+    def _trouble(self, failure: Failure, page_request: PageRequest) -> web.Response:
         status = HTTPStatus(failure.code.status)
-        response = self._rendered(Page("trouble.html", status.phrase, "", failure), asked)
+        response = self._rendered(Page("trouble.html", status.phrase, "", failure), page_request)
         response.set_status(status)
         response.headers.update(headers_of(failure))
         return response
 
-    def _rendered(self, page: Page, asked: Asked) -> web.Response:
+    def _rendered(self, page: Page, page_request: PageRequest) -> web.Response:
         template = self._templates.get_template(page.template)
         html = template.render(
             page=page,
             view=page.view,
-            stream=stream_for(asked),
-            now_ms=self._sources.now_ms(),
-            caller=asked.caller,
-            may=asked.may,
+            stream=stream_for(page_request),
+            now_ms=self._queries.now_ms(),
+            caller=page_request.caller,
+            may=page_request.may,
         )
         return web.Response(text=html, content_type="text/html", headers=HEADERS)
 
 
-def stream_for(asked: Asked) -> str:
+def stream_for(page_request: PageRequest) -> str:
     """The stream of events that a page follows; none for who may not see all and looks at no one group."""
-    if asked.group:
-        return links.with_query("/v1/events", group=asked.group)
-    return "" if asked.caller.is_limited else "/v1/events"
+    if page_request.group:
+        return links.with_query("/v1/events", group=page_request.group)
+    return "" if page_request.caller.is_limited else "/v1/events"
 
 
 def _environment(assets: Assets) -> Environment:

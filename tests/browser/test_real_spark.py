@@ -109,7 +109,7 @@ def test_a_real_query_is_restarted_stopped_and_run_again(window: Window, stage: 
     """Each time it goes on where it was."""
     page = window.go(TASK)
     press(page, "Restart", sure=True)
-    expect(page.locator("#story")).to_contain_text("restart 1")
+    expect(page.locator("#history")).to_contain_text("restart 1")
     expect(badge(page)).to_have_text("RUNNING")
     stage.goes_on("ticking")
     press(page, "Stop", sure=True)
@@ -153,7 +153,7 @@ def test_a_rebalance_stops_no_real_query(window: Window, stage: Stage) -> None:
     tokens = {name: stage.task(name).token for name in ("ticking", "tocking")}
     page = window.go(f"/groups/{GROUP}")
     press(page, "Rebalance", sure=True)
-    expect(page.locator("#history tbody tr").first).to_contain_text("asked for by an admin")
+    expect(page.locator("#generations tbody tr").first).to_contain_text("asked for by an admin")
     stage.settle()
     stage.goes_on("ticking")
     assert {name: stage.task(name).token for name in tokens} == tokens

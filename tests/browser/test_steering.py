@@ -31,7 +31,7 @@ def test_a_task_is_paused_resumed_stopped_and_restarted(window: Window, stage: S
     expect(badge(page)).to_have_text("RUNNING")
     press(page, "Restart", sure=True)
     expect(page.locator("#facts")).to_contain_text("Restarts asked for 1", use_inner_text=True)
-    expect(page.locator("#story")).to_contain_text("restart 1")
+    expect(page.locator("#history")).to_contain_text("restart 1")
     press(page, "Stop", sure=True)
     expect(badge(page)).to_have_text("STOPPED")
     expect(page.get_by_role("button", name="Restart")).to_be_disabled()
@@ -74,7 +74,7 @@ def test_a_group_is_rebalanced(window: Window, stage: Stage) -> None:
     expect(page.locator("#machine .state.lit")).to_have_text("Stable")
     before = stage.group().generation_id
     press(page, "Rebalance", sure=True)
-    newest = page.locator("#history tbody tr").first
+    newest = page.locator("#generations tbody tr").first
     expect(newest).to_contain_text("asked for by an admin")
     expect(newest.locator("td").first).not_to_have_text(str(before))
     stage.until(stage.settled, "all have joined again")

@@ -13,7 +13,7 @@ export function watchForm() {
   for (const name of ["group", "task"]) {
     form.elements[name].addEventListener("input", ({ target }) => checkName(target));
   }
-  form.addEventListener("click", ({ target }) => begin(form, target.closest("[data-beginning]"), check));
+  form.addEventListener("click", ({ target }) => begin(form, target.closest("[data-example]"), check));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     create(form, check);
@@ -22,7 +22,7 @@ export function watchForm() {
 
 function begin(form, button, check) {
   if (!button) return;
-  form.elements.definition.value = button.dataset.beginning;
+  form.elements.definition.value = button.dataset.example;
   check();
 }
 

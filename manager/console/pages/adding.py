@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from manager.console.sources import Sources
+    from manager.console.queries import Queries
 
-BEGINNINGS: Final[dict[str, dict[str, Any]]] = {
+EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "Files of JSON into a table": {
         "source": {
             "format": "json",
@@ -39,8 +39,8 @@ BEGINNINGS: Final[dict[str, dict[str, Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """A definition to begin with."""
+class Example:
+    """A definition to begin with, by what it is called."""
 
     name: str
     document: str
@@ -51,19 +51,19 @@ class AddingPage:
     """What the page shows."""
 
     group: str
-    beginnings: tuple[Beginning, ...]
+    examples: tuple[Example, ...]
     targets: tuple[str, ...]
 
 
-async def adding(sources: Sources, asked: Asked) -> Page:  # noqa: ARG001 - as every page is made
+async def adding(queries: Queries, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
     """The page at `/add-task`; `?group=` fills its first field in."""
-    return Page("add_task.html", "Add a task", "overview", adding_page(asked))
+    return Page("add_task.html", "Add a task", "overview", adding_page(request))
 
 
-def adding_page(asked: Asked) -> AddingPage:
+def adding_page(request: PageRequest) -> AddingPage:
     """What the page shows."""
     return AddingPage(
-        group=asked.query.get("group", ""),
-        beginnings=tuple(Beginning(name, json.dumps(each, indent=2)) for name, each in BEGINNINGS.items()),
+        group=request.query.get("group", ""),
+        examples=tuple(Example(name, json.dumps(each, indent=2)) for name, each in EXAMPLES.items()),
         targets=tuple(target.value for target in Target),
     )

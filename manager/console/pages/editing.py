@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from manager.console.definitions import shown, written
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_path, task_api, task_path
 from manager.core.commands import GetTask
 from protocol.etags import etag_of
@@ -14,7 +14,7 @@ from protocol.messages.tasks import TaskResponse
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from manager.console.sources import Sources
+    from manager.console.queries import Queries
 
 RESTARTS = (
     "Its query is stopped after the batch in flight, and started with the new definition from its checkpoint."
@@ -40,10 +40,10 @@ class EditingPage:
     effect: str
 
 
-async def editing(sources: Sources, asked: Asked) -> Page:
+async def editing(queries: Queries, request: PageRequest) -> Page:
     """The page at `/groups/{group}/tasks/{task}/edit`."""
-    task = await sources.ask(asked.group, GetTask(task=asked.task), TaskResponse)
-    return Page("edit_task.html", f"Edit {task.task}", "overview", editing_page(asked.group, task))
+    task = await queries.ask(request.group, GetTask(task=request.task), TaskResponse)
+    return Page("edit_task.html", f"Edit {task.task}", "overview", editing_page(request.group, task))
 
 
 def editing_page(group: str, task: TaskResponse) -> EditingPage:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from manager.console.pages.links import with_query
 from protocol.messages.events import EventType
 
 if TYPE_CHECKING:
-    from manager.console.sources import Sources
+    from manager.console.queries import Queries
     from protocol.messages.events import Event
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EventFilter:
     """Which events; each empty for any. `before` is an id that is not shown any more."""
 
     group: str
@@ -34,31 +34,31 @@ class EventsPage:
     """What the page shows. `older` leads on; `looked_back_to` is the oldest event that was looked at."""
 
     now_ms: int
-    wanted: Wanted
+    wanted: EventFilter
     types: tuple[str, ...]
     events: tuple[Event, ...]
     older: str | None
     newest: str
 
 
-async def events(sources: Sources, asked: Asked) -> Page:
+async def events(queries: Queries, request: PageRequest) -> Page:
     """The page at `/events`."""
-    wanted = wanted_of(asked)
-    found, goes_on_at = await sources.events_like(
-        lambda event: wanted.takes(event) and asked.may_see(event),
+    wanted = filter_of(request)
+    found, goes_on_at = await queries.events_like(
+        lambda event: wanted.takes(event) and request.may_see(event),
         before=wanted.before,
         group=wanted.group or None,
     )
-    newest = await sources.latest_events(limit=1)
-    view = events_page(wanted, found, goes_on_at, sources.now_ms())
+    newest = await queries.latest_events(limit=1)
+    view = events_page(wanted, found, goes_on_at, queries.now_ms())
     return Page("events.html", "Events", "events", view, newest[0].id if newest else 0)
 
 
-def wanted_of(asked: Asked) -> Wanted:
+def filter_of(request: PageRequest) -> EventFilter:
     """What the address asks for; what it cannot mean is passed over."""
-    query = asked.query
+    query = request.query
     before = query.get("before", "")
-    return Wanted(
+    return EventFilter(
         group=query.get("group", "").strip(),
         task=query.get("task", "").strip(),
         type=query.get("type", ""),
@@ -66,7 +66,9 @@ def wanted_of(asked: Asked) -> Wanted:
     )
 
 
-def events_page(wanted: Wanted, found: tuple[Event, ...], goes_on_at: int | None, now_ms: int) -> EventsPage:
+def events_page(
+    wanted: EventFilter, found: tuple[Event, ...], goes_on_at: int | None, now_ms: int
+) -> EventsPage:
     """What the page shows of what was found; `goes_on_at` is where older ones begin, None at the oldest."""
     filters = {"group": wanted.group, "task": wanted.task, "type": wanted.type}
     return EventsPage(

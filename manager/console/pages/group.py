@@ -11,10 +11,10 @@ from manager.console.charts.lanes import lanes
 from manager.console.charts.states import state_machine
 from manager.console.charts.timeline import Timeline, timeline
 from manager.console.formatting import duration
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_api, group_path, task_path, with_query
 from manager.console.pages.members import MemberLine, member_lines
-from manager.console.paging import Part, part_of
+from manager.console.paging import ListPage, list_page
 from manager.console.state_labels import StateCount, in_order, rank
 from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
 from manager.core.views.group_status import first_line
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from manager.console.sources import Sources
+    from manager.console.queries import Queries
     from protocol.messages.groups import GroupHistoryLine, Rebalance
     from protocol.messages.history import Move
     from protocol.messages.tasks import TaskView
@@ -79,7 +79,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupView:
+class GroupPage:
     """What the page shows."""
 
     now_ms: int
@@ -92,19 +92,19 @@ class GroupView:
     members: tuple[MemberLine, ...]
     cells: tuple[Cell, ...]
     is_named: bool
-    tasks: Part[TaskLine]
+    tasks: ListPage[TaskLine]
     wanted: str
     wanted_state: str
     timeline: Markup
     windows: tuple[Choice, ...]
     rebalances: tuple[Rebalance, ...]
     moves: tuple[Move, ...]
-    story: tuple[GroupHistoryLine, ...]
+    history: tuple[GroupHistoryLine, ...]
     since_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class GroupData:
     """All that the API says of a group."""
 
     group: DescribeGroupResponse
@@ -113,33 +113,33 @@ class Known:
     moves: MovesResponse
 
 
-async def group(sources: Sources, asked: Asked) -> Page:
+async def group(queries: Queries, request: PageRequest) -> Page:
     """The page at `/groups/{group}`."""
-    name = asked.group
-    known = Known(
-        await sources.ask(name, DescribeGroup(), DescribeGroupResponse),
-        await sources.ask(name, ListTasks(), TaskListResponse),
-        await sources.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
-        await sources.ask(name, ListMoves(), MovesResponse),
+    name = request.group
+    data = GroupData(
+        await queries.ask(name, DescribeGroup(), DescribeGroupResponse),
+        await queries.ask(name, ListTasks(), TaskListResponse),
+        await queries.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
+        await queries.ask(name, ListMoves(), MovesResponse),
     )
-    events = await sources.latest_events(limit=1)
-    view = group_view(known, asked, sources.now_ms())
+    events = await queries.latest_events(limit=1)
+    view = group_page(data, request, queries.now_ms())
     return Page("group.html", name, "overview", view, events[0].id if events else 0)
 
 
-def group_view(known: Known, asked: Asked, now_ms: int) -> GroupView:
+def group_page(data: GroupData, request: PageRequest, now_ms: int) -> GroupPage:
     """What the page shows of what the API says."""
-    described = known.group
-    tasks = known.tasks.tasks
+    described = data.group
+    tasks = data.tasks.tasks
     counts = in_order(Counter(task.state for task in tasks))
     members = member_lines(described, tasks, now_ms)
     owners: dict[str | None, MemberLine] = {member.id: member for member in members}
-    window = window_of(asked.query.get("window", ""), known.rebalances.rebalances, now_ms)
-    wanted, state = asked.query.get("q", "").strip(), asked.query.get("state", "")
+    window = window_of(request.query.get("window", ""), data.rebalances.rebalances, now_ms)
+    wanted, state = request.query.get("q", "").strip(), request.query.get("state", "")
     looked_for = [task for task in tasks if _is_wanted(task, wanted, state)]
     looked_for.sort(key=lambda task: (rank(task.state), task.task))
     lines = [_task_line(described.group, task, owners.get(task.owner)) for task in looked_for]
-    return GroupView(
+    return GroupPage(
         now_ms=now_ms,
         group=described,
         api=group_api(described.group),
@@ -150,26 +150,26 @@ def group_view(known: Known, asked: Asked, now_ms: int) -> GroupView:
         members=members,
         cells=tuple(_cell(described.group, task, owners.get(task.owner)) for task in tasks),
         is_named=len(tasks) <= FEW,
-        tasks=part_of(
+        tasks=list_page(
             sorted(lines, key=lambda line: (rank(line.state), line.task)),
-            asked.query.get("page"),
+            request.query.get("page"),
             TASKS_SHOWN,
         ),
         wanted=wanted,
         wanted_state=state,
-        timeline=timeline(_timeline(known, members, WINDOWS[window], now_ms)),
+        timeline=timeline(_timeline(data, members, WINDOWS[window], now_ms)),
         windows=_windows(described.group, window),
-        rebalances=known.rebalances.rebalances,
-        moves=tuple(reversed(known.moves.moves))[:MOVES_SHOWN],
-        story=known.rebalances.story,
-        since_ms=known.moves.since_ms,
+        rebalances=data.rebalances.rebalances,
+        moves=tuple(reversed(data.moves.moves))[:MOVES_SHOWN],
+        history=data.rebalances.story,
+        since_ms=data.moves.since_ms,
     )
 
 
-def window_of(asked: str, newest_first: Sequence[Rebalance], now_ms: int) -> str:
+def window_of(wanted: str, newest_first: Sequence[Rebalance], now_ms: int) -> str:
     """What was asked for, or the shortest window that shows the latest rebalances."""
-    if asked in WINDOWS:
-        return asked
+    if wanted in WINDOWS:
+        return wanted
     latest = newest_first[:SEEN_AT_FIRST]
     passed_ms = now_ms - latest[-1].started_at_ms if latest else 0
     return next((key for key, ms in WINDOWS.items() if ms >= passed_ms), [*WINDOWS][-1])
@@ -182,14 +182,14 @@ def _windows(name: str, chosen: str) -> tuple[Choice, ...]:
     )
 
 
-def _timeline(known: Known, members: Sequence[MemberLine], span_ms: int, now_ms: int) -> Timeline:
+def _timeline(data: GroupData, members: Sequence[MemberLine], span_ms: int, now_ms: int) -> Timeline:
     begin_ms = now_ms - span_ms
     owned = {member.id: member.tasks for member in members}
     return Timeline(
-        rebalances=known.rebalances.rebalances,
-        lanes=lanes(owned, known.moves.moves, begin_ms),
+        rebalances=data.rebalances.rebalances,
+        lanes=lanes(owned, data.moves.moves, begin_ms),
         workers={member.id: (member.name, member.colour) for member in members},
-        since_ms=known.moves.since_ms,
+        since_ms=data.moves.since_ms,
         begin_ms=begin_ms,
         now_ms=now_ms,
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from manager.console.charts.bars import divided
 from manager.console.formatting import counted, duration
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_path, task_path
-from manager.console.paging import Part, part_of
+from manager.console.paging import ListPage, list_page
 from manager.console.state_labels import StateCount, in_order
 from manager.core.views.group_status import is_rebalancing
 from protocol.states import UNREADABLE, TaskState
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from manager.console.sources import Sources
+    from manager.console.queries import Queries
     from manager.core.views.group_status import GroupStatus, Trouble
     from protocol.messages.cluster import ManagerListResponse, ManagerSummary
     from protocol.messages.events import Event
@@ -36,7 +36,7 @@ GROUPS_SHOWN: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Alert:
     """Something to look at; `where` is what `path` leads to."""
 
     severity: str
@@ -83,90 +83,88 @@ class ManagerLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class OverviewPage:
     """What the page shows."""
 
     now_ms: int
-    problems: tuple[Problem, ...]
+    alerts: tuple[Alert, ...]
     figures: tuple[Figure, ...]
-    groups: Part[GroupLine]
+    groups: ListPage[GroupLine]
     wanted: str
     managers: tuple[ManagerLine, ...]
     events: tuple[Event, ...]
 
 
-async def overview(sources: Sources, asked: Asked) -> Page:
+async def overview(queries: Queries, request: PageRequest) -> Page:
     """The page at `/`."""
-    statuses = [status for status in await sources.group_statuses() if asked.caller.covers(status.group)]
-    managers = await sources.managers()
-    newest, _ = await sources.events_like(asked.may_see)
+    statuses = [status for status in await queries.group_statuses() if request.caller.covers(status.group)]
+    managers = await queries.managers()
+    newest, _ = await queries.events_like(request.may_see)
     events = newest[:EVENTS_SHOWN]
-    view = overview_of(
-        statuses, managers, events, asked, now_ms=sources.now_ms(), can_store=sources.is_storage_healthy
+    view = overview_page(
+        statuses, managers, events, request, now_ms=queries.now_ms(), can_store=queries.is_storage_healthy
     )
     return Page("overview.html", "Overview", "overview", view, events[0].id if events else 0)
 
 
-def overview_of(
+def overview_page(
     statuses: Sequence[GroupStatus],
     managers: ManagerListResponse,
     events: tuple[Event, ...],
-    asked: Asked,
+    request: PageRequest,
     *,
     now_ms: int,
     can_store: bool,
-) -> Overview:
+) -> OverviewPage:
     """What the page shows of what there is."""
-    wanted = asked.query.get("q", "").strip()
+    wanted = request.query.get("q", "").strip()
     named = [status for status in statuses if wanted.lower() in status.group.lower()]
-    return Overview(
+    return OverviewPage(
         now_ms=now_ms,
-        problems=tuple(problems(statuses, managers, can_store=can_store)),
+        alerts=tuple(alerts(statuses, managers, can_store=can_store)),
         figures=tuple(_figures(statuses, managers)),
-        groups=part_of([group_line(status) for status in named], asked.query.get("page"), GROUPS_SHOWN),
+        groups=list_page([group_line(status) for status in named], request.query.get("page"), GROUPS_SHOWN),
         wanted=wanted,
         managers=tuple(_manager_line(manager, len(managers.slots)) for manager in managers.managers),
         events=events,
     )
 
 
-def problems(
-    statuses: Sequence[GroupStatus], managers: ManagerListResponse, *, can_store: bool
-) -> list[Problem]:
+def alerts(statuses: Sequence[GroupStatus], managers: ManagerListResponse, *, can_store: bool) -> list[Alert]:
     """Everything that wants looking at, the worst first."""
     found = [*_of_managers(managers, can_store=can_store), *(each for t in statuses for each in _of_group(t))]
-    return sorted(found, key=lambda problem: SEVERITIES.index(problem.severity))
+    return sorted(found, key=lambda alert: SEVERITIES.index(alert.severity))
 
 
-def _of_managers(managers: ManagerListResponse, *, can_store: bool) -> Iterator[Problem]:
+def _of_managers(managers: ManagerListResponse, *, can_store: bool) -> Iterator[Alert]:
     if not can_store:
-        yield Problem(BAD, "The database takes no writes", "managers", "/#managers", "nothing can be changed")
+        yield Alert(BAD, "The database takes no writes", "managers", "/#managers", "nothing can be changed")
     for manager in managers.managers:
         if not manager.alive:
-            yield Problem(WARN, "A manager is gone", manager.id, "/#managers", "its lease has run out")
+            yield Alert(WARN, "A manager is gone", manager.id, "/#managers", "its lease has run out")
     orphans = sum(slot.manager is None for slot in managers.slots)
     if orphans:
         told = f"{counted(orphans, 'slot')} of groups without a manager"
-        yield Problem(BAD, told, "managers", "/#managers", "their groups are not coordinated")
+        yield Alert(BAD, told, "managers", "/#managers", "their groups are not coordinated")
 
 
-def _of_group(status: GroupStatus) -> Iterator[Problem]:
+def _of_group(status: GroupStatus) -> Iterator[Alert]:
     path = group_path(status.group)
     runnable = sum(status.tasks.values()) - status.tasks.get(TaskState.STOPPED.value, 0)
     if not status.workers and runnable - status.tasks.get(TaskState.COMPLETED.value, 0) > 0:
         told = counted(runnable, "task")
-        yield Problem(BAD, f"No worker for {told}", status.group, path, "start one for this group")
+        yield Alert(BAD, f"No worker for {told}", status.group, path, "start one for this group")
     else:
         yield from _of_tasks(status)
     if status.state == UNREADABLE:
-        yield Problem(BAD, "Cannot be read from the database", status.group, path, status.fault)
+        yield Alert(BAD, "Cannot be read from the database", status.group, path, status.fault)
     if is_rebalancing(status.state):
-        yield Problem(NOTE, "Rebalancing", status.group, path, status.state)
+        yield Alert(NOTE, "Rebalancing", status.group, path, status.state)
     if status.draining:
-        yield Problem(NOTE, f"{counted(status.draining, 'worker')} draining", status.group, path)
+        yield Alert(NOTE, f"{counted(status.draining, 'worker')} draining", status.group, path)
 
 
-def _of_tasks(status: GroupStatus) -> Iterator[Problem]:
+def _of_tasks(status: GroupStatus) -> Iterator[Alert]:
     for state, severity in (
         (TaskState.FAILED, BAD),
         (TaskState.UNASSIGNED, WARN),
@@ -179,13 +177,13 @@ def _of_tasks(status: GroupStatus) -> Iterator[Problem]:
         elif count:
             path = f"{group_path(status.group)}?state={state.value}#tasks"
             why = next((trouble.cause for trouble in told if trouble.cause), None)
-            yield Problem(severity, f"{counted(count, 'task')} {state.value}", status.group, path, why)
+            yield Alert(severity, f"{counted(count, 'task')} {state.value}", status.group, path, why)
 
 
-def _of_task(status: GroupStatus, trouble: Trouble, severity: str) -> Problem:
+def _of_task(status: GroupStatus, trouble: Trouble, severity: str) -> Alert:
     where = f"{status.group} / {trouble.task}"
     path = task_path(status.group, trouble.task)
-    return Problem(severity, f"Task {trouble.state}", where, path, trouble.cause)
+    return Alert(severity, f"Task {trouble.state}", where, path, trouble.cause)
 
 
 def _figures(statuses: Sequence[GroupStatus], managers: ManagerListResponse) -> Iterator[Figure]:

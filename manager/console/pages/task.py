@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from manager.console.charts.series import Column, Subject, series
 from manager.console.definitions import shown
 from manager.console.formatting import duration, figure
-from manager.console.page import Asked, Page
+from manager.console.page import Page, PageRequest
 from manager.console.pages.links import edit_path, group_path, task_api
 from manager.console.pages.members import MemberLine, member_lines
 from manager.console.pages.task_history import Entry, history_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from manager.console.sources import Sources
+    from manager.console.queries import Queries
     from protocol.messages.events import Event
     from protocol.messages.history import FiguresPoint
 
@@ -33,7 +33,7 @@ TABLE_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class BatchFigure:
     """One figure of the last batch."""
 
     name: str
@@ -41,7 +41,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FiguresLine:
     """Five minutes of the last hour in figures."""
 
     at_ms: int
@@ -64,19 +64,19 @@ class TaskPage:
     owner: MemberLine | None
     headline: str | None
     trace: str | None
-    facts: tuple[Fact, ...]
+    figures: tuple[BatchFigure, ...]
     charts: tuple[Markup, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[FiguresLine, ...]
     since_ms: int | None
     definition: str
-    story: tuple[Entry, ...]
+    history: tuple[Entry, ...]
     may_pause: bool
     may_resume: bool
     may_stop: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TaskData:
     """All that the API says of a task; `events` are the newest of it, the newest first."""
 
     task: TaskResponse
@@ -86,25 +86,25 @@ class Known:
     events: tuple[Event, ...]
 
 
-async def task(sources: Sources, asked: Asked) -> Page:
+async def task(queries: Queries, request: PageRequest) -> Page:
     """The page at `/groups/{group}/tasks/{task}`."""
-    group, name = asked.group, asked.task
-    known = Known(
-        await sources.ask(group, GetTask(task=name), TaskResponse),
-        await sources.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
-        await sources.ask(group, DescribeGroup(), DescribeGroupResponse),
-        await sources.ask(group, ListTasks(), TaskListResponse),
-        (await sources.events_like(lambda event: event.task == name, group=group))[0],
+    group, name = request.group, request.task
+    data = TaskData(
+        await queries.ask(group, GetTask(task=name), TaskResponse),
+        await queries.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
+        await queries.ask(group, DescribeGroup(), DescribeGroupResponse),
+        await queries.ask(group, ListTasks(), TaskListResponse),
+        (await queries.events_like(lambda event: event.task == name, group=group))[0],
     )
-    newest = await sources.latest_events(limit=1)
-    view = task_page(known, sources.now_ms())
+    newest = await queries.latest_events(limit=1)
+    view = task_page(data, queries.now_ms())
     return Page("task.html", name, "overview", view, newest[0].id if newest else 0)
 
 
-def task_page(known: Known, now_ms: int) -> TaskPage:
+def task_page(data: TaskData, now_ms: int) -> TaskPage:
     """What the page shows of what the API says."""
-    task, history, name = known.task, known.history, known.group.group
-    members = {line.id: line for line in member_lines(known.group, known.tasks.tasks, now_ms)}
+    task, history, name = data.task, data.history, data.group.group
+    members = {line.id: line for line in member_lines(data.group, data.tasks.tasks, now_ms)}
     headline, _, trace = (task.cause or "").partition("\n")
     return TaskPage(
         now_ms=now_ms,
@@ -116,19 +116,21 @@ def task_page(known: Known, now_ms: int) -> TaskPage:
         owner=members.get(task.owner or ""),
         headline=headline or None,
         trace=trace or None,
-        facts=tuple(facts_of(task.metrics or {})),
+        figures=tuple(figures_of(task.metrics or {})),
         charts=tuple(_charts(history, now_ms)),
         lines=tuple(_lines(history)),
         since_ms=history.since_ms,
         definition=shown(task.definition),
-        story=history_of(history.story, known.events, {line.id: line.name for line in members.values()}),
+        history=history_of(
+            data.history.story, data.events, {line.id: line.name for line in members.values()}
+        ),
         may_pause=task.target == Target.RUNNING.value,
         may_resume=task.target != Target.RUNNING.value,
         may_stop=task.target != Target.STOPPED.value,
     )
 
 
-def facts_of(metrics: Mapping[str, Any]) -> Iterator[Fact]:
+def figures_of(metrics: Mapping[str, Any]) -> Iterator[BatchFigure]:
     """What the last report says, of the figures that are known; anything may be among them."""
     for name, words, form in (
         ("rows", "Rows in the last batch", figure),
@@ -140,12 +142,12 @@ def facts_of(metrics: Mapping[str, Any]) -> Iterator[Fact]:
     ):
         value = metrics.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-            yield Fact(words, form(value))
+            yield BatchFigure(words, form(value))
     lag = metrics.get("lag")
     if isinstance(lag, dict):
         told = [f"{figure(left)} {unit}" for unit, left in lag.items() if isinstance(left, int | float)]
         if told:
-            yield Fact("Left to read", ", ".join(told))
+            yield BatchFigure("Left to read", ", ".join(told))
 
 
 def _charts(history: TaskHistoryResponse, now_ms: int) -> Iterator[Markup]:
@@ -167,7 +169,7 @@ def _passed_s(point: FiguresPoint, history: TaskHistoryResponse, now_ms: int) ->
     return min(max(now_ms - point.at_ms, LEAST_MS), history.interval_ms) / 1000
 
 
-def _lines(history: TaskHistoryResponse) -> Iterator[Line]:
+def _lines(history: TaskHistoryResponse) -> Iterator[FiguresLine]:
     """The newest first."""
     spans: dict[int, list[FiguresPoint]] = {}
     for point in history.points:
@@ -175,7 +177,7 @@ def _lines(history: TaskHistoryResponse) -> Iterator[Line]:
     for span, points in sorted(spans.items(), reverse=True):
         rows = sum(point.rows for point in points)
         times = [point.batch_ms for point in points if point.batch_ms is not None]
-        yield Line(
+        yield FiguresLine(
             at_ms=span * TABLE_MS,
             rows=figure(rows),
             rate=figure(rows / (TABLE_MS / 1000)),

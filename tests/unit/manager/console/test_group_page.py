@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from manager.console.page import Asked
-from manager.console.pages.group import GroupView, Known, group_view, window_of
+from manager.console.page import PageRequest
+from manager.console.pages.group import GroupData, GroupPage, group_page, window_of
 from manager.console.pages.members import member_lines
 from protocol.messages.groups import DescribeGroupResponse, Rebalance, RebalanceListResponse
 from protocol.messages.history import Move, MovesResponse
@@ -17,14 +17,14 @@ ANNA, BERTA = "anna-1", "berta-2"
 
 def view(
     *tasks: TaskView, of: DescribeGroupResponse | None = None, moves: tuple[Move, ...] = (), **query: str
-) -> GroupView:
-    known = Known(
+) -> GroupPage:
+    known = GroupData(
         of or group(member(BERTA), member(ANNA)),
         TaskListResponse(tasks=tasks, tasks_revision=1),
         RebalanceListResponse(rebalances=()),
         MovesResponse(since_ms=None, moves=moves),
     )
-    return group_view(known, Asked("flights", "", query), NOW)
+    return group_page(known, PageRequest("flights", "", query), NOW)
 
 
 def test_the_map_has_the_owners_colour_for_each_task() -> None:

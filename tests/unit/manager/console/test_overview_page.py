@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from manager.console.page import Asked
-from manager.console.pages.overview import Overview, overview_of, problems
+from manager.console.page import PageRequest
+from manager.console.pages.overview import OverviewPage, alerts, overview_page
 from manager.core.views.group_status import GroupStatus, Trouble
 from protocol.messages.cluster import ManagerListResponse, ManagerSummary, SlotSummary
 from tests.unit.manager.console.answers import NOW
@@ -22,14 +22,14 @@ def status(name: str = "g", workers: int = 1, **fields: Any) -> GroupStatus:
     return GroupStatus(group=name, workers=workers, **(told | fields))
 
 
-def shown(*statuses: GroupStatus, managers: ManagerListResponse = ALONE, **query: str) -> Overview:
-    return overview_of(statuses, managers, (), Asked("", "", query), now_ms=NOW, can_store=True)
+def shown(*statuses: GroupStatus, managers: ManagerListResponse = ALONE, **query: str) -> OverviewPage:
+    return overview_page(statuses, managers, (), PageRequest("", "", query), now_ms=NOW, can_store=True)
 
 
 def wrong(
     *statuses: GroupStatus, managers: ManagerListResponse = ALONE, can_store: bool = True
 ) -> list[tuple[str, str]]:
-    return [(each.severity, each.what) for each in problems(statuses, managers, can_store=can_store)]
+    return [(each.severity, each.what) for each in alerts(statuses, managers, can_store=can_store)]
 
 
 def test_nothing_is_wrong_with_a_herd_that_runs() -> None:
@@ -51,15 +51,15 @@ def test_what_is_worst_comes_first() -> None:
         ("note", "Rebalancing"),
         ("note", "1 worker draining"),
     ]
-    first = problems([calm, troubled], ALONE, can_store=True)[0]
+    first = alerts([calm, troubled], ALONE, can_store=True)[0]
     assert (first.where, first.path, first.detail) == ("b / t1", "/groups/b/tasks/t1", "boom")
 
 
 def test_many_of_a_kind_are_counted() -> None:
     """900 failed tasks are one line that leads to them, with the cause of one."""
     troubles = tuple(Trouble(f"t{number}", "FAILED", "boom") for number in range(20))
-    (problem,) = problems([status(tasks={"FAILED": 900}, troubles=troubles)], ALONE, can_store=True)
-    assert (problem.what, problem.path, problem.detail) == (
+    (alert,) = alerts([status(tasks={"FAILED": 900}, troubles=troubles)], ALONE, can_store=True)
+    assert (alert.what, alert.path, alert.detail) == (
         "900 tasks FAILED",
         "/groups/g?state=FAILED#tasks",
         "boom",

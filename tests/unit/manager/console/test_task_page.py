@@ -8,11 +8,11 @@ import pytest
 from definition.check import check_definition
 from definition.document import Definition
 from manager.console.definitions import shown
-from manager.console.page import Asked
+from manager.console.page import PageRequest
 from manager.console.pages.adding import adding_page
-from manager.console.pages.events import wanted_of
+from manager.console.pages.events import filter_of
 from manager.console.pages.members import member_lines
-from manager.console.pages.task import Known, TaskPage, batch_time, facts_of, task_page
+from manager.console.pages.task import TaskData, TaskPage, batch_time, figures_of, task_page
 from manager.console.pages.workers import WorkerLine, workers_page
 from manager.core.views.group_status import GroupStatus
 from protocol.messages.base import encode_opaque
@@ -43,7 +43,7 @@ def view(
     found = TaskResponse(**msgspec.structs.asdict(task("t", **fields)))
     history = TaskHistoryResponse(task="t", since_ms=None, interval_ms=10_000, points=points, story=story)
     listed = TaskListResponse(tasks=(task("t", **fields),), tasks_revision=1)
-    return task_page(Known(found, history, group(member(ANNA)), listed, events), NOW)
+    return task_page(TaskData(found, history, group(member(ANNA)), listed, events), NOW)
 
 
 def test_the_story_is_what_is_remembered_and_what_was_logged() -> None:
@@ -58,7 +58,7 @@ def test_the_story_is_what_is_remembered_and_what_was_logged() -> None:
         life(310, "FAILED", ANNA, "boom\n at X"),
         life(310, "UNASSIGNED", None, "boom\n at X"),
     )
-    entries = view(failed, created, story=told).story
+    entries = view(failed, created, story=told).history
     assert [(entry.state or entry.what, entry.where, entry.headline) for entry in entries] == [
         ("UNASSIGNED", None, None),
         ("FAILED", "anna", "boom"),
@@ -72,7 +72,7 @@ def test_the_story_is_what_is_remembered_and_what_was_logged() -> None:
 def test_a_failure_from_before_the_takeover_is_in_the_story_too() -> None:
     """The manager that knew it by heart is gone; the log still has it."""
     failed = Event(id=9, at_ms=NOW - 90_000, type="task.failed", task="t", member="gone-1", cause="boom")
-    (entry,) = view(failed).story
+    (entry,) = view(failed).history
     assert (entry.state, entry.where, entry.headline) == ("FAILED", "gone-1", "boom")
 
 
@@ -114,11 +114,11 @@ def test_what_can_be_asked_follows_from_the_target(target: str, may: str) -> Non
 def test_metrics_may_be_anything() -> None:
     """Figures that are known are shown, whatever else a worker tells."""
     metrics = {"rows": 12, "batch_ms": "long", "load": True, "lag": {"files": 3, "x": None}, "other": [1]}
-    assert [(fact.name, fact.value) for fact in facts_of(metrics)] == [
+    assert [(fact.name, fact.value) for fact in figures_of(metrics)] == [
         ("Rows in the last batch", "12"),
         ("Left to read", "3 files"),
     ]
-    assert list(facts_of({"lag": "far", "rows": -1})) == []
+    assert list(figures_of({"lag": "far", "rows": -1})) == []
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_references_are_shown_and_secrets_are_not(options: Any, is_shown: str, i
 
 def test_what_the_form_begins_with_is_fine() -> None:
     """Every definition that it offers can be created as it is."""
-    page = adding_page(Asked("", "", {"group": "g"}))
+    page = adding_page(PageRequest("", "", {"group": "g"}))
     assert page.group == "g"
-    for beginning in page.beginnings:
-        assert isinstance(check_definition(beginning.document.encode()), Definition), beginning.name
+    for example in page.examples:
+        assert isinstance(check_definition(example.document.encode()), Definition), example.name
 
 
 def test_workers_with_trouble_come_first() -> None:
@@ -158,18 +158,18 @@ def test_workers_with_trouble_come_first() -> None:
     other = GroupStatus(
         group="far", state="Stable", generation_id=1, workers=3, draining=0, tasks={}, troubles=()
     )
-    page = workers_page(listed, [other], Asked("", "", {}), NOW)
+    page = workers_page(listed, [other], PageRequest("", "", {}), NOW)
     assert [line.member.name for line in page.workers.items] == ["zoe", "berta", "anna"]
     assert [(each.group, each.workers) for each in page.elsewhere] == [("far", 3)]
-    found = workers_page(listed, (), Asked("", "", {"q": "ANN"}), NOW)
+    found = workers_page(listed, (), PageRequest("", "", {"q": "ANN"}), NOW)
     assert [line.member.name for line in found.workers.items] == ["anna"]
 
 
 def test_an_address_that_asks_for_nonsense_asks_for_nothing() -> None:
     """`before` is the id of an event or not there."""
     for before in ("", "x", "-1", "1" * 30, "\N{ARABIC-INDIC DIGIT ONE}"):
-        assert wanted_of(Asked("", "", {"before": before})).before is None
-    assert wanted_of(Asked("", "", {"before": "12", "group": " g "})).before == 12
+        assert filter_of(PageRequest("", "", {"before": before})).before is None
+    assert filter_of(PageRequest("", "", {"before": "12", "group": " g "})).before == 12
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from manager.access.authorizer import Caller
 from manager.access.tokens import Token
-from manager.console.page import Asked
+from manager.console.page import PageRequest
 from manager.console.site import stream_for
 from protocol.messages.events import Event
 from protocol.roles import Role
 
 
-def asked(group: str = "", *groups: str) -> Asked:
+def asked(group: str = "", *groups: str) -> PageRequest:
     token = Token(token_id="i", name="n", digest=b"", role=Role.VIEWER, groups=groups, created_at_ms=0)
-    return Asked(group, "", {}, Caller(token))
+    return PageRequest(group, "", {}, Caller(token))
 
 
 def event(group: str | None) -> Event:
