@@ -42,8 +42,9 @@ class Engine(FakeExecutor):
         self._news = news
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
-        """As the fake does."""
+        """As the fake does; the first batch is done, so that no death is held against the task."""
         query = await super().start(spec, at)
+        query.advance(0)
         self._news.tell()
         asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._news.tell())
         return query

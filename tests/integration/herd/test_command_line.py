@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from cli.main import run, sparkherd
 from cli.views import progress
+from tests.integration.herd.herd import DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -112,8 +113,11 @@ async def test_steering_waits_for_what_it_asks(herd: Herd, shell: Shell, tmp_pat
 
 
 async def test_a_removed_worker_comes_back_as_another(herd: Herd, shell: Shell, tmp_path: Path) -> None:
-    """It is fenced by its member id; the process joins again with a new one."""
-    (tmp_path / "t.yaml").write_text("{source: {format: rate}, sink: {format: noop}}")
+    """It is fenced by its member id; the process joins again with a new one.
+
+    The sink refuses what the old one may still write, so the task does not wait for its lease to end.
+    """
+    (tmp_path / "t.yaml").write_text(json.dumps(DEFINITION))
     await shell("tasks", "create", "t", "-f", "t.yaml", "--wait")
     before = (await worker_ids(shell))["anna"]
     await shell("workers", "remove", before)
