@@ -111,7 +111,7 @@ def _calls(channel: Channel, data: bytes) -> Mapping[str, Callable[[], object]]:
     _, _, body = data.partition(END_OF_HEAD)
     decode = msgspec.json.Decoder(HeartbeatRequest).decode
     asked = decode(body)
-    runtime: Any = channel._core  # noqa: SLF001 - what it is put to is to be timed
+    runtime: Any = channel._shared.core  # noqa: SLF001 - what it is put to is to be timed
     return {
         "its body": lambda: (decode(body), is_deeper_than(MAX_DEPTH, body)),
         "the group, its session, the lease": lambda: runtime.put(GROUP, asked, Nobody(channel.link)),

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from manager.core.member import Connection
+from manager.http.front.deadlines import Deadlines
+from manager.http.front.limits import Peers
 from manager.http.front.tcp_info import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from aiohttp import StreamReader
 
-    from manager.http.front.limits import Limits, Peers
+    from manager.http.front.limits import Limits
 
 MAX_BEHIND = 65_536
 """Bytes that may be sent behind a request that is held by its group; whoever sends more is cut off."""
@@ -27,51 +30,15 @@ class Core(Protocol):
         ...
 
 
-class Deadline:
-    """Calls `overdue` once `seconds` have passed since it was started, unless it is stopped before.
+class Shared:
+    """What the channels of one server have in common."""
 
-    One timer serves many starts and stops: every request has one of each.
-    """
-
-    __slots__ = ("_due", "_loop", "_overdue", "_seconds", "_timer")
-
-    def __init__(self, seconds: float, overdue: Callable[[], None]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._seconds = seconds
-        self._overdue = overdue
-        self._due: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it was started and not stopped."""
-        return self._due is not None
-
-    def start(self) -> None:
-        """Count from now."""
-        self._due = self._loop.time() + self._seconds
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._due, self._look)
-
-    def stop(self) -> None:
-        """There is nothing to wait for any more."""
-        self._due = None
-
-    def end(self) -> None:
-        """Stop for good."""
-        self._due = None
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _look(self) -> None:
-        self._timer = None
-        if self._due is None:
-            return
-        if self._loop.time() < self._due:
-            self._timer = self._loop.call_at(self._due, self._look)
-        else:
-            self._due = None
-            self._overdue()
+    def __init__(self, limits: Limits, core: Core) -> None:
+        self.limits = limits
+        self.peers = Peers(limits.connections)
+        self.core = core
+        self.incoming = Deadlines(limits.request_s, Channel.abort)
+        self.taking = Deadlines(limits.answer_s, Channel.look_at_reader)
 
 
 class Channel(asyncio.Protocol, asyncio.Transport):
@@ -88,15 +55,11 @@ class Channel(asyncio.Protocol, asyncio.Transport):
 
     __slots__ = (
         "_behind",
-        "_core",
         "_http",
-        "_incoming",
         "_is_answering",
         "_is_ended",
         "_is_muted",
-        "_limits",
-        "_peers",
-        "_taking",
+        "_shared",
         "_unread",
         "_watch",
         "_wire",
@@ -104,18 +67,14 @@ class Channel(asyncio.Protocol, asyncio.Transport):
         "link",
     )
 
-    def __init__(self, http: asyncio.Protocol, limits: Limits, peers: Peers, core: Core) -> None:
+    def __init__(self, http: asyncio.Protocol, shared: Shared) -> None:
         super().__init__()
         self.link = Connection()
         self.is_full = False
         self._http = http
-        self._limits = limits
-        self._peers = peers
-        self._core = core
+        self._shared = shared
         self._wire: asyncio.Transport
         self._watch: Watch | None = None
-        self._incoming = Deadline(limits.request_s, self.abort)
-        self._taking = Deadline(limits.answer_s, self._look_at_reader)
         self._unread = 0
         self._behind = 0
         self._is_answering = False
@@ -128,11 +87,11 @@ class Channel(asyncio.Protocol, asyncio.Transport):
         """A request is being answered; its body may still be coming in."""
         self._is_answering, self._behind = True, 0
         if body.is_eof():
-            self._incoming.stop()
+            self._shared.incoming.stop(self)
             return
-        if not self._incoming.is_running:
-            self._incoming.start()
-        body.on_eof(self._incoming.stop)
+        if self not in self._shared.incoming:
+            self._shared.incoming.start(self)
+        body.on_eof(partial(self._shared.incoming.stop, self))
 
     def end(self) -> None:
         """Its answer is there."""
@@ -147,7 +106,7 @@ class Channel(asyncio.Protocol, asyncio.Transport):
         self.link.host = str(peer[0]) if isinstance(peer, tuple) else ""
         self._watch_reader(wire)
         self._http.connection_made(self)
-        if not self._peers.enter(self.link.host):
+        if not self._shared.peers.enter(self.link.host):
             self.abort()
 
     def _watch_reader(self, wire: asyncio.Transport) -> None:
@@ -157,15 +116,15 @@ class Channel(asyncio.Protocol, asyncio.Transport):
             return
         # With TLS, half a megabyte waits before this is told: it sends its own opening only while it is
         # read from, and a connection that is stopped at the first byte would never get that far.
-        watch = Watch(wire.get_extra_info("socket"), self._limits.answer_s, self.abort)
+        watch = Watch(wire.get_extra_info("socket"), self._shared.limits.answer_s, self.abort)
         if watch.begin(asyncio.get_running_loop()):
             self._watch = watch
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come in: of the next request, or of the one that is being answered."""
         if not self._is_answering:
-            if not self._incoming.is_running:
-                self._incoming.start()
+            if self not in self._shared.incoming:
+                self._shared.incoming.start(self)
         elif self.link.parked is not None:
             self._behind += len(data)
             if self._behind > MAX_BEHIND:
@@ -183,32 +142,32 @@ class Channel(asyncio.Protocol, asyncio.Transport):
         self._read_or_not()
         if self._watch is None:
             self._unread = self._wire.get_write_buffer_size()
-            self._taking.start()
+            self._shared.taking.start(self)
         self._http.pause_writing()
 
     def resume_writing(self) -> None:
         """Everything was taken."""
         self.is_full = False
-        self._taking.stop()
+        self._shared.taking.stop(self)
         self._read_or_not()
         self._http.resume_writing()
 
-    def _look_at_reader(self) -> None:
+    def look_at_reader(self) -> None:
         """Whoever has taken something of what waits has time again."""
         before, self._unread = self._unread, self._wire.get_write_buffer_size()
         if self._unread < before:
-            self._taking.start()
+            self._shared.taking.start(self)
         else:
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is closed, whoever did it: the group hears of that before a request is given up for it."""
-        self._peers.leave(self.link.host)
-        self._incoming.end()
-        self._taking.end()
+        self._shared.peers.leave(self.link.host)
+        self._shared.incoming.stop(self)
+        self._shared.taking.stop(self)
         if self._watch is not None:
             self._watch.end()
-        self._core.closed(self.link, by_peer=not self._is_ended)
+        self._shared.core.closed(self.link, by_peer=not self._is_ended)
         self._http.connection_lost(exc)
 
     # What aiohttp asks for.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
-from manager.http.front.channel import Channel
-from manager.http.front.limits import Limits, Peers
+from manager.http.front.channel import Channel, Shared
+from manager.http.front.limits import Limits
 from manager.http.front.reading import Request
 from manager.http.front.replying import bug, error_as_json, refusal
 from protocol.errors import ErrorCode, Failure
@@ -29,6 +29,8 @@ REASON_LENGTH = 200
 
 class HttpProtocol(web.RequestHandler):
     """Aiohttp's; what does not parse as HTTP is answered as everything else is."""
+
+    __slots__ = ()
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """What nobody foresaw. A body that cannot be read was refused, which is all there is to say of it."""
@@ -66,13 +68,12 @@ class Server(web.Server):
         super().__init__(self.answer, request_factory=self.received, handler_cancellation=True)
         self.loop = asyncio.get_running_loop()
         self.app = app
-        self.limits = limits
-        self.peers = Peers(limits.connections)
+        self.shared = Shared(limits, app.core)
 
     def __call__(self) -> Any:
         """A connection came in; `Any`, as aiohttp says that it can only be its own protocol."""
-        http = HttpProtocol(self, loop=self.loop, keepalive_timeout=self.limits.idle_s)
-        return Channel(http, self.limits, self.peers, self.app.core)
+        http = HttpProtocol(self, loop=self.loop, keepalive_timeout=self.shared.limits.idle_s)
+        return Channel(http, self.shared)
 
     def received(
         self,

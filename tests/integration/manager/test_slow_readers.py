@@ -151,11 +151,11 @@ async def test_whoever_takes_an_answer_slowly_has_time_again(served: Served) -> 
         unread = slow.unread
         while slow.unread == unread:
             assert await slow.read()
-        slow.channel._look_at_reader()
+        slow.channel.look_at_reader()
         assert not slow.channel.is_closing()
         while slow.channel.is_full:
             assert await slow.read()
-        assert not slow.channel._taking.is_running
+        assert slow.channel not in slow.channel._shared.taking
 
 
 async def test_what_was_asked_for_behind_an_answer_that_waits_is_answered(served: Served) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.member import Parked
-from manager.http.front.channel import MAX_BEHIND, Channel
-from manager.http.front.limits import Limits, Peers
+from manager.http.front.channel import MAX_BEHIND, Channel, Shared
+from manager.http.front.limits import Limits
+from tests.unit.manager.http.front.loop import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,32 +17,6 @@ if TYPE_CHECKING:
     from manager.core.member import Connection
 
 LIMITS = Limits(request_s=30, answer_s=60)
-
-
-class Loop:
-    """Its time passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._due: dict[int, tuple[float, Callable[[], None]]] = {}
-
-    def time(self) -> float:
-        return self.now
-
-    def call_at(self, when: float, call: Callable[[], None]) -> Loop:
-        self._due[len(self._due)] = when, call
-        return self
-
-    def cancel(self) -> None:
-        self._due.clear()
-
-    def move(self, seconds: float) -> None:
-        """Let so much time pass, and what is due happen."""
-        self.now += seconds
-        for number, (when, call) in sorted(self._due.items()):
-            if when <= self.now:
-                self._due[number] = float("inf"), call
-                call()
 
 
 class Socket:
@@ -123,12 +98,12 @@ def whole() -> Any:
 class Scene:
     """All of them, and the channel in the middle."""
 
-    def __init__(self, loop: Loop, peers: Peers | None = None) -> None:
+    def __init__(self, loop: Loop, shared: Shared | None = None) -> None:
         told: list[str] = []
         self.loop, self.socket, self.http, self.core = loop, Socket(), Http(told), Core(told)
         http: Any = self.http
         transport: Any = self.socket
-        self.channel = Channel(http, LIMITS, peers or Peers(10), self.core)
+        self.channel = Channel(http, shared or Shared(LIMITS, self.core))
         self.channel.connection_made(transport)
 
 
@@ -250,9 +225,9 @@ def test_the_core_hears_of_an_end_before_a_request_is_given_up(
 
 def test_one_connection_too_many_is_closed_at_once(loop: Loop) -> None:
     """And the next one is welcome when another has gone."""
-    peers = Peers(1)
-    first, second = Scene(loop, peers), Scene(loop, peers)
+    shared = Shared(Limits(connections=1), Core([]))
+    first, second = Scene(loop, shared), Scene(loop, shared)
     assert [each.socket.closed for each in (first, second)] == ["", "aborted"]
     second.channel.connection_lost(None)
     first.channel.connection_lost(None)
-    assert Scene(loop, peers).socket.closed == ""
+    assert Scene(loop, shared).socket.closed == ""
