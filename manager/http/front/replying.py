@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 import structlog
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http import SERVER_SOFTWARE
 
 from manager.runtime.pending import UNAVAILABLE
@@ -55,11 +55,13 @@ class JsonResponse(web.Response):
             return await super().prepare(request)
         self.is_sent = True
         body, headers, writer = cast("bytes", self.body), self.headers, request.writer
-        headers["Content-Length"] = str(len(body))
-        headers["Date"] = _date(int(time.time()))
-        headers["Server"] = SERVER_SOFTWARE
+        headers[hdrs.CONTENT_LENGTH] = str(len(body))
+        headers[hdrs.DATE] = _date(int(time.time()))
+        headers[hdrs.SERVER] = SERVER_SOFTWARE
         await writer.write_headers(f"HTTP/1.1 {self.status} {self.reason}", headers)
         await writer.write_eof(body)
+        self.body = None
+        headers.clear()
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:

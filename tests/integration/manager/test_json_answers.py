@@ -48,6 +48,18 @@ async def answered(make: Callable[[], web.Response], requests: bytes, *, closes:
     return re.sub(rb"Date: [^\r]*", b"Date: then", sent)
 
 
+async def test_an_answer_that_is_sent_keeps_nothing() -> None:
+    """Aiohttp keeps it for as long as the connection is idle, or the next request is held."""
+    made: list[web.Response] = []
+
+    def kept() -> web.Response:
+        made.append(ours())
+        return made[-1]
+
+    await answered(kept, LAST.replace(b"Connection: close\r\n", b"") + LAST, closes=False)
+    assert (made[0].body, len(made[0].headers)) == (None, 0)
+
+
 @pytest.mark.parametrize(
     ("requests", "closes"),
     [
