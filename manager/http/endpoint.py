@@ -53,8 +53,8 @@ class Call(NamedTuple, Generic[Body_co, Asked_co]):
         return self.request.match_info["member_id"]
 
     @property
-    def connection(self) -> Connection | None:
-        """What the request came over; None where another server than ours serves."""
+    def connection(self) -> Connection:
+        """What the request came over."""
         return self.request.link
 
 
@@ -132,8 +132,10 @@ class Endpoint:
         try:
             check_names(request)
             asked = read_parameters(request, self.asks) if self.asks is not None else None
-            raw = b"" if self.body is None else body_at_hand(request) or await read_body(request)
-            outcome = await self.handler(Call(request, self._decoded(raw), asked))
+            body = None
+            if self.body is not None:
+                body = self._decoded(self.body, body_at_hand(request) or await read_body(request))
+            outcome = await self.handler(Call(request, body, asked))
         except RefusedError as error:
             error.failure = self.told(error.failure)
             raise
@@ -141,10 +143,8 @@ class Endpoint:
             return reply(self.told(outcome) if isinstance(outcome, Failure) else outcome, self.success[0])
         return outcome
 
-    def _decoded(self, raw: bytes) -> Any:
-        if self.body is None:
-            return None
-        return decode_body(raw or b"{}" if self.body_optional else raw, self.body)
+    def _decoded(self, kind: type[msgspec.Struct], raw: bytes) -> Any:
+        return decode_body(raw or b"{}" if self.body_optional else raw, kind)
 
     def told(self, failure: Failure) -> Failure:
         """The failure with what each error of this operation carries."""

@@ -47,12 +47,10 @@ class Pending(Reply):
             if self._future is not None and not self._future.done():
                 self._future.set_result(outcome)
 
-    async def answered(self) -> Outcome:
-        """Wait for the answer; most are there at once, and cost nothing to wait for."""
-        if self.outcome is None:
-            self._future = asyncio.get_running_loop().create_future()
-            return await self._future
-        return self.outcome
+    def answered(self) -> asyncio.Future[Outcome]:
+        """The answer, once it is there; as most are there at once, look at `outcome` first."""
+        self._future = asyncio.get_running_loop().create_future()
+        return self._future
 
 
 def deliver(answers: Iterable[tuple[Parked, Outcome]]) -> None:
