@@ -14,7 +14,7 @@ from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskRes
 from tests.acceptance.processes import Daemon, Manager
 from tests.acceptance.waiting import eventually
 from tests.browser.chromium import Window, chromium
-from tests.browser.crew import BROKEN
+from tests.browser.fake_workers import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
-START_CREW = (
+START_WORKERS = (
     f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); "
-    "runpy.run_module('tests.browser.crew', run_name='__main__')"
+    "runpy.run_module('tests.browser.fake_workers', run_name='__main__')"
 )
 """It runs in a folder of its own, from which the tests cannot be imported."""
 GROUP = "flights"
@@ -45,9 +45,9 @@ DEFINITION: dict[str, Any] = {
 class Stage:
     """The manager and its workers, as an admin sees them."""
 
-    def __init__(self, manager: Manager, crew: Daemon) -> None:
+    def __init__(self, manager: Manager, workers: Daemon) -> None:
         self.manager = manager
-        self.crew = crew
+        self.workers = workers
         self._client = manager.client()
 
     def create(self, name: str, group: str = GROUP) -> None:
@@ -75,7 +75,7 @@ class Stage:
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for what workers do."""
-        eventually(holds, what, alive=[self.manager, self.crew])
+        eventually(holds, what, alive=[self.manager, self.workers])
 
     def settled(self, workers: int = len(WORKERS)) -> bool:
         """Whether so many workers have all tasks, and all do what they are to."""
@@ -95,14 +95,14 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A group of three workers in which one task has failed; another group has none."""
     folder = tmp_path_factory.mktemp("stage")
     manager = Manager(folder, "--initial-rebalance-delay-ms", "0")
-    crew = Daemon("crew", [manager.url, GROUP, *WORKERS], folder, ("-c", START_CREW))
-    made = Stage(manager, crew)
+    workers = Daemon("workers", [manager.url, GROUP, *WORKERS], folder, ("-c", START_WORKERS))
+    made = Stage(manager, workers)
     for name in (*NAMES, LONG):
         made.create(name)
     made.create("nobody-is-there", "idle")
     made.until(made.settled, "all tasks run")
     yield made
-    crew.kill()
+    workers.kill()
     manager.stop()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -10,7 +11,10 @@ from manager.settings import ManagerSettings
 from manager.storage.cluster_state import Identity
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from manager.cluster.node import Node
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from manager.storage.sql import SqlStorage
 
 FOR_EVER_MS = 600_000
@@ -23,3 +27,13 @@ async def started_node(storage: SqlStorage, url: str = "http://m", **settings: A
     node = await open_node(ManagerSettings(**{"lease_ms": FOR_EVER_MS} | settings), storage, me)
     await node.controller.start()
     return node
+
+
+@asynccontextmanager
+async def running(storage: SqlStorage, **settings: Any) -> AsyncIterator[CoordinatorRuntime]:
+    """What such a manager does with requests, until it leaves at the end of the block."""
+    node = await started_node(storage, **settings)
+    try:
+        yield node.runtime
+    finally:
+        await node.leave()

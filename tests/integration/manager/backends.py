@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from manager.storage.sql import SqlStorage
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 BACKENDS = {
     "sqlite": "sqlite+aiosqlite",
@@ -44,3 +46,12 @@ class Database:
         """Another connection, in the middle of something."""
         with self._engine.begin() as connection:
             yield connection
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[SqlStorage]:
+    """The storage in this database, until the end of the block."""
+    storage = SqlStorage(url)
+    await storage.open()
+    yield storage
+    await storage.close()

@@ -6,10 +6,11 @@ import asyncio
 import socket
 import ssl
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 
 from manager.app import make_app
 from manager.http.front.channel import Channel
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
     import trustme
 
+    from manager.access.authorizer import Authorizer
+    from manager.access.rates import Rates
     from manager.http.front.limits import Limits
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 
+MAX_BYTES = 1_000_000
 FEW_BYTES = 4096
 BOTH_LOOPS = [
     pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"]),
@@ -37,18 +41,26 @@ BOTH_LOOPS = [
 """For what depends on the event loop: transports of uvloop, the manager's own, are of another kind."""
 
 
+@dataclass
 class Served:
     """A manager, and the connections that a test has to it."""
 
-    def __init__(
-        self, runtime: CoordinatorRuntime, runner: Runner, trust: ssl.SSLContext | None = None
-    ) -> None:
-        self.runtime = runtime
-        self.runner = runner
-        self.trust = trust
-        self.port = runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._wires: list[Wire] = []
+    runtime: CoordinatorRuntime
+    storage: SqlStorage
+    runner: Runner
+    session: ClientSession
+    trust: ssl.SSLContext | None
+    _wires: list[Wire] = field(default_factory=list)
+
+    @property
+    def port(self) -> int:
+        """On 127.0.0.1."""
+        return int(self.runner.addresses[0][1])
+
+    @property
+    def url(self) -> str:
+        """Without TLS."""
+        return f"http://127.0.0.1:{self.port}"
 
     async def connect(self) -> Wire:
         """One more."""
@@ -69,27 +81,35 @@ class Served:
 
     async def close(self) -> None:
         """Hang up everywhere."""
+        await self.session.close()
         for wire in self._wires:
             await wire.close()
 
 
 @asynccontextmanager
 async def serving(
-    folder: Path, limits: Limits, authority: trustme.CA | None = None, **more: Any
+    folder: Path,
+    limits: Limits | None = None,
+    authority: trustme.CA | None = None,
+    *,
+    storage_type: type[SqlStorage] = SqlStorage,
+    access: Authorizer | None = None,
+    rates: Rates | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Served]:
     """A manager with these limits; by TLS if there is an `authority` that signs its certificate."""
     own, trust = (None, None) if authority is None else _tls(authority)
-    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
-    node = await started_node(storage, initial_rebalance_delay_ms=0, max_session_timeout_ms=3_600_000)
-    runtime = node.runtime
-    app = make_app(runtime, Coordinator("m", "http://m"), 1_000_000, node.directory, **more)
-    runner = Runner(app, limits)
+    storage = storage_type(f"sqlite+aiosqlite:///{folder}/m.db")
+    chosen = {"initial_rebalance_delay_ms": 0, "max_session_timeout_ms": 3_600_000} | settings
+    node = await started_node(storage, **chosen)
+    me = Coordinator("m", "http://m")
+    runner = Runner(make_app(node.runtime, me, MAX_BYTES, node.directory, access=access, rates=rates), limits)
     await runner.setup()
     listening = socket.create_server(("127.0.0.1", 0))
     if own is not None:  # or megabytes of what the manager does not listen to are in the system's buffers
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, FEW_BYTES)
     await web.SockSite(runner, listening, ssl_context=own).start()
-    served = Served(runtime, runner, trust)
+    served = Served(node.runtime, storage, runner, ClientSession(), trust)
     try:
         yield served
     finally:

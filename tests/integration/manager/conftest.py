@@ -1,19 +1,22 @@
-"""A fresh database of each kind, and the event loops."""
+"""A fresh database of each kind, what tests do with it, and the event loops."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 import uvloop
 
-from tests.integration.manager.backends import BACKENDS, Database
+from tests.integration.manager.backends import BACKENDS, Database, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from manager.storage.sql import SqlStorage
     from tests.integration.postgres import Server
 
 
@@ -24,6 +27,24 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
         return Database(f"{driver}:///{tmp_path}/m.db")
     server: Server = request.getfixturevalue("postgres")
     return Database(server.new_database(driver))
+
+
+@pytest.fixture
+async def storage(database: Database) -> AsyncIterator[SqlStorage]:
+    async with opened(database.url) as storage:
+        yield storage
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as opened:
+        yield opened
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

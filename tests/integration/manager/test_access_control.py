@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
@@ -15,8 +14,9 @@ from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, Web, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    import aiohttp
 
     from manager.http.endpoint import Endpoint
     from tests.integration.manager.backends import Database
@@ -35,12 +35,6 @@ def _news_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def tokens(database: Database) -> Tokens:
     """Those of the database."""
     return Tokens(database.url)
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as opened:
-        yield opened
 
 
 @SQLITE

@@ -7,7 +7,7 @@ from manager.storage.sql import SqlStorage
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
-from tests.integration.node import started_node
+from tests.integration.node import running
 
 if TYPE_CHECKING:
     from manager.core.rows import Row
@@ -29,13 +29,7 @@ def member(name: str, *assignors: str) -> MemberRow:
 
 
 ROWS: list[Row] = [
-    GroupRow(
-        group="g",
-        generation=7,
-        protocol_type="sparkherd",
-        protocol_name="sticky",
-        leader_id="a",
-    ),
+    GroupRow(group="g", generation=7, protocol_type="sparkherd", protocol_name="sticky", leader_id="a"),
     member("a", "sticky", "range", "own"),
     member("b", "sticky", "sticky", "range"),
     member("c", "range", "sticky"),
@@ -47,10 +41,10 @@ def assignor(name: str, members: int, *, candidate: bool = False, chosen: bool =
     return AnnouncedAssignor(assignor=name, members=members, is_candidate=candidate, is_chosen=chosen)
 
 
-async def test_what_members_announce_is_the_same_from_memory_and_from_storage(database: Database) -> None:
+async def test_what_members_announce_is_the_same_from_memory_and_from_storage(
+    database: Database, storage: SqlStorage
+) -> None:
     """Counted once a member; whatever all announce can be chosen. Without members nothing is announced."""
-    storage = SqlStorage(database.url)
-    await storage.open()
     await storage.commit(ROWS)
     expected = GroupAssignors(
         group="g",
@@ -63,8 +57,5 @@ async def test_what_members_announce_is_the_same_from_memory_and_from_storage(da
         ),
     )
     assert await storage.announced_assignors() == [expected]
-    await storage.close()
-    node = await started_node(SqlStorage(database.url))
-    runtime = node.runtime
-    assert runtime.announced_assignors() == [expected]
-    await node.leave()
+    async with running(SqlStorage(database.url)) as runtime:
+        assert runtime.announced_assignors() == [expected]

@@ -6,34 +6,28 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
-import pytest
 from structlog.testing import capture_logs
 from yarl import URL
 
 from manager.background.token_refresh import changes
-from manager.storage.sql import SqlStorage
 from protocol.messages.audit import AuditEntry, AuditListQuery
 from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, Web, serving
 from tests.unit.manager.access.test_authorizer import minted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    import aiohttp
+    import pytest
+
+    from manager.storage.sql import SqlStorage
     from tests.integration.manager.backends import Database
 
 TASK = {
     "task": "t",
     "definition": {"entrypoint": "a:b", "options": {"password": "hunter2-in-a-definition"}},
 }
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
 
 
 def _audit(lines: list[Any]) -> list[tuple[str, str, str]]:
@@ -130,12 +124,10 @@ async def test_what_is_no_name_keeps_nothing_from_being_written_down(
 
 
 async def test_entries_are_kept_for_a_time_and_up_to_a_number(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    storage: SqlStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is older, and what is more; a few at a time. Numbers go on, whatever was forgotten."""
     monkeypatch.setattr("manager.storage.audit_table.PRUNED_AT_ONCE", 2)
-    storage = SqlStorage(database.url)
-    await storage.open()
     await storage.audit.add([_entry(at_ms) for at_ms in (10, 20, 30, 40, 50)])
     assert await storage.audit.prune(35, keep=100) is True
     assert await storage.audit.prune(35, keep=100) is False
@@ -146,7 +138,6 @@ async def test_entries_are_kept_for_a_time_and_up_to_a_number(
         (5, 50),
         (6, 60),
     ]
-    await storage.close()
 
 
 async def test_who_hangs_up_before_the_answer_is_told_too(

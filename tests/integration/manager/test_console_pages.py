@@ -3,17 +3,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp import ClientSession, web
 
-from manager.app import make_app
-from manager.http.front.server import Runner
-from manager.storage.sql import SqlStorage
-from protocol.messages.groups import Coordinator
-from tests.integration.node import started_node
+from tests.integration.manager.clients import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from aiohttp import ClientSession
 
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 INLINE = ("<style", "style=", "onclick=", "onload=", "<script>", "javascript:")
@@ -43,17 +40,8 @@ class Site:
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    node = await started_node(SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"))
-    runtime = node.runtime
-    runner = Runner(
-        make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000, node.directory)
-    )
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with ClientSession() as session:
-        yield Site(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
-    await node.leave()
-    await runner.cleanup()
+    async with serving(tmp_path) as served:
+        yield Site(served.session, served.url)
 
 
 PATHS = [

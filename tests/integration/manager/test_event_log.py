@@ -20,8 +20,6 @@ from protocol.messages.events import Event, EventType
 from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from sqlalchemy import Connection
 
     from manager.storage.base import Page
@@ -40,14 +38,6 @@ def event(at_ms: int = START_MS, group: str | None = "g", cause: str | None = No
 
 def ids(page: Page) -> list[int]:
     return [event.id for event in page.events]
-
-
-@pytest.fixture
-async def storage(database: Database) -> AsyncIterator[SqlStorage]:
-    opened = SqlStorage(database.url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 async def test_events_are_stored_with_the_rows_they_tell_of(storage: SqlStorage) -> None:

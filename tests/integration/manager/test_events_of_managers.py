@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from manager.core.commands import CreateTask, NewDefinition
 from manager.storage.cluster_state import Identity
-from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.states import Target
 from tests.integration.manager.managers import SLOTS, Manager
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AsyncExitStack
 
+    from manager.storage.sql import SqlStorage
     from protocol.messages.events import Event
     from tests.integration.manager.backends import Database
 
 DEFINITION = NewDefinition(encode_opaque({}), 1.0, None, {})
 GROUPS = [f"g{n}" for n in range(12)]
 LONG_MS = 600_000
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as opened:
-        yield opened
 
 
 async def told(storage: SqlStorage) -> list[Event]:
@@ -48,10 +41,8 @@ async def create(manager: Manager, group: str, task: str) -> bool:
     return not isinstance(outcome, Failure)
 
 
-async def test_who_takes_slots_over_is_told(database: Database) -> None:
+async def test_who_takes_slots_over_is_told(database: Database, storage: SqlStorage) -> None:
     """With the taking itself; who finds nothing to take tells nothing."""
-    storage = SqlStorage(database.url)
-    await storage.open()
     a, b = (Identity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "ab")
     await storage.leases.prepare(SLOTS)
     for who in (a, b):
@@ -66,7 +57,6 @@ async def test_who_takes_slots_over_is_told(database: Database) -> None:
     events = await told(storage)
     assert changes(events) == [("a", SLOTS), ("b", 2), ("b", SLOTS)]
     assert events[0].at_ms > 1_700_000_000_000
-    await storage.close()
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

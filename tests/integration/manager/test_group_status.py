@@ -8,7 +8,7 @@ from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow
 from manager.core.views.group_status import TROUBLES_TOLD, GroupStatus, Trouble
 from manager.storage.sql import SqlStorage
 from protocol.states import Target, TaskState
-from tests.integration.node import started_node
+from tests.integration.node import running
 
 if TYPE_CHECKING:
     from manager.core.rows import Row
@@ -66,10 +66,10 @@ ROWS: list[Row] = [
 ]
 
 
-async def test_figures_are_the_same_from_memory_and_from_storage(database: Database) -> None:
+async def test_figures_are_the_same_from_memory_and_from_storage(
+    database: Database, storage: SqlStorage
+) -> None:
     """A manager counts the groups of others as their own manager does; the worst of each are named."""
-    storage = SqlStorage(database.url)
-    await storage.open()
     await storage.commit(ROWS)
     expected = GroupStatus(
         group="g",
@@ -81,20 +81,12 @@ async def test_figures_are_the_same_from_memory_and_from_storage(database: Datab
         troubles=tuple(Trouble(f"failing-{number:03}", "FAILED", "boom") for number in range(TROUBLES_TOLD)),
     )
     assert [each for each in await storage.group_statuses() if each.group == "g"] == [expected]
-    await storage.close()
-    node = await started_node(SqlStorage(database.url))
-    runtime = node.runtime
-    try:
+    async with running(SqlStorage(database.url)) as runtime:
         assert [each for each in runtime.group_statuses() if each.group == "g"] == [expected]
-    finally:
-        await node.leave()
 
 
-async def test_a_task_without_an_owner_yet_counts_as_unassigned(database: Database) -> None:
+async def test_a_task_without_an_owner_yet_counts_as_unassigned(storage: SqlStorage) -> None:
     """It has no row of ownership; it is to run all the same, and does not."""
-    storage = SqlStorage(database.url)
-    await storage.open()
     await storage.commit([GroupRow(group="g"), task("new")])
     (found,) = await storage.group_statuses()
-    await storage.close()
     assert (found.tasks, found.troubles) == ({"UNASSIGNED": 1}, (Trouble("new", "UNASSIGNED", None),))

@@ -5,46 +5,36 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manager.app import make_app
 from manager.http.front.channel import MAX_BEHIND
-from manager.http.front.server import Runner
-from manager.storage.sql import SqlStorage
-from protocol.messages.groups import Coordinator
 from tests.fakes.turns import eventually
-from tests.integration.manager.fuzz.front import JOIN, Answer, Wire, request_bytes
-from tests.integration.node import started_node
+from tests.integration.manager.clients import MAX_BYTES, serving
+from tests.integration.manager.fuzz.front import Answer, Wire, request_bytes
+from tests.integration.manager.members import stable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from manager.core.member import Connection, Member
-    from manager.runtime.coordinator_runtime import CoordinatorRuntime
+    from tests.integration.manager.clients import Served
 
-MAX_BYTES = 100_000
 BEAT = "/v1/groups/g/heartbeat"
 LAST = request_bytes("GET", "/healthz", headers="Connection: close\r\n")
 
 
-@dataclass
 class Manager:
     """A manager on a real socket, with a member of a Stable group."""
 
-    runtime: CoordinatorRuntime
-    runner: Runner
-    member: dict[str, Any]
-
-    async def connect(self) -> Wire:
-        """A new connection."""
-        return Wire(*await asyncio.open_connection(*self.runner.addresses[0]))
+    def __init__(self, served: Served, member: dict[str, Any]) -> None:
+        self.runtime = served.runtime
+        self.connect = served.connect
+        self.member = member
 
     async def send(self, pieces: list[bytes]) -> list[Answer]:
         """The answers to `pieces`, each of which arrives by itself, and to a last request."""
@@ -58,6 +48,13 @@ class Manager:
                 answers.append(await wire.answer())
         await wire.close()
         return answers
+
+    async def held(self) -> Wire:
+        """A connection on which a heartbeat of the member waits."""
+        wire = await self.connect()
+        await wire.send(self.beat(wait_ms=60_000))
+        await eventually(lambda: self.runtime.parked == 1)
+        return wire
 
     def beat(self, **changed: Any) -> bytes:
         """A heartbeat of the member as a request."""
@@ -78,30 +75,9 @@ async def manager(tmp_path: Path) -> AsyncIterator[Manager]:
 
 @asynccontextmanager
 async def _opened(folder: Path) -> AsyncIterator[Manager]:
-    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
-    node = await started_node(storage, initial_rebalance_delay_ms=0)
-    runtime = node.runtime
-    runner = Runner(make_app(runtime, Coordinator(id="m", url="http://m"), MAX_BYTES, node.directory))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    manager = Manager(runtime, runner, member={})
-    manager.member = await _joined(manager)
-    yield manager
-    await node.leave()
-    await runner.cleanup()
-
-
-async def _joined(manager: Manager) -> dict[str, Any]:
-    wire = await manager.connect()
-    await wire.send(request_bytes("POST", "/v1/groups/g/join", json.dumps(JOIN).encode()))
-    joined = (await wire.answer()).document()
-    member = {name: joined[name] for name in ("member_id", "generation_id")}
-    await wire.send(
-        request_bytes("POST", "/v1/groups/g/sync", json.dumps(member | {"assignments": []}).encode())
-    )
-    await wire.answer()
-    await wire.close()
-    return member
+    async with serving(folder) as served:
+        beat = await stable(served.runtime)
+        yield Manager(served, {"member_id": beat.member_id, "generation_id": beat.generation_id})
 
 
 BODIES: list[tuple[dict[str, Any], str]] = [
@@ -137,17 +113,13 @@ async def test_a_heartbeat_inside_another_head_is_none(manager: Manager) -> None
 
 async def test_nothing_overtakes_a_held_heartbeat(manager: Manager) -> None:
     """One behind it waits for it."""
-    wire = await manager.connect()
-    await wire.send(manager.beat(wait_ms=60_000))
-    await eventually(lambda: manager.runtime.parked == 1)
+    wire = await manager.held()
     await wire.send(manager.beat())
     await _turns()
     assert manager.runtime.parked == 1
     other = await manager.connect()
     await other.send(request_bytes("POST", "/v1/groups/g/rebalance", b'{"reason": "a test"}'))
     assert [(await wire.answer()).status for _ in range(2)] == [409, 409]
-    await wire.close()
-    await other.close()
 
 
 UNUSUAL = [
@@ -182,7 +154,6 @@ async def test_a_connection_whose_next_request_cannot_be_told_is_closed(manager:
     assert (await wire.answer()).status == 400
     with pytest.raises((asyncio.IncompleteReadError, OSError)):
         await wire.answer()
-    await wire.close()
 
 
 @pytest.fixture(scope="module")
@@ -216,9 +187,7 @@ def test_however_the_bytes_are_cut(data: st.DataObject, looped: tuple[asyncio.Ru
 
 async def test_a_held_heartbeat_and_what_was_sent_behind_it(manager: Manager) -> None:
     """It is answered by a rebalance, and the next ones after it, in order."""
-    wire = await manager.connect()
-    await wire.send(manager.beat(wait_ms=60_000))
-    await eventually(lambda: manager.runtime.parked == 1)
+    wire = await manager.held()
     await wire.send(manager.beat(member_id="nobody"))
     await wire.send(manager.beat(generation_id=9))
     other = await manager.connect()
@@ -227,8 +196,6 @@ async def test_a_held_heartbeat_and_what_was_sent_behind_it(manager: Manager) ->
     errors = [(await wire.answer()).document()["error"] for _ in range(3)]
     assert errors == ["REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"]
     assert manager.runtime.parked == 0
-    await wire.close()
-    await other.close()
 
 
 async def test_a_connection_that_closes_gives_its_heartbeat_up(
@@ -243,9 +210,7 @@ async def test_a_connection_that_closes_gives_its_heartbeat_up(
         closed(connection, by_peer=by_peer)
 
     monkeypatch.setattr(manager.runtime, "closed", noted)
-    wire = await manager.connect()
-    await wire.send(manager.beat(wait_ms=60_000))
-    await eventually(lambda: manager.runtime.parked == 1)
+    wire = await manager.held()
     await wire.close()
     await eventually(lambda: manager.runtime.parked == 0)
     told = {(member.id, by_peer) for member, by_peer in gone if member}
@@ -273,28 +238,21 @@ async def test_a_connection_that_is_closed_as_its_member_wished_says_nothing_of_
     after = group.timers.deadline(("session", member.id))
     assert after is not None
     assert after >= before
-    await wire.close()
 
 
 async def test_whoever_sends_too_much_behind_a_held_one_is_cut_off(manager: Manager) -> None:
     """What waits behind it is bounded."""
-    wire = await manager.connect()
-    await wire.send(manager.beat(wait_ms=60_000))
-    await eventually(lambda: manager.runtime.parked == 1)
+    wire = await manager.held()
     with suppress(OSError):
         await wire.send(b"x" * (2 * MAX_BEHIND))
     with pytest.raises((asyncio.IncompleteReadError, OSError)):
         await wire.answer()
     await eventually(lambda: manager.runtime.parked == 0)
-    await wire.close()
 
 
 async def test_a_manager_that_stops_answers_who_is_held(manager: Manager) -> None:
     """With COORDINATOR_NOT_AVAILABLE, and when to try again."""
-    wire = await manager.connect()
-    await wire.send(manager.beat(wait_ms=60_000))
-    await eventually(lambda: manager.runtime.parked == 1)
+    wire = await manager.held()
     await manager.runtime.stop()
     answer = await wire.answer()
     assert (answer.document()["error"], answer.headers["retry-after"]) == ("COORDINATOR_NOT_AVAILABLE", "1")
-    await wire.close()

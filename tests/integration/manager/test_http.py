@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from aiohttp import ClientSession, web
 from yarl import URL
 
-from manager.app import make_app
-from manager.http.front.server import Runner
 from manager.runtime.coordinator_runtime import CoordinatorRuntime
-from manager.storage.sql import SqlStorage
-from protocol.messages.groups import Coordinator
-from tests.integration.node import started_node
+from tests.integration.manager.clients import MAX_BYTES, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from aiohttp import ClientSession
+
     from manager.core.turn import Outcome
 
-MAX_BYTES = 100_000
 JOIN: dict[str, Any] = {
     "member_id": "",
     "session_timeout_ms": 1_000_000,
@@ -56,18 +52,8 @@ class Client:
 
 @pytest.fixture
 async def call(tmp_path: Path) -> AsyncIterator[Client]:
-    node = await started_node(
-        SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db"), initial_rebalance_delay_ms=0
-    )
-    runtime = node.runtime
-    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), MAX_BYTES, node.directory)
-    runner = Runner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with ClientSession() as session:
-        yield Client(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
-    await node.leave()
-    await runner.cleanup()
+    async with serving(tmp_path) as served:
+        yield Client(served.session, served.url)
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from aiohttp import ClientSession, web
 
-from manager.app import make_app
 from manager.http.endpoints import events
 from manager.http.front.limits import Limits
-from manager.http.front.server import Runner
 from manager.outbox import feed
 from manager.storage.base import StorageError
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
-from protocol.messages.groups import Coordinator
 from tests.fakes.turns import eventually
-from tests.integration.node import started_node
+from tests.integration.manager.clients import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
-    from manager.runtime.coordinator_runtime import CoordinatorRuntime
+    from tests.integration.manager.clients import Served
 
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 WAIT_S = 20.0
@@ -38,33 +34,22 @@ WAIT_S = 20.0
 class Site:
     """A manager and an admin's connection to it; that it has started is the first event."""
 
-    def __init__(
-        self, runtime: CoordinatorRuntime, storage: SqlStorage, session: ClientSession, runner: Runner
-    ) -> None:
-        self.runtime = runtime
-        self.storage = storage
-        self.session = session
-        self.port = runner.addresses[0][1]
-        self._runner = runner
-
-    @property
-    def connections(self) -> int:
-        """How many the manager has."""
-        assert self._runner.server is not None
-        return len(self._runner.server.connections)
-
-    def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.runtime = served.runtime
+        self.storage = served.storage
+        self._events = f"{served.url}/v1/events"
 
     async def create(self, *tasks: str, group: str = "g") -> None:
         """One event each."""
+        tasks_url = f"{self.served.url}/v1/groups/{group}/tasks"
         for task in tasks:
             body = {"task": task, "definition": DEFINITION}
-            async with self.session.post(self.url(f"/v1/groups/{group}/tasks"), json=body) as response:
+            async with self.served.session.post(tasks_url, json=body) as response:
                 assert response.status == 201
 
     async def get(self, query: str = "", **headers: str) -> Any:
-        async with self.session.get(self.url(f"/v1/events{query}"), headers=headers) as response:
+        async with self.served.session.get(self._events + query, headers=headers) as response:
             return await response.json()
 
     async def told(self, query: str = "") -> list[tuple[int, str | None]]:
@@ -73,24 +58,15 @@ class Site:
     @asynccontextmanager
     async def stream(self, query: str = "", **headers: str) -> AsyncIterator[ClientResponse]:
         sent = {"Accept": "text/event-stream", **headers}
-        async with self.session.get(self.url(f"/v1/events{query}"), headers=sent) as response:
+        async with self.served.session.get(self._events + query, headers=sent) as response:
             assert response.content_type == "text/event-stream", await response.text()
             yield response
 
 
 @pytest.fixture
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    storage = SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
-    node = await started_node(storage, initial_rebalance_delay_ms=0)
-    runtime = node.runtime
-    app = make_app(runtime, Coordinator(id="m1", url="http://127.0.0.1:1"), 100_000, node.directory)
-    runner = Runner(app, getattr(request, "param", Limits()))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with ClientSession() as session:
-        yield Site(runtime, storage, session, runner)
-    await node.leave()
-    await runner.cleanup()
+    async with serving(tmp_path, getattr(request, "param", None)) as served:
+        yield Site(served)
 
 
 async def next_event(response: ClientResponse) -> dict[str, Any]:
@@ -228,9 +204,9 @@ async def test_a_reader_that_takes_nothing_is_cut_off_and_nothing_is_kept_for_it
         return page
 
     monkeypatch.setattr(site.storage.events, "read", counted)
-    with socket.create_connection(("127.0.0.1", site.port)) as stuck:
+    with socket.create_connection(("127.0.0.1", site.served.port)) as stuck:
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.sendall(b"GET /v1/events HTTP/1.1\r\nHost: m\r\nAccept: text/event-stream\r\n\r\n")
         await eventually(lambda: max(read) > 0)
-        await eventually(lambda: site.connections == 0)
+        await eventually(lambda: not site.served.connections)
     assert 0 < max(read) < count

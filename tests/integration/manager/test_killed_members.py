@@ -6,26 +6,21 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp import web
 
-from manager.app import make_app
 from manager.clock import read_clocks
 from manager.core import connections, sessions
 from manager.core.commands import CreateTask
 from manager.http.front.limits import Limits
-from manager.http.front.server import Runner
-from manager.storage.sql import SqlStorage
-from protocol.messages.groups import Coordinator
 from protocol.states import Target
 from tests.fakes.turns import PATIENCE_S, eventually
-from tests.integration.node import started_node
+from tests.integration.manager.clients import serving
 from tests.unit.manager.core.bench import definition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from manager.runtime.coordinator_runtime import CoordinatorRuntime
+    from tests.integration.manager.clients import Served
 
 CREATED = CreateTask(task="t", definition=definition(), target=Target.RUNNING)
 SESSION_MS = 1_000_000
@@ -65,17 +60,16 @@ sys.stdin.readline()
 """
 
 
-class Fixture:
+class Manager:
     """A manager on a real socket, and how long the one member of its group may still be silent."""
 
-    def __init__(self, runtime: CoordinatorRuntime, runner: Runner) -> None:
-        self.runtime = runtime
-        self.runner = runner
+    def __init__(self, served: Served) -> None:
+        self.runtime = served.runtime
+        self._served = served
 
     @property
     def connections(self) -> int:
-        assert self.runner.server is not None
-        return len(self.runner.server.connections)
+        return len(self._served.connections)
 
     @property
     def left_ms(self) -> int:
@@ -86,7 +80,7 @@ class Fixture:
 
     async def claimed(self, way: str) -> asyncio.subprocess.Process:
         """A process that has just been told that it owns the task."""
-        where = ":".join(map(str, self.runner.addresses[0]))
+        where = f"127.0.0.1:{self._served.port}"
         pipe = asyncio.subprocess.PIPE
         member = await asyncio.create_subprocess_exec(
             sys.executable, "-c", MEMBER, where, way, str(SESSION_MS), stdin=pipe, stdout=pipe
@@ -104,28 +98,21 @@ class Fixture:
 
 
 @asynccontextmanager
-async def serving(folder: Path, limits: Limits | None = None) -> AsyncIterator[Fixture]:
-    storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
-    node = await started_node(storage, initial_rebalance_delay_ms=0, disconnect_grace_ms=GRACE_MS)
-    runtime = node.runtime
-    runner = Runner(make_app(runtime, Coordinator(id="m", url="http://m"), 100_000, node.directory), limits)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield Fixture(runtime, runner)
-    await node.leave()
-    await runner.cleanup()
+async def managed(folder: Path, limits: Limits | None = None) -> AsyncIterator[Manager]:
+    async with serving(folder, limits, disconnect_grace_ms=GRACE_MS) as served:
+        await served.runtime.ask("g", CREATED)
+        yield Manager(served)
 
 
 @pytest.fixture
-async def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fixture]:
+async def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Manager]:
     monkeypatch.setattr(connections, "QUIET_MS", SESSION_MS)
-    async with serving(tmp_path) as fixture:
-        await fixture.runtime.ask("g", CREATED)
-        yield fixture
+    async with managed(tmp_path) as manager:
+        yield manager
 
 
 @pytest.mark.parametrize("way", ["kept", "several"])
-async def test_a_process_killed_right_after_its_claims_answer_is_noticed(manager: Fixture, way: str) -> None:
+async def test_a_process_killed_right_after_its_claims_answer_is_noticed(manager: Manager, way: str) -> None:
     """No request of it waits then: that it closes what it has kept says enough."""
     member = await manager.claimed(way)
     await eventually(lambda: manager.connections == (2 if way == "several" else 1), "what is left is open")
@@ -135,7 +122,7 @@ async def test_a_process_killed_right_after_its_claims_answer_is_noticed(manager
 
 
 @pytest.mark.parametrize("way", ["one each", "says close"])
-async def test_who_opens_a_connection_for_each_request_has_its_session(manager: Fixture, way: str) -> None:
+async def test_who_opens_a_connection_for_each_request_has_its_session(manager: Manager, way: str) -> None:
     """Each is closed after its answer, by the member or, if it asks for that, by the manager."""
     member = await manager.claimed(way)
     await eventually(lambda: not manager.connections, "every connection is gone")
@@ -145,8 +132,7 @@ async def test_who_opens_a_connection_for_each_request_has_its_session(manager: 
 
 async def test_a_connection_that_the_manager_closes_says_nothing_of_the_member(tmp_path: Path) -> None:
     """Here because nothing was asked on it for a while."""
-    async with serving(tmp_path, Limits(idle_s=0.05)) as manager:
-        await manager.runtime.ask("g", CREATED)
+    async with managed(tmp_path, Limits(idle_s=0.05)) as manager:
         member = await manager.claimed("kept")
         await eventually(lambda: not manager.connections, "it was idle for too long")
         assert manager.left_ms > GRACE_MS

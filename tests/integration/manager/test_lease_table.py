@@ -15,22 +15,12 @@ from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from manager.storage.lease_table import LeaseTable
     from tests.integration.manager.backends import Database
 
 SLOTS = 4
 LONG_MS = 600_000
 A, B = (Identity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "ab")
-
-
-@pytest.fixture
-async def storage(database: Database) -> AsyncIterator[SqlStorage]:
-    opened = SqlStorage(database.url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

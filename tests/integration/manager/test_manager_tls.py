@@ -24,7 +24,7 @@ from worker.client.tls import client_tls
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -43,12 +43,6 @@ def tls(certificates: Certificates) -> dict[str, Any]:
     """Settings of a manager with a certificate."""
     cert, key = certificates.issue("manager")
     return {"tls_cert": cert, "tls_key": key, "tls_ca": certificates.ca}
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
 
 
 async def test_only_https_is_spoken(

@@ -8,23 +8,14 @@ from manager.core.turn import Instant
 from manager.outbox import retention
 from manager.outbox.retention import Retention
 from manager.storage.base import StorageError
-from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
 from tests.fakes.turns import settle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
+    from manager.storage.sql import SqlStorage
 
+pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 NOW = 1_700_000_000_000
-
-
-@pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[SqlStorage]:
-    opened = SqlStorage(f"sqlite+aiosqlite:///{tmp_path}/m.db")
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 def told(*ago_ms: int) -> list[Event]:

@@ -32,8 +32,6 @@ from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from sqlalchemy import Connection
 
     from tests.integration.manager.backends import Database
@@ -82,14 +80,6 @@ ROWS: tuple[Row, ...] = (
         for n in (1, 2, 3)
     ),
 )
-
-
-@pytest.fixture
-async def storage(database: Database) -> AsyncIterator[SqlStorage]:
-    opened = SqlStorage(database.url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 def plain(rows: list[Row]) -> list[object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +15,9 @@ from manager.settings import GroupSettings
 from manager.storage import engine
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.sql import SqlStorage
-from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import (
     HeartbeatRequest,
-    JoinRequest,
     Leaver,
     LeaveRequest,
     MemberAssignment,
@@ -32,8 +29,10 @@ from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target
 from tests.fakes.rows import durable
 from tests.fakes.turns import eventually, settle, turn
+from tests.integration.manager import members
 from tests.integration.manager.faults import FAULTS, fault
-from tests.integration.node import started_node
+from tests.integration.manager.members import error
+from tests.integration.node import running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -57,26 +56,12 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def runtime(database: Database) -> AsyncIterator[CoordinatorRuntime]:
-    async with serving(SqlStorage(database.url)) as started:
+    async with running(SqlStorage(database.url), initial_rebalance_delay_ms=0) as started:
         yield started
 
 
-@asynccontextmanager
-async def serving(storage: SqlStorage) -> AsyncIterator[CoordinatorRuntime]:
-    node = await started_node(storage, initial_rebalance_delay_ms=0)
-    yield node.runtime
-    await node.leave()
-
-
-def join(member_id: str = "") -> JoinRequest:
-    return JoinRequest(
-        member_id=member_id,
-        session_timeout_ms=1_000_000,
-        rebalance_timeout_ms=60_000,
-        protocol_type="sparkherd",
-        protocols=(Protocol("sticky", PADDING),),
-        require_member_id=False,
-    )
+def join(member_id: str = "") -> Request:
+    return members.join(member_id, protocol_type="sparkherd", protocols=(Protocol("sticky", PADDING),))
 
 
 def task(name: str) -> CreateTask:
@@ -86,10 +71,6 @@ def task(name: str) -> CreateTask:
 
 def ready(runtime: CoordinatorRuntime) -> bool:
     return runtime.is_ready
-
-
-def code(outcome: Any) -> str:
-    return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
 
 
 class Member:
@@ -118,7 +99,7 @@ class Member:
     async def until_answered(self, request: Callable[[], Request]) -> Any:
         """Ask until the manager is available."""
         async with asyncio.timeout(120):
-            while code(outcome := await self.ask(request())) == AWAY:
+            while error(outcome := await self.ask(request())) == AWAY:
                 await asyncio.to_thread(lambda: None)
         return outcome
 
@@ -132,6 +113,12 @@ class Member:
             "commit": CommitOffsetsRequest(**here, offsets=offsets),
             "create": task("new"),
         }
+
+
+async def settled(runtime: CoordinatorRuntime, group: str = "g") -> Member:
+    member = Member(runtime, group)
+    await member.settle()
+    return member
 
 
 async def in_memory_and_stored(runtime: CoordinatorRuntime, group: str) -> tuple[Any, Any]:
@@ -150,19 +137,17 @@ async def test_a_fault_in_the_middle_is_survived(
     runtime: CoordinatorRuntime, database: Database, name: str, step: str, request: pytest.FixtureRequest
 ) -> None:
     """The waiting hear COORDINATOR_NOT_AVAILABLE, others go on, and what follows needs no restart."""
-    member, other = Member(runtime, "g"), Member(runtime, "other")
-    await member.settle()
-    await other.settle()
+    member, other = await settled(runtime), await settled(runtime, "other")
     with fault(name, database, request):
-        assert code(await member.ask(member.steps()[step])) == AWAY
+        assert error(await member.ask(member.steps()[step])) == AWAY
         assert not ready(runtime)
         beat = HeartbeatRequest(member_id=other.id, generation_id=other.generation)
-        assert code(await other.ask(beat)) == "NONE"
+        assert error(await other.ask(beat)) == "NONE"
     described = await member.until_answered(DescribeGroup)
     assert described.generation_id == member.generation
     assert [m.member_id for m in described.members] == [member.id]
     outcome = await member.until_answered(lambda: member.steps()[step])
-    assert code(outcome) == "NONE"
+    assert error(outcome) == "NONE"
     if step == "join":
         assert outcome.generation_id == member.generation + 1
     assert ready(runtime)
@@ -173,8 +158,7 @@ async def test_a_fault_in_the_middle_is_survived(
 @pytest.fixture
 async def sync_parked(runtime: CoordinatorRuntime) -> Member:
     """In AwaitingSync."""
-    member = Member(runtime, "g")
-    await member.settle()
+    member = await settled(runtime)
     joined = await member.ask(join(member.id))
     member.generation = joined.generation_id
     return member
@@ -185,7 +169,7 @@ async def test_an_assignment_that_could_not_be_stored_was_never_made(
 ) -> None:
     """The generation stays told: after the fault the group gathers again under the next one."""
     with fault("locked", database, request):
-        assert code(await sync_parked.ask(sync_parked.sync())) == AWAY
+        assert error(await sync_parked.ask(sync_parked.sync())) == AWAY
     joined = await sync_parked.until_answered(lambda: join(sync_parked.id))
     assert joined.generation_id == sync_parked.generation + 1
     living, stored = await in_memory_and_stored(runtime, "g")
@@ -207,11 +191,10 @@ class Deaf(SqlStorage):
 async def test_a_commit_of_unknown_outcome_is_read_again(database: Database) -> None:
     """It was durable: its generation is counted as told, though nobody heard of it."""
     storage = Deaf(database.url)
-    async with serving(storage) as runtime:
-        member = Member(runtime, "g")
-        await member.settle()
+    async with running(storage, initial_rebalance_delay_ms=0) as runtime:
+        member = await settled(runtime)
         storage.is_deaf = True
-        assert code(await member.ask(join(member.id))) == AWAY
+        assert error(await member.ask(join(member.id))) == AWAY
         joined = await member.until_answered(lambda: join(member.id))
         assert joined.generation_id == member.generation + 2
         living, stored = await in_memory_and_stored(runtime, "g")
@@ -222,11 +205,10 @@ async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_
     runtime: CoordinatorRuntime, database: Database, request: pytest.FixtureRequest
 ) -> None:
     """However many ask, nothing is kept of them, and the storage is looked for ever more rarely."""
-    member = Member(runtime, "g")
-    await member.settle()
+    member = await settled(runtime)
     inner = runtime._writer
     with fault("locked", database, request):
-        assert code(await member.ask(join(member.id))) == AWAY
+        assert error(await member.ask(join(member.id))) == AWAY
         async with asyncio.timeout(120):
             while not inner._is_away:
                 await asyncio.to_thread(lambda: None)
@@ -234,22 +216,21 @@ async def test_while_the_storage_is_away_everything_that_needs_it_is_refused_at_
             asked = asyncio.create_task(runtime.ask(f"new{n}", join()))
             await settle(10)
             assert asked.done(), "it waited for something"
-            assert code(asked.result()) == AWAY
+            assert error(asked.result()) == AWAY
         assert not inner._commits.has_work
         assert inner._commits.waiting() == []
         assert runtime.parked == 0
         assert not ready(runtime)
-    assert code(await member.until_answered(lambda: join(member.id))) == "NONE"
-    assert code(await Member(runtime, "new7").until_answered(join)) == "NONE"
+    assert error(await member.until_answered(lambda: join(member.id))) == "NONE"
+    assert error(await Member(runtime, "new7").until_answered(join)) == "NONE"
 
 
 async def test_a_row_that_cannot_be_stored_ends_nothing(runtime: CoordinatorRuntime) -> None:
     """Not even one that the driver itself chokes on: its group is read again, the writer goes on."""
-    member = Member(runtime, "g")
-    await member.settle()
+    member = await settled(runtime)
     bad = NewDefinition(document=PADDING, weight=1.0, worker="\ud800", labels={})
-    assert code(await member.ask(CreateTask(task="bad", definition=bad, target=Target.RUNNING))) == AWAY
-    assert code(await member.until_answered(lambda: task("good"))) == "NONE"
+    assert error(await member.ask(CreateTask(task="bad", definition=bad, target=Target.RUNNING))) == AWAY
+    assert error(await member.until_answered(lambda: task("good"))) == "NONE"
 
 
 class Hanging(SqlStorage):
@@ -270,14 +251,13 @@ async def test_nobody_waits_for_ever_for_a_storage_that_hangs(
 ) -> None:
     """Those who wait are answered, who comes later is answered at once; what was stored in the end counts."""
     storage = Hanging(database.url)
-    async with serving(storage) as runtime:
-        member = Member(runtime, "g")
-        await member.settle()
+    async with running(storage, initial_rebalance_delay_ms=0) as runtime:
+        member = await settled(runtime)
         monkeypatch.setattr(writer, "STALL_S", BUSY_S)
         storage.gate.clear()
-        assert code(await member.ask(join(member.id))) == AWAY
-        assert code(await member.ask(join(member.id))) == AWAY
-        assert code(await runtime.ask("new", join())) == AWAY
+        assert error(await member.ask(join(member.id))) == AWAY
+        assert error(await member.ask(join(member.id))) == AWAY
+        assert error(await runtime.ask("new", join())) == AWAY
         assert not ready(runtime)
         storage.gate.set()
         joined = await member.until_answered(lambda: join(member.id))
@@ -290,15 +270,14 @@ async def test_stopping_does_not_wait_for_a_storage_that_hangs(
 ) -> None:
     """The waiting are answered, and the process may end."""
     storage = Hanging(database.url)
-    async with serving(storage) as runtime:
-        member = Member(runtime, "g")
-        await member.settle()
+    async with running(storage, initial_rebalance_delay_ms=0) as runtime:
+        member = await settled(runtime)
         storage.gate.clear()
         asked = asyncio.create_task(member.ask(join(member.id)))
         await turn()
         monkeypatch.setattr(writer, "STALL_S", BUSY_S)
         await runtime.stop()
-        assert code(await asked) == AWAY
+        assert error(await asked) == AWAY
 
 
 SLOW = """
@@ -319,13 +298,12 @@ async def test_a_statement_that_takes_too_long_is_given_up(
 ) -> None:
     """The server ends it; whoever waited is told to come again."""
     monkeypatch.setattr(engine, "STATEMENT_MS", 1000)
-    async with serving(SqlStorage(database.url)) as runtime:
-        member = Member(runtime, "g")
-        await member.settle()
+    async with running(SqlStorage(database.url), initial_rebalance_delay_ms=0) as runtime:
+        member = await settled(runtime)
         database.run(SLOW, TRIGGER)
-        assert code(await member.ask(join(member.id))) == AWAY
+        assert error(await member.ask(join(member.id))) == AWAY
         database.run("DROP TRIGGER slow ON groups")
-        assert code(await member.until_answered(lambda: join(member.id))) == "NONE"
+        assert error(await member.until_answered(lambda: join(member.id))) == "NONE"
 
 
 @postgresql
@@ -333,10 +311,9 @@ async def test_a_connection_that_breaks_costs_one_request(
     runtime: CoordinatorRuntime, database: Database
 ) -> None:
     """Every pooled connection is dead; the next attempt finds new ones."""
-    member = Member(runtime, "g")
-    await member.settle()
+    member = await settled(runtime)
     database.run(OTHERS)
-    assert code(await member.ask(join(member.id))) == AWAY
+    assert error(await member.ask(join(member.id))) == AWAY
     joined = await member.until_answered(lambda: join(member.id))
     assert joined.generation_id == member.generation + 1
 
@@ -347,8 +324,7 @@ async def test_a_deadlock_is_survived(
 ) -> None:
     """Both wait for the other, the server picks the manager as its victim: as if nothing had been asked."""
     monkeypatch.setattr(engine, "LOCK_MS", 0)
-    member = Member(runtime, "g")
-    await member.settle()
+    member = await settled(runtime)
     row = 'UPDATE {} SET "group" = "group" WHERE "group" = \'g\''
     with database.transaction() as other:
         other.exec_driver_sql("SET deadlock_timeout = '1min'")
@@ -356,7 +332,7 @@ async def test_a_deadlock_is_survived(
         asked = asyncio.create_task(member.ask(join(member.id)))
         await _waiting_for_a_lock(database)
         await asyncio.to_thread(other.exec_driver_sql, row.format("groups"))
-    assert code(await asked) == AWAY
+    assert error(await asked) == AWAY
     joined = await member.until_answered(lambda: join(member.id))
     assert joined.generation_id == member.generation + 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -16,26 +15,20 @@ from manager.core.commands import DescribeGroup
 from manager.settings import ManagerSettings
 from manager.storage.cluster_state import Identity
 from manager.storage.sql import SqlStorage
-from protocol.errors import Failure, StartupError
-from protocol.messages.base import encode_opaque
-from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
+from protocol.errors import StartupError
+from protocol.messages.membership import HeartbeatRequest
 from tests.fakes.turns import eventually, turn
 from tests.integration.manager.managers import SLOTS, Manager
+from tests.integration.manager.members import error, join, stable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AsyncExitStack
 
     from tests.integration.manager.backends import Database
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 GROUPS = tuple(f"g{n}" for n in range(12))
 """Enough for every manager to have some."""
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -59,29 +52,6 @@ async def started(database: Database, stack: AsyncExitStack, name: str) -> Manag
     return manager
 
 
-def join(member_id: str = "") -> JoinRequest:
-    return JoinRequest(
-        member_id=member_id,
-        session_timeout_ms=1_000_000,
-        rebalance_timeout_ms=60_000,
-        protocol_type="test",
-        protocols=(Protocol("range", encode_opaque({})),),
-        require_member_id=False,
-    )
-
-
-async def stable(manager: Manager, group: str) -> HeartbeatRequest:
-    """Bring the group to Stable; returns its one member's heartbeat."""
-    joined: Any = await manager.runtime.ask(group, join())
-    sync = SyncRequest(member_id=joined.member_id, generation_id=joined.generation_id)
-    assert error(await manager.runtime.ask(group, sync)) == "NONE"
-    return HeartbeatRequest(member_id=joined.member_id, generation_id=joined.generation_id)
-
-
-def error(outcome: Any) -> str:
-    return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
-
-
 def group_of(manager: Manager) -> str:
     return next(group for group in GROUPS if manager.leases.serves(group))
 
@@ -89,7 +59,7 @@ def group_of(manager: Manager) -> str:
 async def test_slots_are_shared_and_groups_move_with_them(database: Database, stack: AsyncExitStack) -> None:
     """The first has all, the second is given half, a third a third; members go on with their generation."""
     a = await started(database, stack, "a")
-    beats = {group: await stable(a, group) for group in GROUPS}
+    beats = {group: await stable(a.runtime, group) for group in GROUPS}
     b = await started(database, stack, "b")
     c = await started(database, stack, "c")
     for manager in (a, b, c, a, b, c):
@@ -105,7 +75,7 @@ async def test_slots_are_shared_and_groups_move_with_them(database: Database, st
 async def test_a_dead_managers_groups_live_on(a: Manager, b: Manager) -> None:
     """Same members, same generation, at the first look after its lease ended."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     a.expire()
     assert error(await b.runtime.ask(group, beat)) == "NOT_COORDINATOR"
     await b.look()
@@ -117,7 +87,7 @@ async def test_a_dead_managers_groups_live_on(a: Manager, b: Manager) -> None:
 async def test_a_zombie_writes_nothing(a: Manager, b: Manager) -> None:
     """It believes in its lease; its rows are refused, nobody hears of them, it steps down."""
     group, other = group_of(a), group_of(b)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     a.expire()
     await b.look()
     assert error(await a.runtime.ask(group, join(beat.member_id))) == "COORDINATOR_NOT_AVAILABLE"
@@ -130,7 +100,7 @@ async def test_a_zombie_writes_nothing(a: Manager, b: Manager) -> None:
 async def test_what_a_zombie_had_decided_is_never_written_later(a: Manager) -> None:
     """Not even when the slot is its own again: what it gathered before is forgotten, not stored."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     turn_under_way = asyncio.create_task(a.runtime.ask(group, join(beat.member_id)))
     await turn()
     a.leases.lapses_at = 0
@@ -145,7 +115,7 @@ async def test_what_a_zombie_had_decided_is_never_written_later(a: Manager) -> N
 async def test_a_manager_that_thaws_answers_nothing_that_matters(a: Manager, b: Manager) -> None:
     """Its lease has run out while it was frozen: the first thing it does is to step down."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     held = asyncio.create_task(
         a.runtime.ask(group, HeartbeatRequest(member_id=beat.member_id, generation_id=1, wait_ms=100_000))
     )
@@ -166,7 +136,7 @@ async def test_a_manager_that_thaws_answers_nothing_that_matters(a: Manager, b: 
 async def test_a_stop_hands_over_at_once(a: Manager, b: Manager) -> None:
     """Who waits is told who comes next, who has it as soon as somebody asks; no lease has to end."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     held = asyncio.create_task(
         a.runtime.ask(group, HeartbeatRequest(member_id=beat.member_id, generation_id=1, wait_ms=100_000))
     )
@@ -186,7 +156,7 @@ async def test_members_may_go_on_while_their_group_is_loaded(
 ) -> None:
     """Heartbeats answer NONE, everything else COORDINATOR_LOAD_IN_PROGRESS; then all is as before."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     gate, names = asyncio.Event(), b.storage.group_sizes
 
     async def slowly() -> dict[str, int]:
@@ -215,7 +185,7 @@ async def test_any_manager_answers_admins(a: Manager, b: Manager) -> None:
     groups = {group_of(a), group_of(b)}
     for owner in (a, b):
         group = group_of(owner)
-        await stable(owner, group)
+        await stable(owner.runtime, group)
         for manager in (a, b):
             _, found = await manager.http("GET", f"/v1/coordinator?group={group}")
             assert found["coordinator"] == {"id": owner.name, "url": owner.url}
@@ -240,7 +210,7 @@ async def test_any_manager_shows_any_group(a: Manager, b: Manager) -> None:
     """A group's pages are its manager's, under its policy; the overview and the workers have both."""
     groups = [group_of(a), group_of(b)]
     for owner, group in zip((a, b), groups, strict=True):
-        await stable(owner, group)
+        await stable(owner.runtime, group)
     async with aiohttp.ClientSession() as browser:
         for path, words in (
             (f"/groups/{groups[1]}", ["Where it stands", 'class="state Stable lit"']),
@@ -296,7 +266,7 @@ async def test_an_owner_that_cannot_be_reached_is_waited_for(a: Manager, b: Mana
 async def test_the_second_process_of_an_id_ends_the_first(a: Manager) -> None:
     """Started again while it hung: the new one has everything, the old one finds out and gives up."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     again = Identity(a.name, "a-2", a.url)
     await a.storage.leases.register(again, 600_000, is_starting=True)
     await a.look()
@@ -325,7 +295,7 @@ async def test_of_two_that_start_at_once_under_one_id_one_is_told_why_it_does_no
 async def test_the_database_is_away_for_longer_than_a_lease(a: Manager, database: Database) -> None:
     """Nobody is answered, nobody is sent anywhere; and then it goes on where it was."""
     group = group_of(a)
-    beat = await stable(a, group)
+    beat = await stable(a.runtime, group)
     database.run("ALTER TABLE slots RENAME TO elsewhere")
     a.leases.lapses_at = 0
     a.leases._believed_until = 0

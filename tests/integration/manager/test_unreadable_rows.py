@@ -14,10 +14,11 @@ from manager.runtime import unloadable_groups
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
-from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
+from protocol.messages.membership import HeartbeatRequest
 from protocol.states import Target
 from tests.fakes.turns import eventually
-from tests.integration.node import started_node
+from tests.integration.manager.members import error, stable
+from tests.integration.node import running
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,43 +29,22 @@ if TYPE_CHECKING:
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from tests.integration.manager.backends import Database
 
+Beats = dict[str, HeartbeatRequest]
+"""What the members of groups ask."""
 DEFINITION: msgspec.Raw = encode_opaque({"entrypoint": "a:b"})
 
 
-async def join(runtime: CoordinatorRuntime, group: str) -> str:
-    """One member, in Stable."""
-    joined: Any = await runtime.ask(
-        group,
-        JoinRequest(
-            member_id="",
-            session_timeout_ms=1_000_000,
-            rebalance_timeout_ms=60_000,
-            protocol_type="test",
-            protocols=(Protocol("range", encode_opaque({})),),
-            require_member_id=False,
-        ),
-    )
-    await runtime.ask(group, SyncRequest(member_id=joined.member_id, generation_id=joined.generation_id))
-    return str(joined.member_id)
-
-
-async def make(runtime: CoordinatorRuntime, storage: SqlStorage, group: str) -> str:
-    """A group with a row in every table; returns its member."""
+async def make(runtime: CoordinatorRuntime, storage: SqlStorage, group: str) -> HeartbeatRequest:
+    """A group with a row in every table; returns its member's heartbeat."""
     definition = NewDefinition(DEFINITION, 1.0, None, {})
     await runtime.ask(group, CreateTask(task="t", definition=definition, target=Target.RUNNING))
-    member = await join(runtime, group)
+    beat = await stable(runtime, group)
     rebalance = RebalanceRow(
         group=group, generation_id=1, reason="r", started_at_ms=1, duration_ms=1, members=1, moved=0
     )
     offset = OffsetRow(group=group, offset_key="k", offset=encode_opaque(1), metadata="")
     await storage.commit([offset, OwnershipRow(group=group, task="t", token=7), rebalance])
-    return member
-
-
-async def beat(runtime: CoordinatorRuntime, group: str, members: dict[str, str]) -> str:
-    """What becomes of a heartbeat."""
-    outcome: Any = await runtime.ask(group, HeartbeatRequest(member_id=members[group], generation_id=1))
-    return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
+    return beat
 
 
 class Spoiler:
@@ -96,14 +76,22 @@ class Spoiler:
 
 
 @pytest.fixture
-async def members(database: Database) -> dict[str, str]:
-    """Of two groups that a manager has left, the ids of their members."""
+async def beats(database: Database) -> Beats:
+    """Of two groups that a manager has left, what their members ask."""
     storage = SqlStorage(database.url)
-    node = await started_node(storage, initial_rebalance_delay_ms=0)
-    runtime = node.runtime
-    ids = {group: await make(runtime, storage, group) for group in ("bad", "good")}
-    await node.leave()
-    return ids
+    async with running(storage, initial_rebalance_delay_ms=0) as runtime:
+        return {group: await make(runtime, storage, group) for group in ("bad", "good")}
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for a row that cannot be read to be looked at again."""
+    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
+
+
+async def beat(runtime: CoordinatorRuntime, group: str, beats: Beats) -> str:
+    """What becomes of a heartbeat."""
+    return error(await runtime.ask(group, beats[group]))
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
@@ -126,21 +114,19 @@ async def members(database: Database) -> dict[str, str]:
     ],
 )
 async def test_its_group_is_refused_with_the_rows_key_and_all_others_are_served(
-    database: Database, members: dict[str, str], table: str, column: str, value: object
+    database: Database, beats: Beats, table: str, column: str, value: object
 ) -> None:
     """NULL, or on SQLite, which lets none in, what is no number and no JSON; nothing is overwritten."""
     spoiler = Spoiler(database, table, column)
     spoiler.spoil(value)
     stands = spoiler.value
     with capture_logs() as logs:
-        node = await started_node(SqlStorage(database.url))
-        runtime = node.runtime
-        assert await beat(runtime, "good", members) == "NONE"
-        refusal = await runtime.ask("bad", DescribeGroup())
-        assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
-        lines = {line.group: line.state for line in runtime.groups()}
-        faults = {status.group: status.fault for status in runtime.group_statuses()}
-        await node.leave()
+        async with running(SqlStorage(database.url)) as runtime:
+            assert await beat(runtime, "good", beats) == "NONE"
+            refusal = await runtime.ask("bad", DescribeGroup())
+            assert await beat(runtime, "bad", beats) == "COORDINATOR_NOT_AVAILABLE"
+            lines = {line.group: line.state for line in runtime.groups()}
+            faults = {status.group: status.fault for status in runtime.group_statuses()}
     assert isinstance(refusal, Failure)
     assert refusal.message.startswith(f"group bad cannot be read from the database (table {table}, group bad")
     assert column.strip('"') in refusal.message
@@ -152,10 +138,9 @@ async def test_its_group_is_refused_with_the_rows_key_and_all_others_are_served(
 
 
 async def test_a_group_is_served_again_once_its_row_is_mended(
-    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    database: Database, beats: Beats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its row is looked at from time to time; it is said once to be refused, and once not to be any more."""
-    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     spoiler = Spoiler(database, "tasks", "target")
     spoiler.spoil("SIDEWAYS")
     storage = SqlStorage(database.url)
@@ -172,14 +157,12 @@ async def test_a_group_is_served_again_once_its_row_is_mended(
     monkeypatch.setattr(storage, "load", counted)
     monkeypatch.setattr(storage, "still_unreadable", looked)
     with capture_logs() as logs:
-        node = await started_node(storage)
-        runtime = node.runtime
-        await eventually(lambda: len(looks) > 3)
-        assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
-        spoiler.mend()
-        await eventually(lambda: runtime.groups()[0].state == "Stable")
-        assert await beat(runtime, "bad", members) == "NONE"
-        await node.leave()
+        async with running(storage) as runtime:
+            await eventually(lambda: len(looks) > 3)
+            assert await beat(runtime, "bad", beats) == "COORDINATOR_NOT_AVAILABLE"
+            spoiler.mend()
+            await eventually(lambda: runtime.groups()[0].state == "Stable")
+            assert await beat(runtime, "bad", beats) == "NONE"
     assert looks[0] == [("bad", "t")]
     assert reads[1:] == [("bad",)]
     told = [entry["event"] for entry in logs if entry.get("group") == "bad"]
@@ -198,96 +181,75 @@ async def test_a_group_is_served_again_once_its_row_is_mended(
     ],
 )
 async def test_a_row_is_found_again_by_its_key(
-    database: Database, members: dict[str, str], table: str, column: str, value: object
+    *, database: Database, beats: Beats, storage: SqlStorage, table: str, column: str, value: object
 ) -> None:
     """In every table; as long as it is as wrong as it was."""
     spoiler = Spoiler(database, table, column)
     spoiler.spoil(value)
-    storage = SqlStorage(database.url)
-    await storage.open()
-    torn = [row for row in (await storage.load(members))["bad"] if isinstance(row, Unreadable)]
+    torn = [row for row in (await storage.load(beats))["bad"] if isinstance(row, Unreadable)]
     assert await storage.still_unreadable(torn) == {"bad"}
     spoiler.mend()
     assert await storage.still_unreadable(torn) == set()
     spoiler.spoil(value)
     database.run(f"DELETE FROM {table}")
     assert await storage.still_unreadable(torn) == set()
-    await storage.close()
 
 
 async def test_a_group_that_was_deleted_for_good_is_not_refused_any_more(
-    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    database: Database, beats: Beats
 ) -> None:
     """Nothing is stored of it, and that can be read."""
-    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "tasks", "target").spoil("SIDEWAYS")
-    node = await started_node(SqlStorage(database.url))
-    runtime = node.runtime
-    assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
-    tables = ("groups", "members", "offsets", "tasks", "ownership", "rebalances")
-    database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
-    await eventually(lambda: [line.group for line in runtime.groups()] == ["good"])
-    assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
-    await node.leave()
+    async with running(SqlStorage(database.url)) as runtime:
+        assert await beat(runtime, "bad", beats) == "COORDINATOR_NOT_AVAILABLE"
+        tables = ("groups", "members", "offsets", "tasks", "ownership", "rebalances")
+        database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
+        await eventually(lambda: [line.group for line in runtime.groups()] == ["good"])
+        assert await beat(runtime, "bad", beats) == "UNKNOWN_MEMBER_ID"
 
 
 async def test_a_group_without_its_own_row_is_refused_until_what_refers_to_it_is_gone(
-    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    database: Database, beats: Beats
 ) -> None:
     """Whoever deletes that row alone is told what else there is; deleted as documented, the group is new."""
-    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "groups", "state").spoil("Bogus")
-    node = await started_node(SqlStorage(database.url), initial_rebalance_delay_ms=0)
-    runtime = node.runtime
-    database.run("DELETE FROM groups WHERE \"group\" = 'bad'")
-    await eventually(lambda: "there is no such row" in str(runtime.group_statuses()[0].fault))
-    assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
-    tables = ("members", "offsets", "tasks", "rebalances")
-    database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
-    await eventually(
-        lambda: not [status for status in runtime.group_statuses() if status.group == "bad" and status.fault]
-    )
-    assert await beat(runtime, "bad", members) == "UNKNOWN_MEMBER_ID"
-    assert await join(runtime, "bad")
-    await node.leave()
+    async with running(SqlStorage(database.url), initial_rebalance_delay_ms=0) as runtime:
+        database.run("DELETE FROM groups WHERE \"group\" = 'bad'")
+        await eventually(lambda: "there is no such row" in str(runtime.group_statuses()[0].fault))
+        assert await beat(runtime, "bad", beats) == "COORDINATOR_NOT_AVAILABLE"
+        tables = ("members", "offsets", "tasks", "rebalances")
+        database.run(*(f"DELETE FROM {table} WHERE \"group\" = 'bad'" for table in tables))
+        await eventually(lambda: not any(status.fault for status in runtime.group_statuses()))
+        assert await beat(runtime, "bad", beats) == "UNKNOWN_MEMBER_ID"
+        assert await stable(runtime, "bad")
 
 
-async def test_a_group_whose_state_is_lost_is_brought_together_anew(
-    database: Database, members: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_group_whose_state_is_lost_is_brought_together_anew(database: Database, beats: Beats) -> None:
     """As the docs say: PreparingRebalance is what is always true of a group with members."""
-    monkeypatch.setattr(unloadable_groups, "AGAIN_S", 0.001)
     Spoiler(database, "groups", "state").spoil("Bogus")
-    node = await started_node(SqlStorage(database.url))
-    runtime = node.runtime
-    Spoiler(database, "groups", "state").spoil("PreparingRebalance")
-    await eventually(lambda: runtime.groups()[0].state == "PreparingRebalance")
-    assert await beat(runtime, "bad", members) == "REBALANCE_IN_PROGRESS"
-    await node.leave()
+    async with running(SqlStorage(database.url)) as runtime:
+        Spoiler(database, "groups", "state").spoil("PreparingRebalance")
+        await eventually(lambda: runtime.groups()[0].state == "PreparingRebalance")
+        assert await beat(runtime, "bad", beats) == "REBALANCE_IN_PROGRESS"
 
 
-async def test_other_managers_list_it_too(database: Database, members: dict[str, str]) -> None:
+async def test_other_managers_list_it_too(database: Database, beats: Beats, storage: SqlStorage) -> None:
     """Those that have other slots read all groups from the database for their lists."""
     for table, column, value in (("groups", "state", "Bogus"), ("members", "protocols", b'{"')):
         Spoiler(database, table, column).spoil(value)
-    storage = SqlStorage(database.url)
-    await storage.open()
     assert {line.group: line.state for line in await storage.summaries()} == {
         "bad": "Unreadable",
         "good": "Stable",
     }
-    assert [status.group for status in await storage.group_statuses()] == sorted(members)
+    assert [status.group for status in await storage.group_statuses()] == sorted(beats)
     assert [announced.group for announced in await storage.announced_assignors()] == ["good"]
-    await storage.close()
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-async def test_text_that_is_no_utf8_is_its_rows_fault(database: Database, members: dict[str, str]) -> None:
+async def test_text_that_is_no_utf8_is_its_rows_fault(database: Database, beats: Beats) -> None:
     """SQLite keeps what a damaged disk left; its driver would give out no row at all."""
     database.run("UPDATE ownership SET cause = CAST(X'ff' AS TEXT) WHERE \"group\" = 'bad'")
     database.run("INSERT INTO offsets VALUES (CAST(X'ff' AS TEXT), 'k', X'31', '')")
-    node = await started_node(SqlStorage(database.url))
-    runtime = node.runtime
-    assert await beat(runtime, "good", members) == "NONE"
-    assert await beat(runtime, "bad", members) == "COORDINATOR_NOT_AVAILABLE"
-    await node.leave()
+    async with running(SqlStorage(database.url)) as runtime:
+        assert await beat(runtime, "good", beats) == "NONE"
+        assert await beat(runtime, "bad", beats) == "COORDINATOR_NOT_AVAILABLE"

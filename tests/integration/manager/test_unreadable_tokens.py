@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
@@ -14,7 +13,7 @@ from tests.fakes.turns import eventually
 from tests.integration.manager.secured import Tokens, Web, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    import aiohttp
 
     from tests.integration.manager.backends import Database
 
@@ -26,12 +25,6 @@ BEAT = {"member_id": "m", "instance_id": None, "generation_id": 1, "tasks_revisi
 def _news_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits a second for the tokens to be read again."""
     monkeypatch.setattr("manager.background.token_refresh.REFRESH_S", 0.05)
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as opened:
-        yield opened
 
 
 def _become(database: Database, text: str, role: str) -> None:

@@ -1,4 +1,4 @@
-"""Workers that speak the protocol and run nothing: `python -m tests.browser.crew URL GROUP NAME...`."""
+"""Workers that speak the protocol and run nothing: `python -m tests.browser.fake_workers URL GROUP NAME…`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TickingExecutor(FakeExecutor):
 
 async def work(url: str, group: str, names: Sequence[str]) -> None:
     """All of them in one loop."""
-    async with asyncio.TaskGroup() as crew:
+    async with asyncio.TaskGroup() as workers:
         for name in names:
             settings = WorkerSettings(
                 manager=(url,),
@@ -61,7 +61,7 @@ async def work(url: str, group: str, names: Sequence[str]) -> None:
                 session_timeout_ms=60_000,
                 status_listen="127.0.0.1:0",
             )
-            crew.create_task(run(settings, lambda *_: TickingExecutor(), lambda _: None))
+            workers.create_task(run(settings, lambda *_: TickingExecutor(), lambda _: None))
 
 
 if __name__ == "__main__":
