@@ -471,7 +471,8 @@ async def test_a_list_that_fails_in_its_middle_leaves_nothing(call: Client, tmp_
 
 async def test_a_list_that_is_too_large_is_refused_as_a_whole(call: Client) -> None:
     """By the limit of any body, which the message names."""
-    tasks = [{"task": f"t{n}", "definition": DEFINITION} for n in range(MAX_BYTES // 100)]
+    size = len(json.dumps({"task": "t", "definition": DEFINITION}))
+    tasks = [{"task": f"t{n}", "definition": DEFINITION} for n in range(MAX_BYTES // size)]
     status, refusal = await call("PUT", "/v1/groups/g/tasks", {"tasks": tasks})
     assert (status, refusal["error"]) == (413, "PAYLOAD_TOO_LARGE")
     size = len(json.dumps({"tasks": tasks}))
