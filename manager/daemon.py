@@ -27,7 +27,7 @@ from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.storage.base import StorageError
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage
 from manager.tls import certificate_of, trust_in_managers
 from protocol.errors import StartupError
@@ -119,7 +119,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
 
 
 async def _start(
-    settings: ManagerSettings, me: Identity, access: Authorizer, exposure: Exposure
+    settings: ManagerSettings, me: ManagerIdentity, access: Authorizer, exposure: Exposure
 ) -> tuple[Node, TokenRefresh]:
     """A manager that has taken up what there is for it, if it may be reached by those who reach it."""
     storage = SqlStorage(settings.database)
@@ -138,7 +138,7 @@ async def _start(
     return node, token_refresh
 
 
-def identify(settings: ManagerSettings, url: str) -> Identity:
+def identify(settings: ManagerSettings, url: str) -> ManagerIdentity:
     """Who this manager is to others: by default, where it listens. Its incarnation is the process.
 
     Args:
@@ -150,7 +150,7 @@ def identify(settings: ManagerSettings, url: str) -> Identity:
         f"{parts.scheme}://{socket.gethostname()}:{parts.port}" if parts.hostname in EVERYWHERE else url
     )
     advertised = (settings.advertise or reachable).rstrip("/")
-    return Identity(settings.manager_id or urlsplit(advertised).netloc, uuid.uuid4().hex, advertised)
+    return ManagerIdentity(settings.manager_id or urlsplit(advertised).netloc, uuid.uuid4().hex, advertised)
 
 
 def _limits(settings: ManagerSettings) -> Limits:

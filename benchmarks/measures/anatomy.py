@@ -26,7 +26,7 @@ from manager import daemon
 from manager.http.front.channel import Channel
 from manager.http.front.nesting import MAX_DEPTH, is_deeper_than
 from manager.http.front.replying import reply
-from manager.runtime.pending import Reply
+from manager.runtime.replies import Reply
 from manager.settings import ManagerSettings
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
 

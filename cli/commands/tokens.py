@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from manager.access.tokens import Token
+    from manager.access.tokens import AccessToken
 
 Result = TypeVar("Result")
 
@@ -155,7 +155,7 @@ def _in_database(flags: dict[str, Any], work: Callable[[Connection], Result]) ->
     return in_database(flags, both)
 
 
-def _as_dict(token: Token) -> dict[str, object]:
+def _as_dict(token: AccessToken) -> dict[str, object]:
     """A token as scripts see it."""
     return {
         "id": token.token_id,
@@ -168,14 +168,14 @@ def _as_dict(token: Token) -> dict[str, object]:
     }
 
 
-def _cells(token: Token) -> tuple[object, ...]:
+def _cells(token: AccessToken) -> tuple[object, ...]:
     """A token as people see it."""
     groups = ", ".join(token.groups) or "all"
     made, expires = f"{ago(token.created_at_ms)} ago", _moment(token.expires_at_ms) or "never"
     return token.token_id, token.name, token.role_name, groups, made, expires, _state(token)
 
 
-def _state(token: Token) -> str:
+def _state(token: AccessToken) -> str:
     if token.revoked_at_ms is not None:
         return "revoked"
     return "live" if token.is_live(_now_ms()) else "expired"

@@ -12,7 +12,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from manager.access.tokens import Token
+    from manager.access.tokens import AccessToken
 
 MEMBERS: Final = frozenset({Role.WORKER})
 MAX_VERDICTS: Final = 10_000
@@ -23,7 +23,7 @@ MAX_VERDICTS: Final = 10_000
 class Caller:
     """Who asks. Without a token, where none are needed, it is anybody, who may do anything."""
 
-    token: Token | None = None
+    token: AccessToken | None = None
 
     @property
     def name(self) -> str:
@@ -66,11 +66,11 @@ class Authorizer:
         self.members_show_certificates = members_show_certificates
         self._now_ms = now_ms
         self._open_without_tokens = open_without_tokens
-        self._tokens: dict[str, Token] = {}
+        self._tokens: dict[str, AccessToken] = {}
         self._verdicts: dict[tuple[str | None, str], bool] = {}
         self._is_closed = False
 
-    def learn(self, tokens: Iterable[Token]) -> None:
+    def learn(self, tokens: Iterable[AccessToken]) -> None:
         """These are all tokens there are."""
         self._tokens = {token.token_id: token for token in tokens}
         self._verdicts.clear()
@@ -105,7 +105,7 @@ class Authorizer:
         fault = self._fault_of(token)
         return Caller(token) if fault is None else _unknown(f"the token {token.name} has {fault}")
 
-    def _fault_of(self, token: Token) -> str | None:
+    def _fault_of(self, token: AccessToken) -> str | None:
         """Why a token that is known opens nothing."""
         if not token.is_live(self._now_ms()):
             return "expired" if token.revoked_at_ms is None else "been revoked"

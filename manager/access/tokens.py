@@ -29,7 +29,7 @@ _TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{{2 * ID_BYTES}}})_([A-Za-z0-9_-]{{43}}
 _RANKS: Final = {Role.VIEWER: 1, Role.OPERATOR: 2, Role.ADMIN: 3}
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True):
+class AccessToken(msgspec.Struct, frozen=True, kw_only=True):
     """A token as it is stored: everything but the token.
 
     `groups` are those it is for, by name or by what they begin with and a `*`; none are all. Times are in ms
@@ -80,12 +80,12 @@ def mint(
     groups: tuple[str, ...],
     created_at_ms: int,
     expires_at_ms: int | None = None,
-) -> tuple[str, Token]:
+) -> tuple[str, AccessToken]:
     """A new token, to be shown once, and what is stored of it; `random_bytes` must be fit for secrets."""
     token_id = random_bytes(ID_BYTES).hex()
     secret = urlsafe_b64encode(random_bytes(SECRET_BYTES)).decode().rstrip("=")
     text = f"{PREFIX}_{token_id}_{secret}"
-    token = Token(
+    token = AccessToken(
         token_id=token_id,
         name=name,
         digest=_digest(text),
@@ -103,7 +103,7 @@ def id_of(text: str) -> str | None:
     return match[1] if match else None
 
 
-def is_same(token: Token, text: str) -> bool:
+def is_same(token: AccessToken, text: str) -> bool:
     """Whether `text` is that token; takes the same time however much of it is right."""
     return hmac.compare_digest(token.digest, _digest(text))
 

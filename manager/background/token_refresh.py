@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from manager.access.authorizer import Authorizer
-    from manager.access.tokens import Token
+    from manager.access.tokens import AccessToken
     from manager.storage.token_table import TokenTable
 
 log = structlog.get_logger(__name__)
@@ -25,7 +25,9 @@ STALE_S: Final = 60.0
 """How long tokens count that cannot be read again: a database takes less to fail over."""
 
 
-def changes(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Iterator[tuple[str, Token]]:
+def changes(
+    known: Mapping[str, AccessToken] | None, tokens: Iterable[AccessToken]
+) -> Iterator[tuple[str, AccessToken]]:
     """What has been done to tokens since `known` were all, for the audit log; nothing at the first look."""
     for token in tokens if known is not None else ():
         before = (known or {}).get(token.token_id)
@@ -35,7 +37,9 @@ def changes(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Itera
             yield "revokeToken", token
 
 
-def strangers(known: Mapping[str, Token] | None, tokens: Iterable[Token]) -> Iterator[Token]:
+def strangers(
+    known: Mapping[str, AccessToken] | None, tokens: Iterable[AccessToken]
+) -> Iterator[AccessToken]:
     """Tokens whose role this version does not know, and has not told of before."""
     for token in tokens:
         before = (known or {}).get(token.token_id)
@@ -53,7 +57,7 @@ class TokenRefresh:
     def __init__(self, table: TokenTable, access: Authorizer) -> None:
         self._table = table
         self._access = access
-        self._known: dict[str, Token] | None = None
+        self._known: dict[str, AccessToken] | None = None
         self._reading: Loop | None = None
         self._stale: asyncio.TimerHandle | None = None
 

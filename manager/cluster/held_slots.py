@@ -18,7 +18,7 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from manager.storage.cluster_state import ClusterState, Identity
+    from manager.storage.cluster_state import ClusterState, ManagerIdentity
 
 NEVER = sys.maxsize
 """When a lease lapses that has no end."""
@@ -55,7 +55,7 @@ class HeldSlots:
     `term` counts how often the lease has lapsed: what was begun in an earlier term comes to nothing.
     """
 
-    def __init__(self, me: Identity, slots: int, lease_ms: int | None) -> None:
+    def __init__(self, me: ManagerIdentity, slots: int, lease_ms: int | None) -> None:
         self.me = me
         self.slots = slots
         self.lapses_at = NEVER if lease_ms is None else 0
@@ -63,7 +63,7 @@ class HeldSlots:
         self._lease_ms = lease_ms
         self._held: dict[int, Held] = {}
         self._holders: dict[int, str | None] = dict.fromkeys(range(slots))
-        self._living: dict[str, Identity] = {me.incarnation: me}
+        self._living: dict[str, ManagerIdentity] = {me.incarnation: me}
         self._believed_until = self.lapses_at
 
     # What is asked all the time.

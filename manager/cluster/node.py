@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manager.settings import ManagerSettings
     from manager.storage.audit_table import AuditTable
     from manager.storage.base import EventLog
-    from manager.storage.cluster_state import Identity
+    from manager.storage.cluster_state import ManagerIdentity
     from manager.storage.sql import SqlStorage
     from manager.storage.token_table import TokenTable
 
@@ -46,7 +46,7 @@ class Node:
             self.lock.release()
 
 
-async def open_node(settings: ManagerSettings, storage: SqlStorage, me: Identity) -> Node:
+async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerIdentity) -> Node:
     """Open the storage and get ready; nothing is served before the controller has started.
 
     SQLite is for one manager: a lock beside the file shows that there is no other, so it needs no lease,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from manager.clock import read_clocks
 from manager.cluster.held_slots import SlotState
-from manager.storage.base import FencedError
+from manager.storage.base import StaleEpochError
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
 
@@ -107,7 +107,7 @@ class SlotRouting:
         """One a slot."""
         epochs, foreign = self._held_slots.epochs(groups)
         if foreign:
-            raise FencedError(foreign)
+            raise StaleEpochError(foreign)
         return epochs
 
     def is_ours(self, group: str) -> bool:

@@ -23,7 +23,7 @@ from manager.console.queries import Queries
 from manager.http.authorization import caller_of
 from manager.http.endpoint import Endpoint
 from manager.http.front.replying import headers_of
-from manager.runtime.pending import UNAVAILABLE
+from manager.runtime.replies import UNAVAILABLE
 from manager.storage.base import StorageError
 from protocol.errors import Failure, RefusedError
 from protocol.roles import Role
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from manager.cluster.directory import Directory
     from manager.console.page import MakePage
     from manager.http.endpoint import CallHandler, Plain
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 GROUP: Final = "/groups/{group}"
@@ -116,7 +116,7 @@ class Console:
 
         return show
 
-    def _page_request(self, request: Request) -> PageRequest:
+    def _page_request(self, request: HttpRequest) -> PageRequest:
         named = request.match_info
         group, task = named.get("group", ""), named.get("task", "")
         return PageRequest(group, task, request.query, caller_of(request), self._roles)

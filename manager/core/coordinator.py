@@ -31,7 +31,7 @@ from manager.core.tasks import (
     resets,
 )
 from manager.core.timers import Timers
-from manager.core.turn import Instant, Turn
+from manager.core.turn import ClockReading, Turn
 from manager.core.views import groups, tasks
 from protocol.errors import RefusedError
 from protocol.messages import membership
@@ -115,7 +115,7 @@ class GroupCoordinator:
         self._new_group_ids = NewGroupIds()
         self._memory = HistoryMemory()
 
-    def handle(self, name: str, request: Request, parked: Parked, instant: Instant) -> Turn:
+    def handle(self, name: str, request: Request, parked: Parked, instant: ClockReading) -> Turn:
         """Carry one request out.
 
         Args:
@@ -135,7 +135,7 @@ class GroupCoordinator:
         self._keep(turn.group)
         return turn
 
-    def closed(self, connection: Connection, instant: Instant, *, by_peer: bool) -> Turn | None:
+    def closed(self, connection: Connection, instant: ClockReading, *, by_peer: bool) -> Turn | None:
         """A connection closed; nothing comes of it unless a present member's request was the last on it."""
         was_open, connection.is_open = connection.is_open, False
         group = self._groups.get(connection.group)
@@ -146,7 +146,7 @@ class GroupCoordinator:
         self._keep(group)
         return turn
 
-    def advance(self, instant: Instant) -> Iterator[Turn]:
+    def advance(self, instant: ClockReading) -> Iterator[Turn]:
         """Carry out what is due by now, one turn a deadline, the earliest first.
 
         Raises:
@@ -167,7 +167,7 @@ class GroupCoordinator:
         """When `advance` has something to do, in milliseconds of the monotonic clock; never too late."""
         return self._timers.next_deadline()
 
-    def load(self, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
+    def load(self, name: str, rows: Iterable[Row], instant: ClockReading) -> Turn:
         """Take a group up from its rows, in place of whatever is in memory."""
         turn = self._turn(self._new(name), instant)
         loading.load(turn, rows)
@@ -214,7 +214,7 @@ class GroupCoordinator:
     def _new(self, name: str) -> Group:
         return Group(name, self._settings, self._memory)
 
-    def _turn(self, group: Group, instant: Instant) -> Turn:
+    def _turn(self, group: Group, instant: ClockReading) -> Turn:
         return Turn(group, instant, self._new_id, self._new_group_ids)
 
     def _keep(self, group: Group) -> None:

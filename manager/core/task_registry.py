@@ -22,7 +22,7 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 
 
 @dataclass(slots=True)
-class Progress:
+class TaskProgress:
     """The last batch heard of, and the last hour's; kept in memory only."""
 
     batch_id: int | None = None
@@ -40,7 +40,7 @@ class WaitingClaim:
     request: ClaimRequest
 
 
-class Taken(NamedTuple):
+class LostOnProbation(NamedTuple):
     """A member lost a task on probation: since when it had had it, and when that member was last heard."""
 
     began: int
@@ -65,8 +65,8 @@ class TaskRegistry:
     offered: frozenset[str] = frozenset()
     left_out: dict[str, str] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
-    in_doubt: dict[str, dict[str, Taken]] = field(default_factory=dict)
-    progress: dict[str, Progress] = field(default_factory=dict)
+    in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)
+    progress: dict[str, TaskProgress] = field(default_factory=dict)
     history: TaskHistory = field(default_factory=TaskHistory)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0

@@ -27,7 +27,7 @@ MAX_CAUSE_LENGTH = 2000
 """In characters; a task's status has all of it."""
 
 
-class Instant(NamedTuple):
+class ClockReading(NamedTuple):
     """One moment on two clocks, both in milliseconds.
 
     `mono` only grows and is what deadlines are made of; `wall` counts from 1970 and is what people are shown.
@@ -49,7 +49,7 @@ class Turn:
     def __init__(
         self,
         group: Group,
-        instant: Instant,
+        instant: ClockReading,
         new_id: Callable[[], str],
         new_group_ids: NewGroupIds | None = None,
     ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from manager.access.authorizer import Caller
     from manager.http.endpoint import Endpoint
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from protocol.errors import Failure
 
 log = structlog.get_logger(__name__)
@@ -54,7 +54,7 @@ class Audit:
         self._untold: list[tuple[AuditEntry, str]] = []
 
     def record(
-        self, request: Request, endpoint: Endpoint, caller: Caller, response: web.StreamResponse
+        self, request: HttpRequest, endpoint: Endpoint, caller: Caller, response: web.StreamResponse
     ) -> None:
         """What came to an answer; one that another manager gave is in the database by that manager."""
         said = _read(response)
@@ -63,17 +63,19 @@ class Audit:
         )
         self._write_down(request, entry, caller)
 
-    def broken_off(self, request: Request, endpoint: Endpoint, caller: Caller) -> None:
+    def broken_off(self, request: HttpRequest, endpoint: Endpoint, caller: Caller) -> None:
         """What came to no answer, because its connection closed before."""
         code = ErrorCode.UNKNOWN_SERVER_ERROR.value
         self._write_down(request, self._entry(request, endpoint, caller, code, why=BROKEN_OFF), caller)
 
-    def _write_down(self, request: Request, entry: AuditEntry, caller: Caller) -> None:
+    def _write_down(self, request: HttpRequest, entry: AuditEntry, caller: Caller) -> None:
         self._tell(entry, caller.name)
         if PASSED_ON not in request:
             self._store(entry)
 
-    def refused(self, request: Request, endpoint: Endpoint, caller: Caller | None, failure: Failure) -> None:
+    def refused(
+        self, request: HttpRequest, endpoint: Endpoint, caller: Caller | None, failure: Failure
+    ) -> None:
         """What was asked for by somebody who may not. Strangers are in the log only: a table has an end."""
         code, why = failure.code, _plain(failure.message)
         entry = self._entry(request, endpoint, caller, code.name, status=code.status, why=why)
@@ -82,7 +84,7 @@ class Audit:
             self._store(entry)
 
     def _entry(
-        self, request: Request, endpoint: Endpoint, caller: Caller | None, result: str, **how: Any
+        self, request: HttpRequest, endpoint: Endpoint, caller: Caller | None, result: str, **how: Any
     ) -> AuditEntry:
         token = None if caller is None else caller.token
         return AuditEntry(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
     from manager.http.endpoint import Endpoint
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.http.front.replying import Handler
 
 CALLER: Final = web.RequestKey("caller", Caller)
@@ -67,7 +67,7 @@ class Authorization:
         if endpoint.roles != MEMBERS:
             return guarded
 
-        def handle_of_member(request: Request) -> Awaitable[web.StreamResponse]:
+        def handle_of_member(request: HttpRequest) -> Awaitable[web.StreamResponse]:
             """Most of what a manager ever hears, and neither counted nor audited: a quick look will do."""
             access, shown = self._access, request.headers.get("Authorization")
             is_certified = not access.members_show_certificates or _is_certified(request)
@@ -80,7 +80,7 @@ class Authorization:
     def _guarded(self, endpoint: Endpoint, handler: Handler) -> Handler:
         audited = is_audited(endpoint)
 
-        async def handle(request: Request) -> web.StreamResponse:
+        async def handle(request: HttpRequest) -> web.StreamResponse:
             verdict = self._count(request, endpoint, self._judge(request, endpoint))
             if isinstance(verdict, Failure):
                 if audited and verdict.code is not ErrorCode.THROTTLING_QUOTA_EXCEEDED:
@@ -102,7 +102,7 @@ class Authorization:
 
         return handle
 
-    def _count(self, request: Request, endpoint: Endpoint, verdict: Caller | Failure) -> Caller | Failure:
+    def _count(self, request: HttpRequest, endpoint: Endpoint, verdict: Caller | Failure) -> Caller | Failure:
         """The verdict, unless the client has had too many, good or bad: nobody can try tokens out."""
         is_member = Role.WORKER in endpoint.roles and isinstance(verdict, Caller)
         if self._rates is None or is_member:
@@ -115,12 +115,12 @@ class Authorization:
         message = f"more requests than one client may make; try again in {ceil(wait_s)} s"
         return Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message, fields={"retry_after_s": ceil(wait_s)})
 
-    def _known(self, request: Request) -> Caller | None:
+    def _known(self, request: HttpRequest) -> Caller | None:
         """Who was refused, if that is somebody."""
         caller = self._access.caller(token_of(request))
         return None if isinstance(caller, Failure) else caller
 
-    def _judge(self, request: Request, endpoint: Endpoint) -> Caller | Failure:
+    def _judge(self, request: HttpRequest, endpoint: Endpoint) -> Caller | Failure:
         if endpoint.role is None:
             return ANYBODY
         if request.method not in SAFE and comes_from_elsewhere(request):
@@ -136,7 +136,7 @@ class Authorization:
         )
 
 
-def _groups_of(request: Request, endpoint: Endpoint) -> list[str]:
+def _groups_of(request: HttpRequest, endpoint: Endpoint) -> list[str]:
     """The groups that a request names where its handler looks for one; elsewhere it may name any."""
     if "group" in request.match_info:
         return [request.match_info["group"]]
@@ -144,24 +144,24 @@ def _groups_of(request: Request, endpoint: Endpoint) -> list[str]:
     return request.query.getall("group", []) if "group" in asks else []
 
 
-def caller_of(request: Request) -> Caller:
+def caller_of(request: HttpRequest) -> Caller:
     """Who asks; for handlers that show only what the caller may know of."""
     caller: Caller = request.get(CALLER, ANYBODY)
     return caller
 
 
-def judge_of(request: Request) -> Callable[[], Caller | Failure]:
+def judge_of(request: HttpRequest) -> Callable[[], Caller | Failure]:
     """Who asks, or why that is nobody any more; for handlers that go on for long."""
     judge: Callable[[], Caller | Failure] = request.get(JUDGE, lambda: ANYBODY)
     return judge
 
 
-def token_of(request: Request) -> str | None:
+def token_of(request: HttpRequest) -> str | None:
     """The token that a program sends as a header, or a browser that has logged in as a cookie."""
     return bearer_of(request.headers.get("Authorization")) or request.cookies.get(COOKIE)
 
 
-def comes_from_elsewhere(request: Request) -> bool:
+def comes_from_elsewhere(request: HttpRequest) -> bool:
     """Whether a browser says that a page of another site is behind it; programs say nothing of the kind."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -170,11 +170,11 @@ def comes_from_elsewhere(request: Request) -> bool:
     return origin is not None and urlsplit(origin).netloc != request.host
 
 
-def _is_certified(request: Request) -> bool:
+def _is_certified(request: HttpRequest) -> bool:
     return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
 
 
-def _turn_away(request: Request, endpoint: Endpoint, failure: Failure) -> web.Response:
+def _turn_away(request: HttpRequest, endpoint: Endpoint, failure: Failure) -> web.Response:
     """A person who looks at a page is asked to log in, or to show another token than that."""
     if endpoint.media[0] == _PAGE:
         if failure.code is ErrorCode.UNAUTHENTICATED:

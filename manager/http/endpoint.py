@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from manager.core.member import Connection
     from manager.core.turn import Outcome
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
 
 Body_co = TypeVar("Body_co", covariant=True)
 Asked_co = TypeVar("Asked_co", covariant=True)
@@ -33,7 +33,7 @@ NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 class Call(NamedTuple, Generic[Body_co, Asked_co]):
     """A request as its handler gets it: the names in its path are legal, the rest of it is read."""
 
-    request: Request
+    request: HttpRequest
     body: Body_co
     asked: Asked_co
 
@@ -123,7 +123,7 @@ class Endpoint:
         codes = {*self.errors, *_errors_of_shape(self)}
         return tuple(code for code in ErrorCode if code in codes)
 
-    async def serve(self, request: Request) -> web.StreamResponse:
+    async def serve(self, request: HttpRequest) -> web.StreamResponse:
         """Take the request apart, in the order that protocol §2 asks for, and answer it.
 
         Raises:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from manager.cluster.directory import Directory
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.http.front.replying import Handler
     from protocol.messages.groups import Coordinator
 
@@ -81,7 +81,7 @@ class Forwarding:
     def wrap(self, handler: Handler) -> Handler:
         """The same for groups of the whole cluster."""
 
-        async def handle(request: Request) -> web.StreamResponse:
+        async def handle(request: HttpRequest) -> web.StreamResponse:
             name = request.match_info["group"]
             if not is_legal_name(name) or FORWARDED_BY in request.headers or self._directory.is_here(name):
                 return await handler(request)
@@ -90,7 +90,7 @@ class Forwarding:
 
         return handle
 
-    async def _forward(self, request: Request, owner: Coordinator) -> web.Response:
+    async def _forward(self, request: HttpRequest, owner: Coordinator) -> web.Response:
         body = await read_body(request)
         headers = [(k, v) for k, v in request.headers.items() if k.lower() not in OUR_OWN]
         headers.append((FORWARDED_BY, self._this_manager.id))

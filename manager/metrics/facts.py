@@ -33,7 +33,7 @@ class Cause(StrEnum):
     OTHER = "other"
 
 
-class How(StrEnum):
+class DepartureKind(StrEnum):
     """How a member went."""
 
     LEFT = "left"
@@ -51,30 +51,30 @@ class Rebalanced:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class MemberGone:
     """A member went; only one that was in a completed generation counts."""
 
     group: str
     generation: int
     member: str
-    how: How
+    how: DepartureKind
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class TaskFailed:
     """A task failed for good, until somebody restarts it."""
 
     row: OwnershipRow
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class GroupForgotten:
     """There is no such group any more."""
 
     group: str
 
 
-Fact = Rebalanced | Gone | Failed | Forgotten
+Fact = Rebalanced | MemberGone | TaskFailed | GroupForgotten
 
 _CAUSES: dict[type[Request], Cause] = {
     JoinRequest: Cause.JOIN,
@@ -83,10 +83,10 @@ _CAUSES: dict[type[Request], Cause] = {
     DrainMember: Cause.DRAIN,
     StartRebalance: Cause.ADMIN,
 }
-_HOWS: dict[type[Request], How] = {
-    LeaveRequest: How.LEFT,
-    RemoveMember: How.REMOVED,
-    JoinRequest: How.REPLACED,
+_DEPARTURES: dict[type[Request], DepartureKind] = {
+    LeaveRequest: DepartureKind.LEFT,
+    RemoveMember: DepartureKind.REMOVED,
+    JoinRequest: DepartureKind.REPLACED,
 }
 
 
@@ -124,13 +124,13 @@ class Facts:
             case RebalanceRow(group=group):
                 yield Rebalanced(self._began.pop(group, cause), change)
             case Dropped(kind=kind, key=(group, member)) if kind is MemberRow:
-                how = How.LOST if asked is None else _HOWS.get(asked, How.REMOVED)
-                yield Gone(group, turn.group.generation, member, how)
+                how = DepartureKind.LOST if asked is None else _DEPARTURES.get(asked, DepartureKind.REMOVED)
+                yield MemberGone(group, turn.group.generation, member, how)
             case Dropped(kind=kind, key=(group,)) if kind is GroupRow:
                 self._began.pop(group, None)
-                yield Forgotten(group)
+                yield GroupForgotten(group)
             case OwnershipRow(state=TaskState.FAILED) if asked is ReportRequest:
-                yield Failed(change)
+                yield TaskFailed(change)
 
 
 def _cause(asked: type[Request] | None, turn: Turn) -> Cause:

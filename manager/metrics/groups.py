@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from telemetry.metrics import Family, Metric
 
 
-class Watched(Protocol):
+class ObservedRuntime(Protocol):
     """What of a runtime is looked at."""
 
     @property
@@ -38,7 +38,7 @@ class Watched(Protocol):
 class GroupReader:
     """Prometheus's collector of everything that has a present value. To be called in the event loop."""
 
-    def __init__(self, runtime: Watched) -> None:
+    def __init__(self, runtime: ObservedRuntime) -> None:
         self._runtime = runtime
 
     def collect(self) -> Iterator[Family]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.metrics.facts import Failed, Forgotten, Gone, How, Rebalanced
+from manager.metrics.facts import DepartureKind, GroupForgotten, MemberGone, Rebalanced, TaskFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,10 +31,10 @@ def tell(facts: Iterable[Fact]) -> None:
                     members=line.members,
                     moved=line.moved,
                 )
-            case Gone(group, generation, member, how):
-                say = log.warning if how is How.LOST else log.info
+            case MemberGone(group, generation, member, how):
+                say = log.warning if how is DepartureKind.LOST else log.info
                 say("member gone", group=group, generation=generation, member=member, how=how.value)
-            case Failed(row):
+            case TaskFailed(row):
                 log.warning(
                     "task failed",
                     group=row.group,
@@ -44,5 +44,5 @@ def tell(facts: Iterable[Fact]) -> None:
                     token=row.token,
                     cause=(row.cause or "").partition("\n")[0],
                 )
-            case Forgotten(group):
+            case GroupForgotten(group):
                 log.info("group forgotten", group=group)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from manager.metrics import catalog
-from manager.metrics.facts import Cause, Forgotten, Gone, How, Rebalanced
+from manager.metrics.facts import Cause, DepartureKind, GroupForgotten, MemberGone, Rebalanced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse
 from telemetry.loop import LOOP_LAG, LoopLag
@@ -88,7 +88,7 @@ class Meter:
         self._moved.labels(group)
         for cause in Cause:
             self._rebalances.labels(group, cause)
-        for how in How:
+        for how in DepartureKind:
             self._gone.labels(group, how)
 
     def count(self, facts: Iterable[Fact]) -> None:
@@ -99,9 +99,9 @@ class Meter:
                     self._rebalances.labels(line.group, cause).inc()
                     self._rebalance_seconds.observe(line.duration_ms / 1000)
                     self._moved.labels(line.group).inc(line.moved)
-                case Gone(group=group, how=how):
+                case MemberGone(group=group, how=how):
                     self._gone.labels(group, how).inc()
-                case Forgotten(group):
+                case GroupForgotten(group):
                     self.forget(group)
 
     def forget(self, group: str) -> None:

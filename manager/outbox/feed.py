@@ -13,7 +13,7 @@ from protocol.messages.events import Event, EventType
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from manager.storage.base import EventLog, Page
+    from manager.storage.base import EventLog, LogPage
 
 PAGE_LENGTH = 100
 READERS = 2
@@ -22,7 +22,7 @@ LOOK_EVERY_S = 1.0
 """How late events may be that another manager has written; those of this one are told of at once."""
 
 
-def told(page: Page, after: int | None) -> tuple[Event, ...]:
+def told(page: LogPage, after: int | None) -> tuple[Event, ...]:
     """The events of `page`, which was read from `after` on; first, what is not among them any more.
 
     Args:
@@ -69,7 +69,7 @@ class Feed:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def read(self, after: int, limit: int = PAGE_LENGTH, group: str | None = None) -> Page:
+    async def read(self, after: int, limit: int = PAGE_LENGTH, group: str | None = None) -> LogPage:
         """As the log's `read`.
 
         Raises:
@@ -93,7 +93,7 @@ class Feed:
         async with self._readers:
             return await self._log.latest(before, limit, group)
 
-    async def follow(self, after: int, group: str | None, idle_s: float) -> AsyncGenerator[Page]:
+    async def follow(self, after: int, group: str | None, idle_s: float) -> AsyncGenerator[LogPage]:
         """Page after page until the feed closes; an empty one where nothing came for `idle_s` seconds.
 
         Raises:

@@ -9,7 +9,7 @@ from manager.background.tasks import Loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from manager.core.turn import Instant
+    from manager.core.turn import ClockReading
     from manager.storage.base import EventLog
 
 PRUNE_EVERY_S = 60.0
@@ -25,7 +25,9 @@ class Retention:
         clock: tells the time.
     """
 
-    def __init__(self, events: EventLog, keep_ms: int, keep_count: int, clock: Callable[[], Instant]) -> None:
+    def __init__(
+        self, events: EventLog, keep_ms: int, keep_count: int, clock: Callable[[], ClockReading]
+    ) -> None:
         self._events = events
         self._keep_ms = keep_ms
         self._keep_count = keep_count

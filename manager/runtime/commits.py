@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Batch:
+class Commit:
     """What goes into one transaction, by group, and the answers that wait for it."""
 
     changes: dict[str, list[Record]] = field(default_factory=dict)
@@ -67,8 +67,8 @@ class Commits:
     """
 
     def __init__(self) -> None:
-        self._gathering = Batch()
-        self._committing = Batch()
+        self._gathering = Commit()
+        self._committing = Commit()
         self._lost: dict[str, None] = {}
 
     @property
@@ -96,9 +96,9 @@ class Commits:
             return turn.answers
         return ()
 
-    def begin(self) -> Batch:
+    def begin(self) -> Commit:
         """What goes into the next transaction; `committed` or `failed` has to follow."""
-        self._committing, self._gathering = self._gathering, Batch()
+        self._committing, self._gathering = self._gathering, Commit()
         return self._committing
 
     def gathered(self) -> tuple[str, ...]:
@@ -117,14 +117,14 @@ class Commits:
         """Every answer that waits for rows."""
         return self._committing.all_answers() + self._gathering.all_answers()
 
-    def committed(self) -> Batch:
+    def committed(self) -> Commit:
         """The transaction is durable; returns it, its answers may leave."""
-        done, self._committing = self._committing, Batch()
+        done, self._committing = self._committing, Commit()
         return done
 
     def failed(self) -> list[Answer]:
         """The transaction may not be durable: its groups are lost; returns the answers nobody may hear."""
-        failed, self._committing = self._committing, Batch()
+        failed, self._committing = self._committing, Commit()
         unheard = failed.all_answers()
         for name in failed.groups:
             unheard += self._gathering.remove(name)

@@ -16,7 +16,7 @@ from manager.core.views.group_status import GroupStatus, status_of
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
-from manager.runtime.pending import UNAVAILABLE, Pending, Reply, deliver
+from manager.runtime.replies import UNAVAILABLE, PendingReply, Reply, deliver
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from manager.core.member import Connection
     from manager.core.rows import Row
     from manager.core.turn import Outcome, Turn
-    from manager.runtime.commits import Batch
+    from manager.runtime.commits import Commit
     from manager.runtime.routing import GroupRouting
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
@@ -115,7 +115,7 @@ class CoordinatorRuntime:
         Cancelling this means that the caller's connection is gone, which the group may act on
         (protocol §4, Broken connections). Without a `connection` the request has one of its own.
         """
-        pending = Pending(connection)
+        pending = PendingReply(connection)
         if self.put(group, request, pending):
             outcome = pending.outcome or await self._wait(pending)
         else:
@@ -148,7 +148,7 @@ class CoordinatorRuntime:
         self._take(turn)
         return True
 
-    async def _wait(self, pending: Pending) -> Outcome:
+    async def _wait(self, pending: PendingReply) -> Outcome:
         self.parked += 1
         try:
             return await pending.answered()
@@ -254,8 +254,8 @@ class CoordinatorRuntime:
         self._observer.loaded(turn)
         self._take(turn)
 
-    def _durable(self, batch: Batch) -> None:
-        for name in batch.groups:
+    def _durable(self, commit: Commit) -> None:
+        for name in commit.groups:
             self._coordinator.bury(name)
-        if batch.tells:
+        if commit.tells:
             self.feed.poke()

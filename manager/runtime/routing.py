@@ -51,7 +51,7 @@ class GroupRouting(Protocol):
         """What a transaction with rows of these groups carries.
 
         Raises:
-            FencedError: some of them are not ours to write.
+            StaleEpochError: some of them are not ours to write.
         """
         ...
 

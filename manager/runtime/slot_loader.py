@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from manager.clock import read_clocks
-from manager.runtime.pending import deliver
 from manager.runtime.reloader import load_batches
+from manager.runtime.replies import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,9 +11,9 @@ import structlog
 from manager.background.tasks import vital
 from manager.runtime.backoff import Backoff
 from manager.runtime.commits import Commits
-from manager.runtime.pending import UNAVAILABLE, deliver, deliver_instead
 from manager.runtime.reloader import Reloader
-from manager.storage.base import FencedError
+from manager.runtime.replies import UNAVAILABLE, deliver, deliver_instead
+from manager.storage.base import StaleEpochError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manager.core.rows import Row
     from manager.core.turn import Turn
     from manager.metrics.meter import Meter
-    from manager.runtime.commits import Batch
+    from manager.runtime.commits import Commit
     from manager.runtime.routing import GroupRouting
     from manager.storage.base import Storage
     from protocol.errors import Failure
@@ -39,7 +39,7 @@ QUIET_TURNS = 3
 class Writer:
     """Commits all that one turn of the loop produced in one transaction, then lets its answers go.
 
-    A group whose batch failed is let go from memory by `on_lost` and taken up from storage by `on_loaded`:
+    A group whose commit failed is let go from memory by `on_lost` and taken up from storage by `on_loaded`:
     trouble is a small crash of that group. `Commits` has the rules. While the storage is known to fail,
     whatever needs it is refused at once, and a growing pause lies between two looks for it.
     """
@@ -52,7 +52,7 @@ class Writer:
         *,
         on_lost: Callable[[str], None],
         on_loaded: Callable[[str, Iterable[Row]], None],
-        on_durable: Callable[[Batch], None],
+        on_durable: Callable[[Commit], None],
         on_fenced: Callable[[Collection[int]], None],
         on_broken: Callable[[], None],
     ) -> None:
@@ -167,11 +167,11 @@ class Writer:
             quiet = quiet + 1 if self._commits.rows == before else 0
 
     async def _commit(self) -> None:
-        changes = (batch := self._commits.begin()).all_changes()
+        changes = (commit := self._commits.begin()).all_changes()
         try:
             with self._patience(), self._meter.commit(len(changes)):
-                await self._storage.commit(changes, self._routing.epochs(batch.groups))
-        except FencedError as error:
+                await self._storage.commit(changes, self._routing.epochs(commit.groups))
+        except StaleEpochError as error:
             self._wake.set()
             self._refuse()
             self._on_fenced(error.slots)
@@ -181,14 +181,14 @@ class Writer:
             self._wake.set()
             self._refuse()
             log.warning(
-                "storage failed, groups will be read again", error=_told(error), groups=len(batch.groups)
+                "storage failed, groups will be read again", error=_told(error), groups=len(commit.groups)
             )
         else:
             deliver(self._commits.committed().all_answers())
-            self._on_durable(batch)
+            self._on_durable(commit)
 
     def _refuse(self) -> None:
-        """The batch under way may not be durable: its groups are lost, its answers are not to be heard."""
+        """The commit under way may not be durable: its groups are lost, its answers are not to be heard."""
         lost = self._commits.present()
         deliver_instead(self._commits.failed(), UNAVAILABLE)
         for name in lost:

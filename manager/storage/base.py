@@ -21,7 +21,7 @@ class StorageError(Exception):
     """The storage did not do it, or it is not known whether it did; reading again tells."""
 
 
-class FencedError(StorageError):
+class StaleEpochError(StorageError):
     """Another manager has `slots` by now: the transaction carried older epochs, and wrote nothing."""
 
     def __init__(self, slots: tuple[int, ...]) -> None:
@@ -34,7 +34,7 @@ class GoneError(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LogPage:
     """Events in order, and the state of the log, both as of one moment.
 
     `through` is how far the page goes: it has all there is from where it was asked for up to there. `last_id`
@@ -51,7 +51,7 @@ class Page:
 class EventLog(Protocol):
     """What was told, for many readers at a time. Each method may raise `StorageError`."""
 
-    async def read(self, after: int, limit: int, group: str | None = None) -> Page:
+    async def read(self, after: int, limit: int, group: str | None = None) -> LogPage:
         """The oldest `limit` events with a higher id than `after`, those of `group` if it is given."""
         ...
 
@@ -131,7 +131,7 @@ class Storage(Protocol):
             fence: the slots that `changes` belong to, with the epochs under which they were decided.
 
         Raises:
-            FencedError: an epoch is not the present one: nothing was written.
+            StaleEpochError: an epoch is not the present one: nothing was written.
             StorageError: it is not known whether it happened.
         """
         ...

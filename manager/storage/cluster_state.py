@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Identity(msgspec.Struct, frozen=True):
+class ManagerIdentity(msgspec.Struct, frozen=True):
     """A manager process: `id` and `url` outlive it, `incarnation` is its own."""
 
     id: str
@@ -16,7 +16,7 @@ class Identity(msgspec.Struct, frozen=True):
 class Peer(msgspec.Struct, frozen=True):
     """A manager that is registered; `lease_left_ms` is by the database's clock, None for one without end."""
 
-    identity: Identity
+    identity: ManagerIdentity
     started_at_ms: int
     lease_left_ms: int | None
 

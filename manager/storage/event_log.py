@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, select, true, update
 
-from manager.storage.base import Page
+from manager.storage.base import LogPage
 from manager.storage.inserts import insert_into
 from manager.storage.schema import CLOCK, EVENTS, WEBHOOKS
 
@@ -27,14 +27,14 @@ class SqlEventLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(self, after: int, limit: int, group: str | None = None) -> Page:
+    async def read(self, after: int, limit: int, group: str | None = None) -> LogPage:
         """One statement: events and the state of the log as of one moment."""
         wanted = _page(after, limit, group)
         rows = await self._database.transact(lambda connection: connection.execute(wanted).all())
         events = tuple(row.event for row in rows if row.event is not None)
         log = rows[0]
         through = events[-1].id if len(events) == limit else max(after, log.last_id)
-        return Page(events, through, log.last_id, log.last_at_ms, log.pruned_through)
+        return LogPage(events, through, log.last_id, log.last_at_ms, log.pruned_through)
 
     async def latest(self, before: int | None, limit: int, group: str | None = None) -> tuple[Event, ...]:
         """One statement, along the primary key or the index of groups."""

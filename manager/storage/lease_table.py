@@ -9,8 +9,8 @@ from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, or_, s
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 
-from manager.storage.base import FencedError, GoneError
-from manager.storage.cluster_state import ClusterState, Identity, Peer, Slot
+from manager.storage.base import GoneError, StaleEpochError
+from manager.storage.cluster_state import ClusterState, ManagerIdentity, Peer, Slot
 from manager.storage.event_numbering import append
 from manager.storage.migrate import take_turns
 from manager.storage.schema import MANAGERS, SLOTS
@@ -57,13 +57,13 @@ def hold_fence(connection: Connection, fence: Mapping[int, int]) -> None:
     """Make sure that these are the slots' epochs, and stay so until the transaction of `connection` ends.
 
     Raises:
-        FencedError: an epoch is not the present one; nothing may be written.
+        StaleEpochError: an epoch is not the present one; nothing may be written.
     """
     if not fence:
         return
     present = {"fence": list(fence.items())}
     if connection.execute(_HOLD, present).rowcount != len(fence):
-        raise FencedError(tuple(fence.keys() - set(connection.execute(_HELD, present).scalars())))
+        raise StaleEpochError(tuple(fence.keys() - set(connection.execute(_HELD, present).scalars())))
 
 
 class LeaseTable:
@@ -76,7 +76,7 @@ class LeaseTable:
         """Fix the number of slots, if nobody has; returns it."""
         return await self._database.transact(partial(_prepare, slots=slots))
 
-    async def register(self, me: Identity, lease_ms: int, *, is_starting: bool) -> None:
+    async def register(self, me: ManagerIdentity, lease_ms: int, *, is_starting: bool) -> None:
         """Be one of the managers from now on.
 
         A manager that starts under the id and URL of one that seems to live is that one, started again after
@@ -92,11 +92,11 @@ class LeaseTable:
         if (refusal := await self._database.transact(work)) is not None:
             raise StartupError(refusal)
 
-    async def seize(self, me: Identity) -> dict[int, int]:
+    async def seize(self, me: ManagerIdentity) -> dict[int, int]:
         """Be the only manager, and have every slot; for who knows that there is no other."""
         return await self._database.transact(partial(_seize, me=me))
 
-    async def renew(self, me: Identity, lease_ms: int, within_s: float) -> ClusterState:
+    async def renew(self, me: ManagerIdentity, lease_ms: int, within_s: float) -> ClusterState:
         """Prolong the lease, and look around.
 
         Raises:
@@ -113,14 +113,14 @@ class LeaseTable:
         """
         return await self._database.transact(_view)
 
-    async def take(self, me: Identity, slots: Collection[int]) -> dict[int, int]:
+    async def take(self, me: ManagerIdentity, slots: Collection[int]) -> dict[int, int]:
         """Have those of `slots` that are free, or ours already; returns their new epochs.
 
         Whatever a transaction of a former holder, ourselves included, still has under way ends before that.
         """
         return await self._database.transact(partial(_take_free, me=me, slots=slots))
 
-    async def keep(self, me: Identity, slots: Collection[int]) -> dict[int, int]:
+    async def keep(self, me: ManagerIdentity, slots: Collection[int]) -> dict[int, int]:
         """Raise the epochs of those of `slots` that are still ours; returns them."""
         ours = SLOTS.c.slot.in_(slots) & (SLOTS.c.holder == me.incarnation)
         return await self._database.transact(partial(_take, me=me, condition=ours))
@@ -129,7 +129,7 @@ class LeaseTable:
         """Give slots away: to each its present epoch and its heir. What another has by now stays its own."""
         await self._database.transact(partial(_hand_over, give=give))
 
-    async def leave(self, me: Identity) -> None:
+    async def leave(self, me: ManagerIdentity) -> None:
         """Be none of the managers any more."""
         gone = delete(MANAGERS).where(MANAGERS.c.incarnation == me.incarnation)
         await self._database.transact(lambda connection: connection.execute(gone))
@@ -144,7 +144,7 @@ def _prepare(connection: Connection, slots: int) -> int:
     return present or slots
 
 
-def _register(connection: Connection, me: Identity, lease_ms: int, *, is_starting: bool) -> str | None:
+def _register(connection: Connection, me: ManagerIdentity, lease_ms: int, *, is_starting: bool) -> str | None:
     """Returns why not; that one is contested is stored all the same."""
     known = MANAGERS.c.manager_id == me.id
     present = select(MANAGERS, HAS_EXPIRED.label("has_expired")).where(known).with_for_update()
@@ -160,7 +160,7 @@ def _register(connection: Connection, me: Identity, lease_ms: int, *, is_startin
     return None
 
 
-def _refusal(row: Row[Any], me: Identity, *, is_starting: bool) -> str | None:
+def _refusal(row: Row[Any], me: ManagerIdentity, *, is_starting: bool) -> str | None:
     """Why `me` may not take the place of the manager in `row`; None if it may."""
     if row.has_expired or row.incarnation == me.incarnation:
         return None
@@ -174,7 +174,7 @@ def _refusal(row: Row[Any], me: Identity, *, is_starting: bool) -> str | None:
     return None
 
 
-def _seize(connection: Connection, me: Identity) -> dict[int, int]:
+def _seize(connection: Connection, me: ManagerIdentity) -> dict[int, int]:
     connection.execute(delete(MANAGERS))
     connection.execute(insert(MANAGERS).values(**_row(me, None)))
     taken = _take(connection, me, true())
@@ -182,7 +182,7 @@ def _seize(connection: Connection, me: Identity) -> dict[int, int]:
     return taken
 
 
-def _renew(connection: Connection, me: Identity, lease_ms: int) -> ClusterState:
+def _renew(connection: Connection, me: ManagerIdentity, lease_ms: int) -> ClusterState:
     renewed = connection.execute(
         update(MANAGERS)
         .where(MANAGERS.c.incarnation == me.incarnation)
@@ -193,7 +193,7 @@ def _renew(connection: Connection, me: Identity, lease_ms: int) -> ClusterState:
     return _view(connection)
 
 
-def _take_free(connection: Connection, me: Identity, slots: Collection[int]) -> dict[int, int]:
+def _take_free(connection: Connection, me: ManagerIdentity, slots: Collection[int]) -> dict[int, int]:
     free = or_(SLOTS.c.holder == me.incarnation, SLOTS.c.holder.is_(None), SLOTS.c.holder.not_in(LIVING))
     taken = _take(connection, me, SLOTS.c.slot.in_(slots) & free)
     bereft = MANAGERS.c.incarnation.not_in(select(SLOTS.c.holder).where(SLOTS.c.holder.is_not(None)))
@@ -211,7 +211,7 @@ def _hand_over(connection: Connection, give: Mapping[int, tuple[int, str | None]
         )
 
 
-def _row(me: Identity, expires_at_ms: ColumnElement[int] | None) -> dict[str, Any]:
+def _row(me: ManagerIdentity, expires_at_ms: ColumnElement[int] | None) -> dict[str, Any]:
     return {
         "manager_id": me.id,
         "incarnation": me.incarnation,
@@ -222,7 +222,7 @@ def _row(me: Identity, expires_at_ms: ColumnElement[int] | None) -> dict[str, An
     }
 
 
-def _take(connection: Connection, me: Identity, condition: ColumnElement[bool]) -> dict[int, int]:
+def _take(connection: Connection, me: ManagerIdentity, condition: ColumnElement[bool]) -> dict[int, int]:
     taken = connection.execute(
         update(SLOTS)
         .where(condition)
@@ -232,7 +232,7 @@ def _take(connection: Connection, me: Identity, condition: ColumnElement[bool]) 
     return {row.slot: row.epoch for row in taken}
 
 
-def _tell(connection: Connection, me: Identity, taken: Mapping[int, int]) -> None:
+def _tell(connection: Connection, me: ManagerIdentity, taken: Mapping[int, int]) -> None:
     """Have the outside know who has these slots; the last thing before the commit (see `numbering`)."""
     if taken:
         at_ms = connection.scalar(select(database_now_ms()))
@@ -249,7 +249,7 @@ def _view(connection: Connection) -> ClusterState:
     slots = connection.execute(select(SLOTS).order_by(SLOTS.c.slot))
     return ClusterState(
         peers=tuple(
-            Peer(Identity(row.manager_id, row.incarnation, row.url), row.started_at_ms, row.left)
+            Peer(ManagerIdentity(row.manager_id, row.incarnation, row.url), row.started_at_ms, row.left)
             for row in peers
         ),
         slots=tuple(Slot(row.slot, row.epoch, row.holder) for row in slots),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, Column, LargeBinary, Table, Text, insert, select, update
 
-from manager.access.tokens import Token
+from manager.access.tokens import AccessToken
 from manager.storage.audit_table import add_entries
 from manager.storage.schema import METADATA, Json
 from protocol.errors import ErrorCode
@@ -43,18 +43,18 @@ class TokenTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def all(self) -> list[Token]:
+    async def all(self) -> list[AccessToken]:
         """Every token that was ever made; raises `StorageError`."""
         return await self._database.transact(all_tokens)
 
 
-def all_tokens(connection: Connection) -> list[Token]:
+def all_tokens(connection: Connection) -> list[AccessToken]:
     """Every token that was ever made, the oldest first."""
     rows = connection.execute(select(TOKENS).order_by(TOKENS.c.created_at_ms, TOKENS.c.token_id)).mappings()
-    return [Token(**{**row, "role": _KNOWN_ROLES.get(row["role"], row["role"])}) for row in rows]
+    return [AccessToken(**{**row, "role": _KNOWN_ROLES.get(row["role"], row["role"])}) for row in rows]
 
 
-def add_token(connection: Connection, token: Token) -> None:
+def add_token(connection: Connection, token: AccessToken) -> None:
     """Keep a new one, and in the audit log that it was made."""
     values = {name: getattr(token, name) for name in token.__struct_fields__}
     connection.execute(insert(TOKENS).values({**values, "role": token.role_name}))

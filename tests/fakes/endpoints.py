@@ -11,7 +11,7 @@ from manager.cluster.slot_routing import SlotRouting
 from manager.http.openapi.description import OpenApiHandlers
 from manager.runtime.coordinator_runtime import CoordinatorRuntime
 from manager.settings import GroupSettings
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def api_endpoints() -> list[Endpoint]:
 
 def _idle() -> tuple[CoordinatorRuntime, Directory]:
     storage = SqlStorage("sqlite+aiosqlite://")
-    held_slots = HeldSlots(Identity("m", "m-1", "http://m"), 1, None)
+    held_slots = HeldSlots(ManagerIdentity("m", "m-1", "http://m"), 1, None)
     routing = SlotRouting(held_slots, storage, storage.leases)
     runtime = CoordinatorRuntime(GroupSettings(), storage, routing)
     return runtime, Directory(held_slots, routing, storage, runtime)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from manager.cluster.node import open_node
 from manager.settings import ManagerSettings
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ FOR_EVER_MS = 600_000
 
 async def started_node(storage: SqlStorage, url: str = "http://m", **settings: Any) -> Node:
     """A manager that has taken up every group there is; workers are told `url`, `settings` are its own."""
-    me = Identity("m", uuid4().hex, url)
+    me = ManagerIdentity("m", uuid4().hex, url)
     node = await open_node(ManagerSettings(**{"lease_ms": FOR_EVER_MS} | settings), storage, me)
     await node.controller.start()
     return node

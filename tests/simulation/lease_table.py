@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.storage.cluster_state import ClusterState, Identity, Peer, Slot
+from manager.storage.cluster_state import ClusterState, ManagerIdentity, Peer, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ class LeaseTable:
         self.epochs = dict.fromkeys(range(slots), 0)
         self.takeovers = 0
         self._holders: dict[int, str | None] = dict.fromkeys(range(slots))
-        self._managers: dict[str, tuple[Identity, int]] = {}
+        self._managers: dict[str, tuple[ManagerIdentity, int]] = {}
 
     def holder(self, slot: int) -> str | None:
         """The incarnation that has `slot`."""
@@ -27,7 +27,7 @@ class LeaseTable:
         """Whether these are the present epochs."""
         return all(self.epochs[slot] == epoch for slot, epoch in fence.items())
 
-    def register(self, me: Identity, lease_ms: int, now: int) -> None:
+    def register(self, me: ManagerIdentity, lease_ms: int, now: int) -> None:
         """Take the place of the same manager's former process, if there is one."""
         former = self._managers.get(me.id)
         if former is not None:
@@ -36,14 +36,14 @@ class LeaseTable:
                     self._give(slot, me.incarnation)
         self._managers[me.id] = (me, now + lease_ms)
 
-    def renew(self, me: Identity, lease_ms: int, now: int) -> ClusterState:
+    def renew(self, me: ManagerIdentity, lease_ms: int, now: int) -> ClusterState:
         """Prolong the lease, and look around."""
         self._managers[me.id] = (me, now + lease_ms)
         peers = tuple(Peer(identity, 0, expires - now) for identity, expires in self._managers.values())
         slots = tuple(Slot(slot, epoch, self._holders[slot]) for slot, epoch in self.epochs.items())
         return ClusterState(peers, slots)
 
-    def take(self, me: Identity, slots: Collection[int], now: int) -> dict[int, int]:
+    def take(self, me: ManagerIdentity, slots: Collection[int], now: int) -> dict[int, int]:
         """Those that are free, or ours already."""
         living = {identity.incarnation for identity, expires in self._managers.values() if expires > now}
         return {
@@ -52,7 +52,7 @@ class LeaseTable:
             if self._holders[slot] == me.incarnation or self._holders[slot] not in living
         }
 
-    def keep(self, me: Identity, slots: Collection[int]) -> dict[int, int]:
+    def keep(self, me: ManagerIdentity, slots: Collection[int]) -> dict[int, int]:
         """Those that are still ours, under new epochs."""
         return {s: self._give(s, me.incarnation) for s in slots if self._holders[s] == me.incarnation}
 

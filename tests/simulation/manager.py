@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from manager.cluster.held_slots import SlotState
 from manager.core.coordinator import GroupCoordinator
 from manager.core.member import Parked
-from manager.core.turn import Instant
+from manager.core.turn import ClockReading
 from manager.runtime.commits import Commits
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from manager.cluster.held_slots import HeldSlots
     from manager.core.member import Connection
     from manager.core.turn import Turn
-    from manager.runtime.commits import Batch
+    from manager.runtime.commits import Commit
     from manager.settings import GroupSettings
     from protocol.messages.base import Request
     from tests.simulation.cluster import Cluster
@@ -110,9 +110,9 @@ class SimManager:
         return self.controller.leases
 
     @property
-    def instant(self) -> Instant:
+    def instant(self) -> ClockReading:
         """The present moment; the wall clock differs from manager to manager, as the other one does."""
-        return Instant(self.mono, self.mono)
+        return ClockReading(self.mono, self.mono)
 
     def some_time(self, slowness: float = 1.0) -> int:
         """How long a message to the store, or from there, is under way; at times longer than any lease."""
@@ -344,38 +344,38 @@ class SimManager:
         if self._is_busy or not self.commits.has_work:
             return
         self._is_busy = True
-        batch = self.commits.begin()
-        fence, foreign = self.leases.epochs(batch.groups)
+        commit = self.commits.begin()
+        fence, foreign = self.leases.epochs(commit.groups)
         hold("nothing is written for what is another's", not foreign, foreign)
-        self.world.after(self.some_time(), partial(self._reach_store, self.life, batch, fence))
+        self.world.after(self.some_time(), partial(self._reach_store, self.life, commit, fence))
 
-    def _reach_store(self, life: int, batch: Batch, fence: dict[int, int]) -> None:
+    def _reach_store(self, life: int, commit: Commit, fence: dict[int, int]) -> None:
         """What a process that died had sent may arrive or not; an answer may be lost after it was done."""
         fails = self.world.happens(self.weather.failed)
         if (life != self.life or fails) and self.world.happens(0.5):
             done = False
         else:
-            done = self.cluster.store.commit(batch.changes, fence)
+            done = self.cluster.store.commit(commit.changes, fence)
         if life == self.life:
-            self.when_awake(lambda: self._committed(batch, is_known=done and not fails))
+            self.when_awake(lambda: self._committed(commit, is_known=done and not fails))
 
-    def _committed(self, batch: Batch, *, is_known: bool) -> None:
+    def _committed(self, commit: Commit, *, is_known: bool) -> None:
         self._is_busy = False
         if is_known:
             self._deliver(self.commits.committed().all_answers())
-            for group in batch.groups:
+            for group in commit.groups:
                 self.coordinator.bury(group)
             self._restore()
         else:
-            self._lose(batch)
+            self._lose(commit)
             self._restore_soon()
         self._look_who_is_settled()
         self._commit()
 
-    def _lose(self, batch: Batch) -> None:
+    def _lose(self, commit: Commit) -> None:
         for parked, _ in self.commits.failed():
             self._answer(parked, UNAVAILABLE)
-        for group in batch.groups:
+        for group in commit.groups:
             if not self._is_ours(group):
                 self.commits.reloaded(group)
             for parked in self.coordinator.evict(group):

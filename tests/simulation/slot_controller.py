@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from manager.cluster.held_slots import HeldSlots, SlotState
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -26,7 +26,7 @@ class SimSlotController:
 
     def __init__(self, manager: SimManager) -> None:
         self.manager = manager
-        self.me = Identity(f"m{manager.number}", f"m{manager.number}-{manager.life}", "")
+        self.me = ManagerIdentity(f"m{manager.number}", f"m{manager.number}-{manager.life}", "")
         self.leases = HeldSlots(self.me, SLOTS, LEASE_MS)
         self._is_registered = False
         self._moving_since: int | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core.rows import WorkerDeath
-from manager.core.task_registry import LIVE_STATES, Taken
+from manager.core.task_registry import LIVE_STATES, LostOnProbation
 from manager.core.tasks import ownership, quarantine
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
@@ -73,7 +73,9 @@ def taken_away(turn: Turn, task: str) -> None:
     row = registry.ownership[task]
     if task in registry.probation and row.state in LIVE_STATES:
         owner = turn.group.members[str(row.owner)]
-        registry.in_doubt.setdefault(task, {})[owner.id] = Taken(registry.probation[task], owner.heard_at)
+        registry.in_doubt.setdefault(task, {})[owner.id] = LostOnProbation(
+            registry.probation[task], owner.heard_at
+        )
 
 
 def is_harmless(entry: TaskReport) -> bool:
@@ -169,10 +171,10 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
 def _lost_in_silence(registry: TaskRegistry, member: Member) -> dict[str, int]:
     """What was taken from `member` on probation and may have killed it by then, and when it was granted."""
     return {
-        task: taken.began
+        task: lost.began
         for task, losers in registry.in_doubt.items()
-        if (taken := losers.get(member.id)) is not None
-        and taken.heard_at == member.heard_at
+        if (lost := losers.get(member.id)) is not None
+        and lost.heard_at == member.heard_at
         and registry.definitions[task].target is Target.RUNNING
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from manager.core import checks, scheduling, sessions
-from manager.core.task_registry import Progress
+from manager.core.task_registry import TaskProgress
 from manager.core.tasks import claims, former_owners, ownership, probation, settling
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse, TaskReport
@@ -112,7 +112,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     if probation.is_harmless(entry):
         _clear(turn, entry.task)
     registry = turn.group.tasks
-    progress = registry.progress.setdefault(entry.task, Progress(registry.ownership[entry.task].batch_id))
+    progress = registry.progress.setdefault(entry.task, TaskProgress(registry.ownership[entry.task].batch_id))
     if entry.batch_id is not None:
         progress.batch_id = entry.batch_id
         _note_reached(turn, member, entry, progress)
@@ -125,7 +125,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: Progress) -> None:
+def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: TaskProgress) -> None:
     """The first batch in a checkpoint is stored at once, the others with whatever is stored next."""
     if entry.batch_id is None or entry.checkpoint is None:
         return

@@ -21,9 +21,9 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.outbox.feed import Feed
-    from manager.storage.base import Page
+    from manager.storage.base import LogPage
     from protocol.messages.events import Event
 
 STREAM = "text/event-stream"
@@ -33,7 +33,7 @@ HEARTBEAT_S = 15.0
 _encode = msgspec.json.Encoder().encode
 
 
-class Place(NamedTuple):
+class ReadPosition(NamedTuple):
     """From where on somebody reads what; `after` None is the oldest event that is kept."""
 
     after: int | None
@@ -71,7 +71,7 @@ class EventHandlers:
             return await self._stream(call.request, place)
         return EventListResponse(events=told(page, place.after), last_id=page.through)
 
-    async def _stream(self, request: Request, place: Place) -> web.StreamResponse:
+    async def _stream(self, request: HttpRequest, place: ReadPosition) -> web.StreamResponse:
         response = web.StreamResponse(headers={**HEADERS, **request.common_headers})
         await response.prepare(request)
         after, group = place
@@ -88,13 +88,13 @@ class EventHandlers:
         return response
 
 
-def _place_of(asked: EventListQuery) -> Place:
+def _place_of(asked: EventListQuery) -> ReadPosition:
     """How far a reader came that comes back counts more than where it was sent off."""
     resumed = asked.last_event_id
-    return Place(asked.after if resumed is None else resumed, asked.group)
+    return ReadPosition(asked.after if resumed is None else resumed, asked.group)
 
 
-def _check_known(place: Place, page: Page) -> None:
+def _check_known(place: ReadPosition, page: LogPage) -> None:
     """Whoever has seen what never was would wait for it to come about again, and miss all until then."""
     if place.after is not None and place.after > page.last_id:
         raise RefusedError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.http.endpoint import Endpoint
-from manager.runtime.pending import UNAVAILABLE
+from manager.runtime.replies import UNAVAILABLE
 from protocol.messages.base import Response
 
 if TYPE_CHECKING:

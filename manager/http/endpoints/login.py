@@ -16,7 +16,7 @@ from protocol.errors import ErrorCode, Failure
 if TYPE_CHECKING:
     from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.http.front.replying import Handler
 
 
@@ -36,11 +36,11 @@ class Login:
             ("POST", "/logout", self.log_out),
         ]
 
-    async def show(self, request: Request) -> web.Response:
+    async def show(self, request: HttpRequest) -> web.Response:
         """The form."""
         return login_page(request.query.get("next", "/"))
 
-    async def log_in(self, request: Request) -> web.Response:
+    async def log_in(self, request: HttpRequest) -> web.Response:
         """Back to the page that was asked for, if the token is known."""
         if comes_from_elsewhere(request):
             return _from_elsewhere()
@@ -55,7 +55,7 @@ class Login:
         response.set_cookie(COOKIE, token, path="/", httponly=True, samesite="Strict", secure=request.secure)
         return response
 
-    async def log_out(self, request: Request) -> web.Response:
+    async def log_out(self, request: HttpRequest) -> web.Response:
         """Without the cookie."""
         if comes_from_elsewhere(request):
             return _from_elsewhere()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from manager.http.front.channel import Core
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.http.front.replying import Handler
 
 GO_ON = "100-continue"
@@ -56,7 +56,7 @@ class Application:
         """Have `handler` answer requests for `path`, as `/v1/groups/{group}`."""
         self._paths.add(method, path, handler)
 
-    async def handle(self, request: Request) -> web.StreamResponse:
+    async def handle(self, request: HttpRequest) -> web.StreamResponse:
         """Answer a request.
 
         Raises:
@@ -71,7 +71,7 @@ class Application:
             return not_allowed(request, methods) if methods else not_found(request)
         return await handler(request)
 
-    def _find(self, request: Request, target: str) -> tuple[Mapping[str, Handler], Mapping[str, str]]:
+    def _find(self, request: HttpRequest, target: str) -> tuple[Mapping[str, Handler], Mapping[str, str]]:
         """What is at a path; remembered if it leads somewhere, for members ask for the same ones again."""
         found = self._paths.find(request.rel_url.path_safe)
         if found[0] and "?" not in target and len(target) <= MAX_LENGTH:
@@ -81,7 +81,7 @@ class Application:
         return found
 
 
-def _expect(request: Request, *, is_known: bool) -> web.Response | None:
+def _expect(request: HttpRequest, *, is_known: bool) -> web.Response | None:
     """Tell a client that waits for it to send its body, unless it would be refused for its size."""
     expected = request.headers["Expect"]
     if expected.lower() != GO_ON:

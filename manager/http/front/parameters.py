@@ -20,7 +20,7 @@ from protocol.names import is_legal_name
 if TYPE_CHECKING:
     from multidict import MultiMapping
 
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -61,7 +61,7 @@ def _bounds(kind: inspect.Type) -> tuple[int, int] | None:
     return None
 
 
-def read_parameters(request: Request, kind: type[T]) -> T:
+def read_parameters(request: HttpRequest, kind: type[T]) -> T:
     """What the fields of `kind` name, as a `kind`, and nothing else.
 
     A parameter counts as it is said first; a header that comes more than once is one list (RFC 9110 §5.3).

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 LEGAL = "1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`"
 
 
-class Request(web.BaseRequest):
+class HttpRequest(web.BaseRequest):
     """A request as it came over a connection of ours.
 
     Without slots, what is set on many requests that come in at once would cost each a dictionary of its own.
@@ -42,7 +42,7 @@ class Request(web.BaseRequest):
     common_headers: Mapping[str, str]
 
 
-def check_names(request: Request) -> None:
+def check_names(request: HttpRequest) -> None:
     """Look at the names in the path.
 
     Raises:
@@ -55,7 +55,7 @@ def check_names(request: Request) -> None:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"task: a task's name is {LEGAL}")
 
 
-def host_of(request: Request) -> str:
+def host_of(request: HttpRequest) -> str:
     """The address the request came from."""
     return request.remote or ""
 
@@ -86,7 +86,7 @@ def _decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
 
 
-def body_at_hand(request: Request) -> bytes | None:
+def body_at_hand(request: HttpRequest) -> bytes | None:
     """The body if all of it has come in already, as most bodies have; None if it is to be waited for.
 
     Raises:
@@ -101,7 +101,7 @@ def body_at_hand(request: Request) -> bytes | None:
     return body
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: HttpRequest) -> bytes:
     """The body as it came.
 
     Raises:
@@ -118,12 +118,12 @@ async def read_body(request: Request) -> bytes:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the body cannot be read: {reason}") from None
 
 
-def is_announced_too_large(request: Request) -> bool:
+def is_announced_too_large(request: HttpRequest) -> bool:
     """Whether the body is too large by its own word, and need not be read to know it."""
     return (request.content_length or 0) > request.client_max_size
 
 
-def _too_large(what: str, request: Request) -> RefusedError:
+def _too_large(what: str, request: HttpRequest) -> RefusedError:
     limit = request.client_max_size
     message = f"the body {what}, and this manager takes {limit} at most (--max-request-bytes)"
     return RefusedError(ErrorCode.PAYLOAD_TOO_LARGE, message, limit_bytes=limit)

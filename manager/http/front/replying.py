@@ -12,7 +12,7 @@ import structlog
 from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http import SERVER_SOFTWARE
 
-from manager.runtime.pending import UNAVAILABLE
+from manager.runtime.replies import UNAVAILABLE
 from manager.storage.base import StorageError
 from protocol.errors import RETRY_AFTER_S, ErrorCode, Failure, RefusedError, unexpected
 from telemetry.causes import new_cause_id
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
     from manager.core.turn import Outcome
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
 
-    Handler = Callable[[Request], Awaitable[web.StreamResponse]]
+    Handler = Callable[[HttpRequest], Awaitable[web.StreamResponse]]
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +119,7 @@ def bug(request: web.BaseRequest, error: BaseException | None) -> web.Response:
     return refusal(unexpected(cause_id))
 
 
-def error_as_json(request: Request, error: Exception) -> web.Response:
+def error_as_json(request: HttpRequest, error: Exception) -> web.Response:
     """What a handler raised, as a body with a code: nothing leaves as anything else."""
     match error:
         case RefusedError():
@@ -134,12 +134,12 @@ def error_as_json(request: Request, error: Exception) -> web.Response:
     return bug(request, error)
 
 
-def not_found(request: Request) -> web.Response:
+def not_found(request: HttpRequest) -> web.Response:
     """There is no such path."""
     return refusal(Failure(ErrorCode.NOT_FOUND, f"there is nothing at {_path(request)}"))
 
 
-def not_allowed(request: Request, methods: Iterable[str]) -> web.Response:
+def not_allowed(request: HttpRequest, methods: Iterable[str]) -> web.Response:
     """The path takes these `methods` only."""
     allowed = ", ".join(sorted(methods))
     message = f"{_path(request)} takes {allowed}, not {request.method}"

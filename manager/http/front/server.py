@@ -10,7 +10,7 @@ from aiohttp import web
 
 from manager.http.front.channel import Channel, Shared
 from manager.http.front.limits import Limits
-from manager.http.front.reading import Request
+from manager.http.front.reading import HttpRequest
 from manager.http.front.replying import bug, error_as_json, refusal
 from protocol.errors import ErrorCode, Failure
 
@@ -82,14 +82,14 @@ class Server(web.Server):
         protocol: web.RequestHandler,
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
-    ) -> Request:
+    ) -> HttpRequest:
         """A request came in: the head of it, and perhaps its body."""
         most = self.app.max_request_bytes
-        return Request(message, payload, protocol, writer, task, self.loop, client_max_size=most)
+        return HttpRequest(message, payload, protocol, writer, task, self.loop, client_max_size=most)
 
     async def answer(self, received: web.BaseRequest) -> web.StreamResponse:
         """Have a request answered; nothing leaves as anything but a body with a code."""
-        request = cast("Request", received)
+        request = cast("HttpRequest", received)
         channel = request.transport
         if not isinstance(channel, Channel):
             raise ConnectionResetError("the connection is closed already")

@@ -18,14 +18,14 @@ _INFO: Final = struct.Struct("=24xI92xQ16xI")
 """Of `struct tcp_info`: `tcpi_unacked`, `tcpi_bytes_acked` and `tcpi_notsent_bytes` (Linux 4.6)."""
 
 
-class Taken(NamedTuple):
+class Acknowledged(NamedTuple):
     """Bytes that the other end has `acked` since it connected, and whether more `waits` for it."""
 
     acked: int
     waits: bool
 
 
-def taken(sock: Any) -> Taken | None:
+def taken(sock: Any) -> Acknowledged | None:
     """What `sock` knows of it; None if it is closed, or the system does not tell."""
     option = getattr(socket, "TCP_INFO", None)
     try:
@@ -35,7 +35,7 @@ def taken(sock: Any) -> Taken | None:
     if len(info) < _INFO.size:
         return None
     unacked, acked, unsent = _INFO.unpack(info)
-    return Taken(acked, waits=unacked > 0 or unsent > 0)
+    return Acknowledged(acked, waits=unacked > 0 or unsent > 0)
 
 
 class Watch:
@@ -45,7 +45,7 @@ class Watch:
         self._sock = sock
         self._seconds = seconds
         self._cut = cut
-        self._before: Taken | None = None
+        self._before: Acknowledged | None = None
         self._next: asyncio.TimerHandle | None = None
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> bool:

@@ -14,7 +14,7 @@ from manager.cluster.node import open_node
 from manager.cluster.slot_controller import SlotController
 from manager.http.front.server import Runner
 from manager.settings import ManagerSettings
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 
@@ -40,7 +40,7 @@ class Manager:
         listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         settings = ManagerSettings(lease_ms=FOR_EVER_MS, slots=SLOTS, initial_rebalance_delay_ms=0)
-        self.me = Identity(self.name, f"{self.name}-{incarnation}", self.url)
+        self.me = ManagerIdentity(self.name, f"{self.name}-{incarnation}", self.url)
         self.node = await open_node(settings, self.storage, self.me)
         self.runtime = self.node.runtime
         assert isinstance(self.node.controller, SlotController)

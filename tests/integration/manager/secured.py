@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import trustme
     from sqlalchemy import Connection
 
-    from manager.access.tokens import Token
+    from manager.access.tokens import AccessToken
     from protocol.roles import Role
 
 
@@ -61,7 +61,7 @@ class Tokens:
         await self._add(token)
         return text
 
-    async def _add(self, token: Token) -> None:
+    async def _add(self, token: AccessToken) -> None:
         def work(connection: Connection) -> None:
             upgrade(connection)
             add_token(connection, token)

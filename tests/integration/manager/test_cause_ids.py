@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
 
 
-async def broken(_: Request) -> Never:
+async def broken(_: HttpRequest) -> Never:
     raise ZeroDivisionError("the database's password is hunter2")
 
 
@@ -52,7 +52,7 @@ async def test_a_bug_leaves_as_an_id_that_the_log_has_too() -> None:
 async def test_a_body_that_is_not_what_its_header_says_is_no_bug(caplog: pytest.LogCaptureFixture) -> None:
     """It is refused once, and nothing of it is in the log, where whoever may send one could fill the disk."""
 
-    async def reading(request: Request) -> web.Response:
+    async def reading(request: HttpRequest) -> web.Response:
         return web.Response(body=await read_body(request))
 
     app = Application(Core(), 1000)

@@ -22,7 +22,7 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from manager.storage.base import Page
+    from manager.storage.base import LogPage
     from tests.integration.manager.backends import Database
 
 WRITERS = 3
@@ -36,7 +36,7 @@ def event(at_ms: int = START_MS, group: str | None = "g", cause: str | None = No
     return Event(id=0, at_ms=at_ms, type=EventType.TASK_FAILED, group=group, cause=cause)
 
 
-def ids(page: Page) -> list[int]:
+def ids(page: LogPage) -> list[int]:
     return [event.id for event in page.events]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.commands import CreateTask, NewDefinition
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.states import Target
@@ -43,7 +43,7 @@ async def create(manager: Manager, group: str, task: str) -> bool:
 
 async def test_who_takes_slots_over_is_told(database: Database, storage: SqlStorage) -> None:
     """With the taking itself; who finds nothing to take tells nothing."""
-    a, b = (Identity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "ab")
+    a, b = (ManagerIdentity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "ab")
     await storage.leases.prepare(SLOTS)
     for who in (a, b):
         await storage.leases.register(who, LONG_MS, is_starting=True)

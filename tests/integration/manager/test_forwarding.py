@@ -19,7 +19,7 @@ from protocol.timeouts import answer_s, work_s
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
     from manager.http.front.replying import Handler
 
 ME = Coordinator(id="me", url="http://me")
@@ -45,7 +45,7 @@ class Elsewhere:
         return self._owner
 
 
-async def _never(_: Request) -> web.StreamResponse:
+async def _never(_: HttpRequest) -> web.StreamResponse:
     raise AssertionError("the group is not here")
 
 
@@ -70,14 +70,14 @@ async def test_an_answer_that_leads_elsewhere_is_passed_back_and_not_followed(st
     """Else the owner could have this manager ask anybody for anything, with the caller's token and body."""
     asked: list[str] = []
 
-    async def stranger(request: Request) -> web.Response:
+    async def stranger(request: HttpRequest) -> web.Response:
         asked.append(request.path)
         return web.Response()
 
     async with AsyncExitStack() as stack:
         place = await stack.enter_async_context(_serving(stranger)) + "/taken"
 
-        async def owner(_: Request) -> web.Response:
+        async def owner(_: HttpRequest) -> web.Response:
             return web.Response(status=status, headers={"Location": place})
 
         directory: Any = Elsewhere(await stack.enter_async_context(_serving(owner)))
@@ -108,7 +108,7 @@ async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: 
         waited.append(timeout.total)
         return ask(session, *asked, timeout=timeout, **more)
 
-    async def owner(_: Request) -> web.Response:
+    async def owner(_: HttpRequest) -> web.Response:
         return web.Response()
 
     async with _serving(owner) as place, _between(place) as url, aiohttp.ClientSession() as session:
@@ -125,7 +125,7 @@ async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: 
 async def test_what_an_owner_that_does_not_answer_has_done_is_not_known() -> None:
     """It says so; of an owner that was never reached it says that nothing was sent."""
 
-    async def owner(request: Request) -> web.Response:
+    async def owner(request: HttpRequest) -> web.Response:
         await request.read()
         assert request.transport is not None
         request.transport.abort()
@@ -151,7 +151,7 @@ async def test_of_an_owner_that_lets_nobody_connect_it_says_that_nothing_was_sen
 ) -> None:
     """A machine that is gone refuses nothing: the connection only never comes about."""
 
-    async def unheard(_: Request) -> web.Response:
+    async def unheard(_: HttpRequest) -> web.Response:
         raise AssertionError("nobody connects")
 
     async with AsyncExitStack() as stack:

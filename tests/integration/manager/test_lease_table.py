@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from manager.core.rows import GroupRow
-from manager.storage.base import FencedError, GoneError
-from manager.storage.cluster_state import Identity
+from manager.storage.base import GoneError, StaleEpochError
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SLOTS = 4
 LONG_MS = 600_000
-A, B = (Identity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "ab")
+A, B = (ManagerIdentity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "ab")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def table(storage: SqlStorage) -> LeaseTable:
     return storage.leases
 
 
-def expire(database: Database, who: Identity) -> None:
+def expire(database: Database, who: ManagerIdentity) -> None:
     """By the database's clock its lease ended a while ago."""
     database.run(f"UPDATE managers SET expires_at_ms = 1 WHERE manager_id = '{who.id}'")
 
@@ -105,7 +105,7 @@ async def test_a_lease_is_told_by_the_databases_clock(table: LeaseTable) -> None
 async def test_a_restarted_manager_has_its_slots_back_at_once(table: LeaseTable) -> None:
     """Same id, same URL: under new epochs, without waiting for its own lease to end."""
     await table.take(A, [0, 1])
-    again = Identity(A.id, "a-2", A.url)
+    again = ManagerIdentity(A.id, "a-2", A.url)
     await table.register(again, LONG_MS, is_starting=True)
     view = await table.view()
     assert [(slot.holder, slot.epoch) for slot in view.slots[:2]] == [("a-2", 2), ("a-2", 2)]
@@ -119,7 +119,7 @@ async def test_two_that_live_under_one_id_and_url_do_not_depose_each_other_in_tu
     table: LeaseTable, database: Database
 ) -> None:
     """The first one ends, and whoever starts it again finds out why it does not; the second one stays."""
-    first, second, again = (Identity(A.id, f"a-{n}", A.url) for n in (2, 3, 4))
+    first, second, again = (ManagerIdentity(A.id, f"a-{n}", A.url) for n in (2, 3, 4))
     await table.register(first, LONG_MS, is_starting=True)
     await table.take(first, [0, 1])
     await table.register(second, LONG_MS, is_starting=True)
@@ -142,18 +142,18 @@ async def test_who_comes_after_a_quarrel_is_restarted_at_once_again(
 ) -> None:
     """Once the lease of the one that had stayed has ended, the id is like any other."""
     for number in (2, 3):
-        await table.register(Identity(A.id, f"a-{number}", A.url), LONG_MS, is_starting=True)
+        await table.register(ManagerIdentity(A.id, f"a-{number}", A.url), LONG_MS, is_starting=True)
     with pytest.raises(StartupError):
-        await table.register(Identity(A.id, "a-2", A.url), LONG_MS, is_starting=False)
+        await table.register(ManagerIdentity(A.id, "a-2", A.url), LONG_MS, is_starting=False)
     expire(database, A)
     for number in (4, 5):
-        await table.register(Identity(A.id, f"a-{number}", A.url), LONG_MS, is_starting=True)
+        await table.register(ManagerIdentity(A.id, f"a-{number}", A.url), LONG_MS, is_starting=True)
     assert "a-5" in (await table.view()).living()
 
 
 async def test_an_id_belongs_to_one_url_while_it_lives(table: LeaseTable, database: Database) -> None:
     """A second manager of that name is refused, in one line; after the lease's end it is welcome."""
-    other = Identity(A.id, "a-2", "http://elsewhere")
+    other = ManagerIdentity(A.id, "a-2", "http://elsewhere")
     with pytest.raises(StartupError, match="--manager-id a"):
         await table.register(other, LONG_MS, is_starting=True)
     expire(database, A)
@@ -178,7 +178,7 @@ async def test_a_manager_that_leaves_leaves_its_slots_free(table: LeaseTable) ->
 async def test_the_only_manager_seizes_everything(table: LeaseTable) -> None:
     """Whatever was there before."""
     await table.take(A, [0])
-    only = Identity("s", "s-1", "http://s")
+    only = ManagerIdentity("s", "s-1", "http://s")
     assert await table.seize(only) == {0: 2, 1: 1, 2: 1, 3: 1}
     assert [peer.lease_left_ms for peer in (await table.view()).peers] == [None]
 
@@ -192,7 +192,7 @@ async def test_an_older_epoch_writes_nothing(
     await storage.commit([GroupRow(group="g", generation=1)], fence)
     expire(database, A)
     await table.take(B, [1])
-    with pytest.raises(FencedError) as caught:
+    with pytest.raises(StaleEpochError) as caught:
         await storage.commit([GroupRow(group="g", generation=2)], fence)
     assert caught.value.slots == (1,)
     assert database.value("SELECT generation FROM groups") == 1
@@ -203,7 +203,7 @@ async def test_raising_the_own_epoch_fences_the_own_past(storage: SqlStorage, ta
     """A transaction that was sent before and arrives after it writes nothing; a slot that is gone is told."""
     await table.take(A, [0])
     assert await table.keep(A, [0, 1]) == {0: 2}
-    with pytest.raises(FencedError):
+    with pytest.raises(StaleEpochError):
         await storage.commit([GroupRow(group="g", generation=1)], {0: 1})
     assert await storage.load() == {}
 

@@ -20,7 +20,7 @@ from manager.runtime.reloader import GROUPS_AT_ONCE
 from manager.settings import GroupSettings
 from manager.storage import row_reader
 from manager.storage.base import StorageError
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.database import ANSWER_S
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from manager.core.rows import Row
-    from manager.core.turn import Instant, Turn
+    from manager.core.turn import ClockReading, Turn
     from tests.integration.manager.backends import Database
 
 SLOTS = 4
@@ -71,7 +71,7 @@ class Loading:
 
     def __init__(self, storage: Gated) -> None:
         self._table = storage.leases
-        self.leases = HeldSlots(Identity("a", "a-1", "http://a"), SLOTS, None)
+        self.leases = HeldSlots(ManagerIdentity("a", "a-1", "http://a"), SLOTS, None)
         self.routing = SlotRouting(self.leases, storage, storage.leases)
         self.runtime = CoordinatorRuntime(GroupSettings(initial_rebalance_delay_ms=0), storage, self.routing)
 
@@ -126,7 +126,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, count: Callable[[Turns, list[Row]]
     """Counts what becomes of rows that are taken up."""
     turns, restore = Turns(), GroupCoordinator.load
 
-    def counted(self: GroupCoordinator, name: str, rows: Iterable[Row], instant: Instant) -> Turn:
+    def counted(self: GroupCoordinator, name: str, rows: Iterable[Row], instant: ClockReading) -> Turn:
         count(turns, list(rows))
         return restore(self, name, rows, instant)
 

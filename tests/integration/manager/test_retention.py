@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.core.turn import Instant
+from manager.core.turn import ClockReading
 from manager.outbox import retention
 from manager.outbox.retention import Retention
 from manager.storage.base import StorageError
@@ -34,14 +34,14 @@ async def test_what_is_older_or_more_than_is_kept_is_forgotten(
 ) -> None:
     """An event exactly as old as the limit is kept."""
     await storage.commit(told(100, 50, 20))
-    await Retention(storage.events, keep_ms, keep_count, lambda: Instant(0, NOW)).prune()
+    await Retention(storage.events, keep_ms, keep_count, lambda: ClockReading(0, NOW)).prune()
     assert await kept(storage) == left
 
 
 async def test_however_much_there_is_it_is_forgotten_at_once(storage: SqlStorage) -> None:
     """In as many transactions as it takes."""
     await storage.commit(told(*[100] * 2500, 20))
-    await Retention(storage.events, 50, 10, lambda: Instant(0, NOW)).prune()
+    await Retention(storage.events, 50, 10, lambda: ClockReading(0, NOW)).prune()
     assert await kept(storage) == [2501]
 
 
@@ -58,7 +58,7 @@ async def test_it_goes_on_after_trouble_with_the_database(
         raise trouble(f"{keep}")
 
     monkeypatch.setattr(storage.events, "prune", fails)
-    running = Retention(storage.events, 1, 1, lambda: Instant(0, NOW)).start()
+    running = Retention(storage.events, 1, 1, lambda: ClockReading(0, NOW)).start()
     while len(tried) < 2:
         await settle()
     await running.stop()

@@ -9,8 +9,8 @@ import pytest
 from manager.cluster.node import open_node
 from manager.core.commands import DescribeGroup
 from manager.settings import ManagerSettings
-from manager.storage.base import FencedError
-from manager.storage.cluster_state import Identity
+from manager.storage.base import StaleEpochError
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
@@ -31,7 +31,7 @@ def url(tmp_path: Path) -> str:
 
 
 async def started(url: str, name: str) -> Node:
-    node = await open_node(SETTINGS, SqlStorage(url), Identity(name, f"{name}-1", f"http://{name}"))
+    node = await open_node(SETTINGS, SqlStorage(url), ManagerIdentity(name, f"{name}-1", f"http://{name}"))
     await node.controller.start()
     return node
 
@@ -55,6 +55,6 @@ async def test_what_a_former_manager_still_has_under_way_is_fenced(url: str) -> 
     old = first.runtime._routing.epochs(["g"])
     await first.leave()
     second = await started(url, "b")
-    with pytest.raises(FencedError):
+    with pytest.raises(StaleEpochError):
         await second.runtime._storage.commit([], old)
     await second.leave()

@@ -21,7 +21,7 @@ from tests.integration.manager.clients import serving
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from manager.access.tokens import Token
+    from manager.access.tokens import AccessToken
 
 STREAM = {"Accept": "text/event-stream"}
 
@@ -32,7 +32,7 @@ class Clock:
     now_ms = 1000
 
 
-def _minted(**more: Any) -> tuple[str, Token]:
+def _minted(**more: Any) -> tuple[str, AccessToken]:
     chosen = {"role": Role.VIEWER, "groups": (), **more}
     return mint(secrets.token_bytes, name="anna", created_at_ms=0, **chosen)
 

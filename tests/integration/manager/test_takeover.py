@@ -13,7 +13,7 @@ from manager.cluster.held_slots import SlotState
 from manager.cluster.node import open_node
 from manager.core.commands import DescribeGroup
 from manager.settings import ManagerSettings
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.membership import HeartbeatRequest
@@ -267,7 +267,7 @@ async def test_the_second_process_of_an_id_ends_the_first(a: Manager) -> None:
     """Started again while it hung: the new one has everything, the old one finds out and gives up."""
     group = group_of(a)
     beat = await stable(a.runtime, group)
-    again = Identity(a.name, "a-2", a.url)
+    again = ManagerIdentity(a.name, "a-2", a.url)
     await a.storage.leases.register(again, 600_000, is_starting=True)
     await a.look()
     assert isinstance(a.controller.deposed.result(), StartupError)
@@ -279,12 +279,12 @@ async def test_of_two_that_start_at_once_under_one_id_one_is_told_why_it_does_no
 ) -> None:
     """In one line that names the setting."""
     storage = SqlStorage(database.url)
-    node = await open_node(ManagerSettings(), storage, Identity("a", "a-1", "http://a"))
+    node = await open_node(ManagerSettings(), storage, ManagerIdentity("a", "a-1", "http://a"))
     register = storage.leases.register
 
-    async def overtaken(me: Identity, lease_ms: int, *, is_starting: bool) -> None:
+    async def overtaken(me: ManagerIdentity, lease_ms: int, *, is_starting: bool) -> None:
         await register(me, lease_ms, is_starting=is_starting)
-        await register(Identity(me.id, "a-rival", me.url), lease_ms, is_starting=True)
+        await register(ManagerIdentity(me.id, "a-rival", me.url), lease_ms, is_starting=True)
 
     monkeypatch.setattr(storage.leases, "register", overtaken)
     with pytest.raises(StartupError, match="--manager-id a: a manager of that id serves at"):

@@ -10,7 +10,7 @@ import pytest
 
 from manager.access.authorizer import ANYBODY, Authorizer, Caller, bearer_of
 from manager.access.exposure import Exposure
-from manager.access.tokens import Token, mint
+from manager.access.tokens import AccessToken, mint
 from protocol.errors import Failure, StartupError
 from protocol.roles import Role
 
@@ -18,12 +18,12 @@ VIEWERS = frozenset({Role.VIEWER})
 NOW_MS = 1_000_000
 
 
-def minted(role: Role = Role.VIEWER, *groups: str, **more: Any) -> tuple[str, Token]:
+def minted(role: Role = Role.VIEWER, *groups: str, **more: Any) -> tuple[str, AccessToken]:
     """A new token."""
     return mint(secrets.token_bytes, name="anna", role=role, groups=groups, created_at_ms=0, **more)
 
 
-def access_with(*tokens: Token, **more: Any) -> Authorizer:
+def access_with(*tokens: AccessToken, **more: Any) -> Authorizer:
     """Of a manager that knows these tokens."""
     access = Authorizer(lambda: NOW_MS, **more)
     access.learn(tokens)

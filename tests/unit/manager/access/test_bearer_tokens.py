@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from manager.access.tokens import Token, id_of, is_same, mint, pattern_fault
+from manager.access.tokens import AccessToken, id_of, is_same, mint, pattern_fault
 from protocol.roles import Role
 
 _numbers = itertools.count(1)
@@ -19,7 +19,7 @@ def _bytes(length: int) -> bytes:
     return next(_numbers).to_bytes(length, "big")
 
 
-def minted(role: Role = Role.VIEWER, groups: tuple[str, ...] = (), **more: Any) -> tuple[str, Token]:
+def minted(role: Role = Role.VIEWER, groups: tuple[str, ...] = (), **more: Any) -> tuple[str, AccessToken]:
     """A new token."""
     return mint(_bytes, name="anna", role=role, groups=groups, created_at_ms=0, **more)
 

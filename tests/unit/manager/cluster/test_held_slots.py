@@ -4,16 +4,19 @@ import pytest
 
 from manager.cluster.held_slots import NEVER, HeldSlots, Moves, SlotState
 from manager.cluster.slots import slot_of
-from manager.storage.cluster_state import ClusterState, Identity, Peer, Slot
+from manager.storage.cluster_state import ClusterState, ManagerIdentity, Peer, Slot
 
 SLOTS = 4
 LEASE_MS = 3000
-A, B, C = (Identity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "abc")
+A, B, C = (ManagerIdentity(id=name, incarnation=f"{name}-1", url=f"http://{name}") for name in "abc")
+Identities = tuple[ManagerIdentity, ...]
 GROUPS = {slot: next(f"g{n}" for n in range(100) if slot_of(f"g{n}", SLOTS) == slot) for slot in range(SLOTS)}
 
 
 def seen(
-    *holders: tuple[int, str | None], living: tuple[Identity, ...] = (A, B), dead: tuple[Identity, ...] = ()
+    *holders: tuple[int, str | None],
+    living: Identities = (A, B),
+    dead: Identities = (),
 ) -> ClusterState:
     """A view in which slot n has the n-th epoch and holder."""
     peers = [Peer(identity, 0, LEASE_MS) for identity in living]
@@ -41,7 +44,10 @@ def owner(leases: HeldSlots) -> HeldSlots:
 
 
 def after(
-    owner: HeldSlots, *holders: tuple[int, str | None], sent_at: int = 1500, **more: tuple[Identity, ...]
+    owner: HeldSlots,
+    *holders: tuple[int, str | None],
+    sent_at: int = 1500,
+    **more: Identities,
 ) -> Moves:
     return owner.renewed(sent_at, seen(*holders, **more))
 

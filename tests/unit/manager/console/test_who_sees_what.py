@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from manager.access.authorizer import Caller
-from manager.access.tokens import Token
+from manager.access.tokens import AccessToken
 from manager.console.page import PageRequest
 from manager.console.site import stream_for
 from protocol.messages.events import Event
@@ -9,7 +9,7 @@ from protocol.roles import Role
 
 
 def asked(group: str = "", *groups: str) -> PageRequest:
-    token = Token(token_id="i", name="n", digest=b"", role=Role.VIEWER, groups=groups, created_at_ms=0)
+    token = AccessToken(token_id="i", name="n", digest=b"", role=Role.VIEWER, groups=groups, created_at_ms=0)
     return PageRequest(group, "", {}, Caller(token))
 
 

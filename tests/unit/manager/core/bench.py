@@ -12,7 +12,7 @@ from manager.core.coordinator import GroupCoordinator
 from manager.core.group import Group
 from manager.core.member import Connection, Parked
 from manager.core.rows import Dropped, GroupRow, OwnershipRow, Row
-from manager.core.turn import Instant, Turn
+from manager.core.turn import ClockReading, Turn
 from manager.settings import GroupSettings
 from protocol.errors import Failure
 from protocol.messages.base import Request, encode_opaque
@@ -82,9 +82,9 @@ class Bench:
         self.generations: list[int] = []
 
     @property
-    def instant(self) -> Instant:
+    def instant(self) -> ClockReading:
         """The present moment."""
-        return Instant(self.now, self.wall + self.now)
+        return ClockReading(self.now, self.wall + self.now)
 
     @property
     def group(self) -> Group:

@@ -10,7 +10,7 @@ from manager.core import group_states
 from manager.core.group import Group
 from manager.core.member import AnsweredTwiceError, Parked
 from manager.core.timers import FEW, Timers
-from manager.core.turn import Instant, Turn
+from manager.core.turn import ClockReading, Turn
 from manager.settings import GroupSettings
 from protocol.states import GroupState
 
@@ -37,7 +37,7 @@ def test_an_illegal_move_raises_tells_the_history_and_changes_nothing(
     """Every state against every trigger."""
     group = Group("g", GroupSettings())
     group.state = state
-    turn = Turn(group, Instant(5, 1005), str)
+    turn = Turn(group, ClockReading(5, 1005), str)
     turn.note("something happened")
     [(sources, target)] = [(s, t) for name, s, t in group_states.MOVES if name == trigger]
     if state in sources:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from manager.http.endpoint import Plain
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
 
 ALLOWED = """
 worker      POST   /v1/groups/{group}/join
@@ -125,8 +125,8 @@ class _Request:
         self.match_info: dict[str, str] = {}
 
 
-def request() -> Request:
-    return cast("Request", _Request())
+def request() -> HttpRequest:
+    return cast("HttpRequest", _Request())
 
 
 @pytest.mark.parametrize("raised", [True, False])

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from manager.cluster.held_slots import HeldSlots
 from manager.cluster.slot_routing import SlotRouting
-from manager.storage.cluster_state import Identity
+from manager.storage.cluster_state import ManagerIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-ME = Identity("m", "m-1", "http://m")
+ME = ManagerIdentity("m", "m-1", "http://m")
 
 
 class OneSlot:
@@ -23,7 +23,7 @@ class OneSlot:
         self.take(1)
         self._held.loaded([0])
 
-    async def keep(self, _: Identity, slots: Collection[int]) -> dict[int, int]:
+    async def keep(self, _: ManagerIdentity, slots: Collection[int]) -> dict[int, int]:
         """As the table of leases would."""
         return dict.fromkeys(slots, 1)
 

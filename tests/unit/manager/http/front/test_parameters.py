@@ -13,7 +13,7 @@ from protocol.messages.groups import CoordinatorQuery, GroupListQuery
 if TYPE_CHECKING:
     import msgspec
 
-    from manager.http.front.reading import Request
+    from manager.http.front.reading import HttpRequest
 
 
 class _Request:
@@ -22,9 +22,9 @@ class _Request:
         self.headers = CIMultiDict(headers)
 
 
-def asked(query: dict[str, str], **headers: str) -> Request:
+def asked(query: dict[str, str], **headers: str) -> HttpRequest:
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
-    return cast("Request", _Request(query, renamed))
+    return cast("HttpRequest", _Request(query, renamed))
 
 
 def refusal(kind: type[msgspec.Struct], query: dict[str, str], **headers: str) -> tuple[str, str]:

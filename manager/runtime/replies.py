@@ -30,7 +30,7 @@ class Reply(Parked, ABC):
         """Hand the answer over; nobody may be there to take it any more."""
 
 
-class Pending(Reply):
+class PendingReply(Reply):
     """One that somebody awaits."""
 
     __slots__ = ("_future", "outcome")
