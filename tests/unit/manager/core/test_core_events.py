@@ -18,9 +18,8 @@ def kinds(bench: Bench) -> list[str]:
     return [event.type for event in bench.told]
 
 
-def test_a_rebalance_is_told_when_its_assignment_is_there_with_what_the_history_says() -> None:
+def test_a_rebalance_is_told_when_its_assignment_is_there_with_what_the_history_says(bench: Bench) -> None:
     """Not when a generation is handed out; and the one that another overtook is never told."""
-    bench = Bench()
     bench.create("t")
     ids = bench.worker_group(2)
     assert told(bench, "rebalance.completed") == []
@@ -32,9 +31,8 @@ def test_a_rebalance_is_told_when_its_assignment_is_there_with_what_the_history_
     assert [row.generation_id for row in bench.group.rebalances] == [1, 2]
 
 
-def test_a_lost_worker_is_told_with_what_it_ran() -> None:
+def test_a_lost_worker_is_told_with_what_it_ran(bench: Bench) -> None:
     """Silence, not leaving, is loss."""
-    bench = Bench()
     ids = bench.herd(1, "t", "u")
     bench.pass_time(SESSION_MS)
     (event,) = told(bench, "worker.lost")
@@ -43,17 +41,15 @@ def test_a_lost_worker_is_told_with_what_it_ran() -> None:
     assert kinds(bench)[-2:] == ["worker.lost", "rebalance.completed"]
 
 
-def test_who_leaves_is_not_lost() -> None:
+def test_who_leaves_is_not_lost(bench: Bench) -> None:
     """Only the rebalance into the empty group is told."""
-    bench = Bench()
     ids = bench.stable(None)
     bench.leave((ids[0], None))
     assert kinds(bench) == ["rebalance.completed", "rebalance.completed"]
 
 
-def test_a_failure_is_told_once_with_its_cause_cut() -> None:
+def test_a_failure_is_told_once_with_its_cause_cut(bench: Bench) -> None:
     """Reports repeat, the event does not; the status keeps the whole trace."""
-    bench = Bench()
     ids = bench.herd(1, "t")
     trace = "no such path " * 1000
     for _ in range(2):
@@ -63,9 +59,8 @@ def test_a_failure_is_told_once_with_its_cause_cut() -> None:
     assert bench.group.tasks.ownership["t"].cause == trace
 
 
-def test_a_task_that_has_failed_already_is_not_told_again() -> None:
+def test_a_task_that_has_failed_already_is_not_told_again(bench: Bench) -> None:
     """Not with another cause, nor when its owner goes; the next owner's failure is another one."""
-    bench = Bench()
     ids = bench.herd(2, "t")
     owner = str(bench.owner("t")[0])
     for cause in ("no such path", "no such path, at another time"):
@@ -80,9 +75,8 @@ def test_a_task_that_has_failed_already_is_not_told_again() -> None:
     assert [event.member for event in told(bench, "task.failed")] == [owner, heir]
 
 
-def test_what_goes_on_is_not_told() -> None:
+def test_what_goes_on_is_not_told(bench: Bench) -> None:
     """Heartbeats, claims, batches and states that pass are nobody's business outside."""
-    bench = Bench()
     ids = bench.herd(1, "t")
     before = list(bench.told)
     bench.heartbeat(ids[0])
@@ -91,9 +85,8 @@ def test_what_goes_on_is_not_told() -> None:
     assert bench.told == before
 
 
-def test_a_stop_is_told_when_it_was_asked_for_and_when_it_is_done() -> None:
+def test_a_stop_is_told_when_it_was_asked_for_and_when_it_is_done(bench: Bench) -> None:
     """The owner's report makes it so; a target alone is a change of the task."""
-    bench = Bench()
     ids = bench.herd(1, "t")
     bench.told.clear()
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
@@ -102,9 +95,8 @@ def test_a_stop_is_told_when_it_was_asked_for_and_when_it_is_done() -> None:
     assert (bench.told[-1].type, bench.told[-1].member) == ("task.stopped", ids[0])
 
 
-def test_a_query_that_came_to_its_end_is_told() -> None:
+def test_a_query_that_came_to_its_end_is_told(bench: Bench) -> None:
     """COMPLETED."""
-    bench = Bench()
     ids = bench.herd(1, "t")
     bench.report(ids[0], "t", 1, TaskState.COMPLETED)
     assert kinds(bench)[-1] == "task.completed"
@@ -119,9 +111,8 @@ def test_a_group_that_is_forgotten_by_itself_is_told() -> None:
     assert (bench.told[-1].type, bench.told[-1].group) == ("group.deleted", "g")
 
 
-def test_a_reload_tells_nothing_again() -> None:
+def test_a_reload_tells_nothing_again(bench: Bench) -> None:
     """What was told is in the storage already."""
-    bench = Bench()
     bench.herd(2, "t", "u")
     before = list(bench.told)
     bench.crash()

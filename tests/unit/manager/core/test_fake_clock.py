@@ -31,9 +31,8 @@ def test_each_deadline_of_a_chain_is_seen_at_its_own_time_in_one_jump() -> None:
 
 
 @pytest.mark.parametrize("step_ms", [1, 7, 250, 30_000])
-def test_a_jump_and_many_small_steps_are_the_same(step_ms: int) -> None:
+def test_a_jump_and_many_small_steps_are_the_same(bench: Bench, step_ms: int) -> None:
     """A broken connection, a join phase and a sync phase that run out, then a static member that goes."""
-    bench = Bench()
     dynamic, _ = bench.stable(None, "s", session_ms=12_000, rebalance_ms=4_000)
     bench.disconnect(bench.heartbeat(dynamic, wait_ms=4_000))
     bench.announced_id(session_ms=5_500)

@@ -49,9 +49,8 @@ def test_a_member_refused_in_a_full_join_phase_is_a_member_no_more() -> None:
     assert newcomer.error == "NONE"
 
 
-def test_the_largest_rebalance_timeout_is_the_deadline() -> None:
+def test_the_largest_rebalance_timeout_is_the_deadline(bench: Bench) -> None:
     """Not the smallest."""
-    bench = Bench()
     bench.stable(None, rebalance_ms=2000, session_ms=60_000)
     newcomer = bench.join(rebalance_ms=5000)
     bench.pass_time(4999)
@@ -60,9 +59,8 @@ def test_the_largest_rebalance_timeout_is_the_deadline() -> None:
     assert newcomer.error == "NONE"
 
 
-def test_a_rearmed_join_phase_has_a_deadline_of_its_own() -> None:
+def test_a_rearmed_join_phase_has_a_deadline_of_its_own(bench: Bench) -> None:
     """Whoever comes after nobody did waits for that."""
-    bench = Bench()
     dynamic, _ = bench.stable(None, "s", rebalance_ms=3000, session_ms=60_000)
     bench.leave((dynamic, None))
     bench.pass_time(4000)
@@ -73,17 +71,15 @@ def test_a_rearmed_join_phase_has_a_deadline_of_its_own() -> None:
     assert newcomer.error == "NONE"
 
 
-def test_a_returning_static_member_keeps_its_place_in_the_line() -> None:
+def test_a_returning_static_member_keeps_its_place_in_the_line(bench: Bench) -> None:
     """The first that came stays the first."""
-    bench = Bench()
     _, second, third = bench.stable("a", "b", "c")
     back = bench.join(instance_id="a").answer.member_id
     assert list(bench.group.members) == [back, second, third]
 
 
-def test_a_returning_leader_that_came_late_leads_on_after_a_crash() -> None:
+def test_a_returning_leader_that_came_late_leads_on_after_a_crash(bench: Bench) -> None:
     """Not the first in the line."""
-    bench = Bench()
     bench.stable("a", "b", rebalance_ms=2000, session_ms=60_000)
     bench.join(bench.group.statics["b"], "b", metadata=1, rebalance_ms=2000, session_ms=60_000)
     bench.pass_time(2000)
@@ -94,9 +90,8 @@ def test_a_returning_leader_that_came_late_leads_on_after_a_crash() -> None:
     assert bench.group.leader_id == back.member_id
 
 
-def test_a_returning_static_member_has_a_session() -> None:
+def test_a_returning_static_member_has_a_session(bench: Bench) -> None:
     """It goes when it falls silent."""
-    bench = Bench()
     bench.stable("a")
     bench.pass_time(SESSION_MS - 1)
     bench.join(instance_id="a")
@@ -107,9 +102,8 @@ def test_a_returning_static_member_has_a_session() -> None:
 
 
 @pytest.mark.parametrize("beats", [0, 1])
-def test_a_parked_member_does_not_expire(beats: int) -> None:
+def test_a_parked_member_does_not_expire(bench: Bench, beats: int) -> None:
     """However long the others take; a heartbeat beside its join does not put it on the clock again."""
-    bench = Bench()
     first, second = bench.stable(None, None)
     parked = bench.join(first, metadata=1)
     for _ in range(beats):
@@ -133,9 +127,8 @@ def test_a_retry_does_not_prolong_the_time_of_a_never_confirmed_member() -> None
     assert retry.error == "UNKNOWN_MEMBER_ID"
 
 
-def test_a_join_that_was_given_up_is_nobodys_presence() -> None:
+def test_a_join_that_was_given_up_is_nobodys_presence(bench: Bench) -> None:
     """The join phase waits for the member, as if it had never asked."""
-    bench = Bench()
     first, second = bench.stable(None, None)
     bench.disconnect(bench.join(first, metadata=1))
     parked = bench.join(second)
@@ -143,9 +136,8 @@ def test_a_join_that_was_given_up_is_nobodys_presence() -> None:
     assert bench.join(first).error == "NONE"
 
 
-def test_a_join_given_up_after_a_heartbeat_puts_the_member_on_its_full_clock() -> None:
+def test_a_join_given_up_after_a_heartbeat_puts_the_member_on_its_full_clock(bench: Bench) -> None:
     """It has spoken since, so it is alive; but it is parked no more."""
-    bench = Bench()
     first, _ = bench.stable(None, None)
     join = bench.join(first, metadata=1)
     bench.heartbeat(first)
@@ -194,17 +186,15 @@ def test_a_group_expires_after_its_last_offset_was_deleted() -> None:
     assert bench.coordinator.names() == ()
 
 
-def test_a_deleted_group_takes_its_offsets_along() -> None:
+def test_a_deleted_group_takes_its_offsets_along(bench: Bench) -> None:
     """Nothing of it is stored any more."""
-    bench = Bench()
     commit(bench)
     assert bench.ask(DeleteGroup()).error == "NONE"
     assert bench.store == {}
 
 
-def test_tokens_go_on_counting_after_their_group_was_deleted() -> None:
+def test_tokens_go_on_counting_after_their_group_was_deleted(bench: Bench) -> None:
     """A name used again is another task, and the old one's query is fenced."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.leave((worker, None))
     bench.ask(DeleteGroup())
@@ -213,10 +203,8 @@ def test_tokens_go_on_counting_after_their_group_was_deleted() -> None:
     assert bench.owner("t")[:2] == (again, 2)
 
 
-def test_the_stored_history_is_bounded_too() -> None:
+def test_the_stored_history_is_bounded_too(bench: Bench, member: str) -> None:
     """What is not shown any more is not kept."""
-    bench = Bench()
-    [member] = bench.stable(None)
     for _ in range(105):
         bench.rejoin([member])
         bench.settle([member])
@@ -231,9 +219,8 @@ def test_a_protocol_that_one_member_does_not_know_is_no_candidate() -> None:
     assert {ask.answer.protocol_name for ask in asks} == {"b"}
 
 
-def test_a_restored_member_has_a_full_new_session_and_no_more() -> None:
+def test_a_restored_member_has_a_full_new_session_and_no_more(bench: Bench) -> None:
     """Whoever went with the manager is found out."""
-    bench = Bench()
     bench.stable(None)
     bench.pass_time(SESSION_MS - 1)
     bench.crash()
@@ -243,9 +230,8 @@ def test_a_restored_member_has_a_full_new_session_and_no_more() -> None:
     assert bench.state == "Empty"
 
 
-def test_a_restored_join_phase_has_a_deadline() -> None:
+def test_a_restored_join_phase_has_a_deadline(bench: Bench) -> None:
     """Those who do not come to it are removed, though their sessions are longer."""
-    bench = Bench()
     first, second = bench.stable(None, None, rebalance_ms=3000, session_ms=60_000)
     bench.leave((second, None))
     bench.crash()
@@ -255,9 +241,8 @@ def test_a_restored_join_phase_has_a_deadline() -> None:
     assert bench.state == "Empty"
 
 
-def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up() -> None:
+def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up(bench: Bench) -> None:
     """Neither with it nor without it; the row is named."""
-    bench = Bench()
     bench.stable(None)
     torn = Unreadable(
         group="g",
@@ -273,9 +258,8 @@ def test_a_group_with_a_row_that_makes_no_sense_is_not_taken_up() -> None:
 
 
 @pytest.mark.parametrize("kind", [MemberRow, TaskRow])
-def test_a_group_whose_own_row_is_gone_is_not_taken_up(kind: type[Row]) -> None:
+def test_a_group_whose_own_row_is_gone_is_not_taken_up(bench: Bench, kind: type[Row]) -> None:
     """Its generation and revision would begin again, and its state would be Empty with members in it."""
-    bench = Bench()
     bench.create("t")
     bench.stable(None)
     left = [row for row in bench.store.values() if isinstance(row, kind)]
@@ -287,9 +271,10 @@ def test_a_group_whose_own_row_is_gone_is_not_taken_up(kind: type[Row]) -> None:
 
 
 @pytest.mark.parametrize("state", [GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.EMPTY])
-def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(state: GroupState) -> None:
+def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(
+    bench: Bench, state: GroupState
+) -> None:
     """The row of a member was deleted: its tasks would be its own for ever, and nobody would release them."""
-    bench = Bench()
     owner, _ = bench.herd(2, "t", "u")
     rows = [row for row in bench.store.values() if row.key != ("g", owner)]
     header = msgspec.structs.replace(
@@ -305,9 +290,8 @@ def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(state: Gr
     assert fresh.names() == ()
 
 
-def test_what_outlives_a_group_is_taken_up_without_its_row() -> None:
+def test_what_outlives_a_group_is_taken_up_without_its_row(bench: Bench) -> None:
     """Tokens go on counting after the group was deleted."""
-    bench = Bench()
     (member,) = bench.herd(1, "t")
     bench.leave((member, None))
     left = [row for row in bench.store.values() if isinstance(row, OwnershipRow)]
@@ -318,9 +302,8 @@ def test_what_outlives_a_group_is_taken_up_without_its_row() -> None:
     assert list(group.tasks.ownership) == ["t"]
 
 
-def test_only_the_leader_is_told_the_tasks() -> None:
+def test_only_the_leader_is_told_the_tasks(bench: Bench) -> None:
     """The others have nothing to decide."""
-    bench = Bench()
     bench.create("t")
     leader, follower = bench.worker_group(2)
     told = {member: bench.join(member, kind="sparkherd").answer.tasks for member in (leader, follower)}

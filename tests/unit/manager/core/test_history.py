@@ -77,9 +77,8 @@ def test_the_newest_line_is_told_however_long_it_is() -> None:
     assert list(story) == ["b"]
 
 
-def test_groups_that_go_from_memory_leave_nothing_behind() -> None:
+def test_groups_that_go_from_memory_leave_nothing_behind(bench: Bench) -> None:
     """Evicted, taken up anew or deleted: what was remembered of them goes as well."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     memory = bench.coordinator._memory
     for _ in range(5):
@@ -97,9 +96,8 @@ def test_groups_that_go_from_memory_leave_nothing_behind() -> None:
     assert memory.bytes == 0
 
 
-def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in() -> None:
+def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in(bench: Bench) -> None:
     """A worker that is none of ours may report anything; what is kept of it has an end."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.FAILED, cause="\0" + "x" * 10**6)
     assert bench.group.tasks.ownership["t"].cause == "\ufffd" + "x" * (MAX_CAUSE_LENGTH - 1)
@@ -109,9 +107,8 @@ def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in() ->
 
 
 @pytest.mark.parametrize("what", ["task", "group"])
-def test_a_deleted_task_has_no_story_when_its_owner_s_lease_is_over(what: str) -> None:
+def test_a_deleted_task_has_no_story_when_its_owner_s_lease_is_over(bench: Bench, what: str) -> None:
     """What becomes of its token then is nobody's to read; a task of that name begins with its own lines."""
-    bench = Bench()
     bench.create("t", sink={"format": "parquet"})
     ids = bench.worker_group(2)
     bench.deal(ids, {"t": ids[0]})

@@ -39,9 +39,8 @@ def hand_out(bench: Bench, group: str) -> str:
     return str(refusal.fields["member_id"])
 
 
-def test_a_group_expects_so_many_newcomers_and_forgets_the_first_of_more() -> None:
+def test_a_group_expects_so_many_newcomers_and_forgets_the_first_of_more(bench: Bench) -> None:
     """Nobody is turned away for others who ask and never join; who is forgotten asks for another id."""
-    bench = Bench()
     ids = [bench.announced_id() for _ in range(4)]
     assert list(bench.group.outstanding) == ids[1:]
     assert bench.join(ids[0]).error == "UNKNOWN_MEMBER_ID"
@@ -61,10 +60,8 @@ def test_what_is_expected_of_joins_that_were_withdrawn_counts_as_well() -> None:
     assert list(bench.group.outstanding) == [*withdrawn[3:], announced]
 
 
-def test_members_of_a_crowded_group_and_static_ones_are_not_concerned() -> None:
+def test_members_of_a_crowded_group_and_static_ones_are_not_concerned(bench: Bench, member: str) -> None:
     """Only ids that wait to be joined with are forgotten."""
-    bench = Bench()
-    [member] = bench.stable(None)
     for _ in range(5):
         bench.announced_id()
     assert bench.heartbeat(member).error == "NONE"
@@ -73,9 +70,8 @@ def test_members_of_a_crowded_group_and_static_ones_are_not_concerned() -> None:
     assert bench.join().waits
 
 
-def test_whoever_fills_groups_that_do_not_exist_shuts_nobody_out() -> None:
+def test_whoever_fills_groups_that_do_not_exist_shuts_nobody_out(bench: Bench) -> None:
     """Names are anybody's choice, with a token for `a*`, say. The oldest ids go, whichever group has them."""
-    bench = Bench()
     for number in range(7):
         hand_out(bench, f"a{number}")
     mine = hand_out(bench, "mine")
@@ -83,9 +79,8 @@ def test_whoever_fills_groups_that_do_not_exist_shuts_nobody_out() -> None:
     assert join(bench, "mine", mine) is None
 
 
-def test_an_id_is_forgotten_only_for_as_many_that_came_after_it() -> None:
+def test_an_id_is_forgotten_only_for_as_many_that_came_after_it(bench: Bench) -> None:
     """Who asks for the group that asked last, again and again, is no quicker in it."""
-    bench = Bench()
     mine = hand_out(bench, "mine")
     for _ in range(9):
         hand_out(bench, "a")
@@ -107,10 +102,8 @@ def test_ids_of_a_group_that_is_made_and_unmade_are_not_newer_for_it() -> None:
     assert [join(bench, group, member_id) for group, member_id in mine] == [None] * 3
 
 
-def test_members_and_newcomers_of_groups_that_exist_are_not_concerned() -> None:
+def test_members_and_newcomers_of_groups_that_exist_are_not_concerned(bench: Bench, member: str) -> None:
     """Only who may act on a group has ids of it forgotten."""
-    bench = Bench()
-    [member] = bench.stable(None)
     newcomer = bench.announced_id()
     for number in range(20):
         hand_out(bench, f"a{number}")

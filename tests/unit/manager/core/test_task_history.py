@@ -20,9 +20,8 @@ def moves(bench: Bench) -> list[tuple[str, str | None, str | None]]:
     return [(move.task, move.left, move.joined) for move in bench.ask(ListMoves()).answer.moves]
 
 
-def test_a_task_tells_where_it_ran() -> None:
+def test_a_task_tells_where_it_ran(bench: Bench) -> None:
     """Each change of state or owner is a line of its history; a report that says nothing new is none."""
-    bench = Bench()
     one, two = bench.herd(2, "t")
     bench.report(one, "t", 1)
     bench.report(one, "t", 1, batch_id=7)
@@ -39,9 +38,8 @@ def test_a_task_tells_where_it_ran() -> None:
     assert moves(bench) == [("t", None, one), ("t", one, None), ("t", None, two)]
 
 
-def test_a_failure_is_told_with_its_cause() -> None:
+def test_a_failure_is_told_with_its_cause(bench: Bench) -> None:
     """The cause is in the story, cut to a length that many of can be kept."""
-    bench = Bench()
     (one,) = bench.herd(1, "t")
     bench.pass_time(500)
     bench.report(one, "t", 1, TaskState.FAILED, cause="boom" * CAUSE_LENGTH)
@@ -50,9 +48,8 @@ def test_a_failure_is_told_with_its_cause() -> None:
     assert last.cause == ("boom" * CAUSE_LENGTH)[:CAUSE_LENGTH]
 
 
-def test_figures_come_from_accepted_reports_only() -> None:
+def test_figures_come_from_accepted_reports_only(bench: Bench) -> None:
     """What a zombie reports under an old token is not the task's."""
-    bench = Bench()
     one, two = bench.herd(2, "t")
     bench.report(one, "t", 1)
     bench.report(one, "t", 1, batch_id=0, metrics={"total_rows": 3, "batch_ms": 4})
@@ -64,9 +61,8 @@ def test_figures_come_from_accepted_reports_only() -> None:
     assert [(point.rows, point.batches) for point in history(bench).points] == [(5, 1)]
 
 
-def test_it_begins_anew_when_the_group_is_taken_up_and_says_since_when() -> None:
+def test_it_begins_anew_when_the_group_is_taken_up_and_says_since_when(bench: Bench) -> None:
     """Nothing of it is stored: after a takeover there is no story, and `since_ms` tells why."""
-    bench = Bench()
     (one,) = bench.herd(1, "t")
     bench.report(one, "t", 1)
     assert history(bench).since_ms is None
@@ -74,9 +70,8 @@ def test_it_begins_anew_when_the_group_is_taken_up_and_says_since_when() -> None
     assert (history(bench).since_ms, story(bench), moves(bench)) == (WALL + bench.now, [], [])
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_what_is_kept_is_bounded(bench: Bench) -> None:
     """A task that restarts for ever has a story of the last lines only."""
-    bench = Bench()
     (one,) = bench.herd(1, "t")
     for step in range(TASK_LINES_KEPT):
         bench.report(one, "t", 1, TaskState.RESTARTING, cause=f"cause {step}")
@@ -85,9 +80,8 @@ def test_what_is_kept_is_bounded() -> None:
     assert lines[0].cause == "cause 0"
 
 
-def test_a_task_of_the_same_name_has_a_story_of_its_own() -> None:
+def test_a_task_of_the_same_name_has_a_story_of_its_own(bench: Bench) -> None:
     """Deleting a task forgets its history; an unknown one has none to tell."""
-    bench = Bench()
     (one,) = bench.herd(1, "t")
     bench.report(one, "t", 1)
     bench.ask(DeleteTask(task="t"))

@@ -26,9 +26,8 @@ def kept_by(bench: Bench, member: str, *, instance_id: str | None = None) -> Con
     return kept
 
 
-def test_a_process_killed_between_an_answer_and_its_next_request_has_the_grace_period() -> None:
+def test_a_process_killed_between_an_answer_and_its_next_request_has_the_grace_period(bench: Bench) -> None:
     """Nothing of it waits then; that it closes what it has kept says as much."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.over = Connection()
     bench.heartbeat(worker)
@@ -40,29 +39,25 @@ def test_a_process_killed_between_an_answer_and_its_next_request_has_the_grace_p
     assert bench.owner("t")[0] is None
 
 
-def test_a_connection_for_each_request_says_nothing_of_the_member() -> None:
+def test_a_connection_for_each_request_says_nothing_of_the_member(bench: Bench, member: str) -> None:
     """It is closed after its answer, however often that is."""
-    bench = Bench()
-    [member] = bench.stable(None)
     for _ in range(3):
         bench.disconnect(bench.heartbeat(member))
     assert left_ms(bench, member) == SESSION_MS
 
 
-def test_a_connection_for_each_request_says_nothing_when_it_closes_after_the_next_has_come_either() -> None:
+def test_a_connection_for_each_request_says_nothing_when_it_closes_after_the_next_has_come_either(
+    bench: Bench, member: str
+) -> None:
     """Requests overlap; the latest connection must not stand in for one that was never kept."""
-    bench = Bench()
-    [member] = bench.stable(None)
     first, second = bench.heartbeat(member), bench.heartbeat(member)
     bench.disconnect(first)
     bench.disconnect(second)
     assert left_ms(bench, member) == SESSION_MS
 
 
-def test_of_several_connections_the_last_one_counts() -> None:
+def test_of_several_connections_the_last_one_counts(bench: Bench, member: str) -> None:
     """A pool drops what it has too many of; a process that dies closes them all, one by one."""
-    bench = Bench()
-    [member] = bench.stable(None)
     first, second = kept_by(bench, member), kept_by(bench, member)
     bench.close(second)
     assert left_ms(bench, member) == SESSION_MS
@@ -88,9 +83,8 @@ def test_a_worker_killed_while_it_has_nothing_to_say_is_noticed_whichever_connec
 
 
 @pytest.mark.parametrize("what", ["heartbeat", "claim", "sync", "join"])
-def test_who_waits_on_another_connection_is_there(what: str) -> None:
+def test_who_waits_on_another_connection_is_there(bench: Bench, what: str) -> None:
     """That one is open."""
-    bench = Bench()
     a, b = bench.herd(2, "t")
     bench.redeal([a, b], {"t": b})
     kept = kept_by(bench, b)
@@ -110,10 +104,8 @@ def test_who_waits_on_another_connection_is_there(what: str) -> None:
     assert bench.group.timers.deadline(sessions.key(member)) == before
 
 
-def test_the_connection_of_the_latest_request_stands_in_and_then_counts() -> None:
+def test_the_connection_of_the_latest_request_stands_in_and_then_counts(bench: Bench, member: str) -> None:
     """A client may go on over a new one; if that closes as well, the process is gone."""
-    bench = Bench()
-    [member] = bench.stable(None)
     kept = kept_by(bench, member)
     latest = bench.heartbeat(member)
     bench.close(kept)
@@ -122,10 +114,8 @@ def test_the_connection_of_the_latest_request_stands_in_and_then_counts() -> Non
     assert left_ms(bench, member) == 1000
 
 
-def test_a_connection_that_the_manager_closed_says_nothing() -> None:
+def test_a_connection_that_the_manager_closed_says_nothing(bench: Bench, member: str) -> None:
     """Nor is it there any more: the next one that the member closes is its last."""
-    bench = Bench()
-    [member] = bench.stable(None)
     first, second = kept_by(bench, member), kept_by(bench, member)
     bench.close(second, by_peer=False)
     bench.close(second)
@@ -134,20 +124,16 @@ def test_a_connection_that_the_manager_closed_says_nothing() -> None:
     assert left_ms(bench, member) == 1000
 
 
-def test_a_held_heartbeat_goes_with_a_connection_that_the_manager_closed() -> None:
+def test_a_held_heartbeat_goes_with_a_connection_that_the_manager_closed(bench: Bench, member: str) -> None:
     """It is given up, and the member has its session."""
-    bench = Bench()
-    [member] = bench.stable(None)
     held = bench.heartbeat(member, wait_ms=3000)
     bench.disconnect(held, by_peer=False)
     assert not held.waits
     assert left_ms(bench, member) == SESSION_MS
 
 
-def test_a_connection_closed_after_a_silence_was_just_not_needed() -> None:
+def test_a_connection_closed_after_a_silence_was_just_not_needed(bench: Bench, member: str) -> None:
     """A client may have less to say than its pool has patience with what is idle."""
-    bench = Bench()
-    [member] = bench.stable(None)
     kept, other = kept_by(bench, member), kept_by(bench, member)
     bench.pass_time(QUIET_MS + 1)
     bench.close(kept)
@@ -155,9 +141,8 @@ def test_a_connection_closed_after_a_silence_was_just_not_needed() -> None:
     assert left_ms(bench, member) == SESSION_MS - QUIET_MS - 1
 
 
-def test_a_connection_of_several_members_is_none_of_theirs() -> None:
+def test_a_connection_of_several_members_is_none_of_theirs(bench: Bench) -> None:
     """It leads to a proxy, or to a process that is more than one member."""
-    bench = Bench()
     first, second = bench.stable(None, None)
     bench.over = Connection()
     for member in (first, first, second, second):
@@ -166,9 +151,8 @@ def test_a_connection_of_several_members_is_none_of_theirs() -> None:
     assert {left_ms(bench, member) for member in (first, second)} == {SESSION_MS}
 
 
-def test_what_waits_on_a_connection_of_several_members_is_given_up() -> None:
+def test_what_waits_on_a_connection_of_several_members_is_given_up(bench: Bench) -> None:
     """As on any other."""
-    bench = Bench()
     first, second = bench.stable(None, None)
     bench.over = Connection()
     bench.heartbeat(first)
@@ -179,9 +163,8 @@ def test_what_waits_on_a_connection_of_several_members_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("way", ["a new id", "a crash", "a restored group"])
-def test_a_connection_outlives_a_member(way: str) -> None:
+def test_a_connection_outlives_a_member(bench: Bench, way: str) -> None:
     """It belongs to the member that it carries now."""
-    bench = Bench()
     [member] = bench.stable(None)
     kept = kept_by(bench, member)
     if way == "a new id":
@@ -198,10 +181,8 @@ def test_a_connection_outlives_a_member(way: str) -> None:
     assert left_ms(bench, member) == 1000
 
 
-def test_what_waited_in_a_group_of_before_waits_no_longer() -> None:
+def test_what_waited_in_a_group_of_before_waits_no_longer(bench: Bench, member: str) -> None:
     """The manager lost the group and has read it again; the connection went on."""
-    bench = Bench()
-    [member] = bench.stable(None)
     bench.over = Connection()
     bench.heartbeat(member, wait_ms=3000)
     bench.reload()
@@ -223,10 +204,8 @@ def test_a_parked_join_of_a_stranger_is_withdrawn_and_its_id_expected_again() ->
     assert again.answer.member_id == member
 
 
-def test_a_confirmed_member_has_the_grace_period_left() -> None:
+def test_a_confirmed_member_has_the_grace_period_left(bench: Bench, member: str) -> None:
     """A killed process is noticed in a second."""
-    bench = Bench()
-    [member] = bench.stable(None)
     held = bench.heartbeat(member, wait_ms=3000)
     bench.pass_time(100)
     bench.disconnect(held)
@@ -236,10 +215,8 @@ def test_a_confirmed_member_has_the_grace_period_left() -> None:
     assert bench.state == "Empty"
 
 
-def test_a_later_request_restores_the_session() -> None:
+def test_a_later_request_restores_the_session(bench: Bench, member: str) -> None:
     """It was the connection that died, not the member."""
-    bench = Bench()
-    [member] = bench.stable(None)
     bench.disconnect(bench.heartbeat(member, wait_ms=3000))
     bench.pass_time(500)
     assert bench.heartbeat(member).error == "NONE"
@@ -247,10 +224,8 @@ def test_a_later_request_restores_the_session() -> None:
     assert bench.state == "Stable"
 
 
-def test_a_connection_that_closes_after_a_later_request_counts_for_nothing() -> None:
+def test_a_connection_that_closes_after_a_later_request_counts_for_nothing(bench: Bench, member: str) -> None:
     """Events may arrive late; the member has spoken since."""
-    bench = Bench()
-    [member] = bench.stable(None)
     parked = bench.heartbeat(member, wait_ms=3000)
     offsets = {"k": OffsetToCommit(encode_opaque(1))}
     bench.ask(CommitOffsetsRequest(member_id=member, generation_id=1, offsets=offsets))
@@ -259,10 +234,8 @@ def test_a_connection_that_closes_after_a_later_request_counts_for_nothing() -> 
     assert bench.state == "Stable"
 
 
-def test_a_report_does_not_vouch_for_a_connection_that_closes_after_it() -> None:
+def test_a_report_does_not_vouch_for_a_connection_that_closes_after_it(bench: Bench, member: str) -> None:
     """Workers report all the while; one that is killed a moment later is noticed in a second all the same."""
-    bench = Bench()
-    [member] = bench.stable(None)
     held = bench.heartbeat(member, wait_ms=3000)
     bench.over = Connection()
     bench.report(member, "unknown", 1)
@@ -280,19 +253,16 @@ def test_a_report_does_not_vouch_for_a_connection_that_closes_after_it() -> None
     assert bench.state == "Empty"
 
 
-def test_a_held_heartbeat_that_was_given_up_has_no_deadline_any_more() -> None:
+def test_a_held_heartbeat_that_was_given_up_has_no_deadline_any_more(bench: Bench, member: str) -> None:
     """The member may leave before it would have been answered."""
-    bench = Bench()
-    [member] = bench.stable(None)
     bench.disconnect(bench.heartbeat(member, wait_ms=3000))
     bench.leave((member, None))
     bench.pass_time(3_000)
     assert bench.state == "Empty"
 
 
-def test_static_members_are_spared() -> None:
+def test_static_members_are_spared(bench: Bench) -> None:
     """They may come back on another connection in their own time."""
-    bench = Bench()
     [member] = bench.stable("s")
     bench.disconnect(bench.heartbeat(member, instance_id="s", wait_ms=3000))
     bench.close(kept_by(bench, member, instance_id="s"))
@@ -313,9 +283,8 @@ def test_the_grace_period_never_lengthens_a_session() -> None:
     assert bench.state == "Empty"
 
 
-def test_a_parked_sync_given_up_does_not_stop_the_leader() -> None:
+def test_a_parked_sync_given_up_does_not_stop_the_leader(bench: Bench) -> None:
     """The group gets its assignment; the one that is gone is removed after the grace period."""
-    bench = Bench()
     leader, follower = bench.stable(None, None)
     bench.rejoin([leader, follower])
     bench.disconnect(bench.sync(follower))

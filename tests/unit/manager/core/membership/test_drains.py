@@ -26,9 +26,8 @@ def rejoin(bench: Bench, ids: list[str]) -> Ask:
     return next(ask for ask in asks if ask.answer.members)
 
 
-def test_a_drain_rebalances_and_tells_the_leader() -> None:
+def test_a_drain_rebalances_and_tells_the_leader(bench: Bench) -> None:
     """The mark comes with the members, and only with the one that is drained; a crash does not lose it."""
-    bench = Bench()
     a, b = ids = bench.herd(2, "t1", "t2")
     assert drain(bench, b).error == "NONE"
     assert bench.state == "PreparingRebalance"
@@ -37,9 +36,8 @@ def test_a_drain_rebalances_and_tells_the_leader() -> None:
     assert {m.member_id: m.draining for m in leader.answer.members} == {a: UNSET, b: True}
 
 
-def test_a_drain_that_is_asked_for_twice_changes_nothing() -> None:
+def test_a_drain_that_is_asked_for_twice_changes_nothing(bench: Bench) -> None:
     """No second rebalance."""
-    bench = Bench()
     a, b = ids = bench.herd(2, "t1", "t2")
     drain(bench, b)
     rejoin(bench, ids)
@@ -52,18 +50,15 @@ def test_a_drain_that_is_asked_for_twice_changes_nothing() -> None:
     assert {m.draining for m in leader.answer.members} == {UNSET}
 
 
-def test_only_workers_of_a_sparkherd_group_are_drained() -> None:
+def test_only_workers_of_a_sparkherd_group_are_drained(bench: Bench, member: str) -> None:
     """Others have no tasks, strangers are unknown, and so is a group that nobody has heard of."""
-    bench = Bench()
-    [member] = bench.stable(None)
     assert drain(bench, member).error == "INVALID_REQUEST"
     assert drain(bench, "nobody").error == "UNKNOWN_MEMBER_ID"
     assert drain(Bench(), "nobody").error == "GROUP_ID_NOT_FOUND"
 
 
-def test_a_drained_static_worker_that_comes_back_is_given_tasks_again() -> None:
+def test_a_drained_static_worker_that_comes_back_is_given_tasks_again(bench: Bench) -> None:
     """Its replacement is not drained, so the group rebalances instead of carrying on as it was."""
-    bench = Bench()
     bench.create("t1")
     bench.join(instance_id="s", kind="sparkherd")
     bench.pass_time()

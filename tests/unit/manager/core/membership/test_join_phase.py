@@ -8,18 +8,15 @@ from protocol.messages.base import MAX_INT
 from tests.unit.manager.core.bench import Bench
 
 
-def test_a_first_contact_is_told_an_id_and_disturbs_nobody() -> None:
+def test_a_first_contact_is_told_an_id_and_disturbs_nobody(bench: Bench, member: str) -> None:
     """KIP-394: MEMBER_ID_REQUIRED leaves the group's state and its members alone."""
-    bench = Bench()
-    [member] = bench.stable(None)
     assert bench.announced_id().startswith("c-")
     assert bench.state == "Stable"
     assert bench.heartbeat(member).error == "NONE"
 
 
-def test_generations_count_from_one() -> None:
+def test_generations_count_from_one(bench: Bench) -> None:
     """Each completed join phase adds exactly one."""
-    bench = Bench()
     [first] = bench.stable(None)
     newcomer = bench.join()
     rejoined = bench.join(first)
@@ -28,9 +25,8 @@ def test_generations_count_from_one() -> None:
     assert newcomer.answer.members == ()
 
 
-def test_an_outstanding_id_blocks_early_completion_only() -> None:
+def test_an_outstanding_id_blocks_early_completion_only(bench: Bench) -> None:
     """A handed-out id is waited for until it is forgotten after its session timeout."""
-    bench = Bench()
     [first] = bench.stable(None)
     newcomer = bench.join()
     bench.announced_id(session_ms=2000)
@@ -42,9 +38,8 @@ def test_an_outstanding_id_blocks_early_completion_only() -> None:
     assert (rejoined.error, newcomer.error) == ("NONE", "NONE")
 
 
-def test_the_deadline_does_not_wait_for_outstanding_ids() -> None:
+def test_the_deadline_does_not_wait_for_outstanding_ids(bench: Bench) -> None:
     """At the largest rebalance timeout the phase completes without those who never came."""
-    bench = Bench()
     bench.stable(None, rebalance_ms=3000)
     newcomer = bench.join(rebalance_ms=3000)
     bench.announced_id()
@@ -55,9 +50,8 @@ def test_the_deadline_does_not_wait_for_outstanding_ids() -> None:
     assert len(newcomer.answer.members) == 1
 
 
-def test_absent_dynamic_members_are_removed_and_absent_static_ones_stay() -> None:
+def test_absent_dynamic_members_are_removed_and_absent_static_ones_stay(bench: Bench) -> None:
     """KIP-345 at the deadline of the join phase."""
-    bench = Bench()
     dynamic, static = bench.stable(None, "s", rebalance_ms=3000, session_ms=30_000)
     newcomer = bench.join(rebalance_ms=3000)
     bench.pass_time(3000)
@@ -66,9 +60,8 @@ def test_absent_dynamic_members_are_removed_and_absent_static_ones_stay() -> Non
     assert bench.heartbeat(dynamic).error == "UNKNOWN_MEMBER_ID"
 
 
-def test_only_static_members_left_rearms_the_same_generation() -> None:
+def test_only_static_members_left_rearms_the_same_generation(bench: Bench) -> None:
     """Nobody rejoined but static members remain: wait another round, count nothing."""
-    bench = Bench()
     dynamic, _ = bench.stable(None, "s", rebalance_ms=3000, session_ms=30_000)
     bench.leave((dynamic, None))
     bench.pass_time(3000)
@@ -115,9 +108,8 @@ def test_leaving_does_not_cut_the_initial_delay_short() -> None:
     assert (bench.state, bench.group.generation) == ("Empty", 1)
 
 
-def test_the_deadline_is_that_of_the_moment_the_phase_began() -> None:
+def test_the_deadline_is_that_of_the_moment_the_phase_began(bench: Bench) -> None:
     """A later join with a longer timeout does not move it."""
-    bench = Bench()
     bench.stable(None, rebalance_ms=2000)
     newcomer = bench.join(rebalance_ms=2000)
     bench.pass_time(1000)
@@ -137,9 +129,8 @@ def test_a_retried_join_takes_the_place_over() -> None:
 
 
 @pytest.mark.parametrize("state", ["Stable", "AwaitingSync"])
-def test_an_unchanged_follower_is_answered_at_once(state: str) -> None:
+def test_an_unchanged_follower_is_answered_at_once(bench: Bench, state: str) -> None:
     """No rebalance for a rejoin that says nothing new."""
-    bench = Bench()
     leader, follower = bench.stable(None, None)
     if state == "AwaitingSync":
         bench.join(leader)
@@ -150,9 +141,8 @@ def test_an_unchanged_follower_is_answered_at_once(state: str) -> None:
     assert bench.state == state
 
 
-def test_an_unchanged_leader_rebalances_in_stable_and_not_in_awaiting_sync() -> None:
+def test_an_unchanged_leader_rebalances_in_stable_and_not_in_awaiting_sync(bench: Bench) -> None:
     """In AwaitingSync it gets the member list again, since the first answer may have been lost."""
-    bench = Bench()
     leader, follower = bench.stable(None, None)
     again = bench.join(leader)
     assert again.waits
@@ -162,9 +152,8 @@ def test_an_unchanged_leader_rebalances_in_stable_and_not_in_awaiting_sync() -> 
     assert bench.state == "AwaitingSync"
 
 
-def test_changed_metadata_rebalances_and_a_changed_timeout_does_not() -> None:
+def test_changed_metadata_rebalances_and_a_changed_timeout_does_not(bench: Bench) -> None:
     """What the assignor may look at counts; a timeout is adopted in passing."""
-    bench = Bench()
     _, follower = bench.stable(None, None)
     assert bench.join(follower, session_ms=5000).error == "NONE"
     assert bench.group.members[follower].row.session_timeout_ms == 5000
@@ -172,17 +161,15 @@ def test_changed_metadata_rebalances_and_a_changed_timeout_does_not() -> None:
     assert bench.state == "PreparingRebalance"
 
 
-def test_a_made_up_id_creates_no_group() -> None:
+def test_a_made_up_id_creates_no_group(bench: Bench) -> None:
     """UNKNOWN_MEMBER_ID, and nothing is there afterwards."""
-    bench = Bench()
     assert bench.join("nobody-1").error == "UNKNOWN_MEMBER_ID"
     assert bench.coordinator.names() == ()
 
 
 @pytest.mark.parametrize("session_ms", [999, 1_800_001])
-def test_session_bounds_are_inclusive_and_create_no_group(session_ms: int) -> None:
+def test_session_bounds_are_inclusive_and_create_no_group(bench: Bench, session_ms: int) -> None:
     """Just outside is refused."""
-    bench = Bench()
     assert bench.join(session_ms=session_ms).error == "INVALID_SESSION_TIMEOUT"
     assert bench.coordinator.names() == ()
     inside = 1000 if session_ms < 1000 else 1_800_000
@@ -216,9 +203,8 @@ def test_the_protocol_with_most_votes_wins_and_the_leader_breaks_a_tie() -> None
     assert {ask.answer.protocol_name for ask in asks} == {"b"}
 
 
-def test_a_joiner_must_share_a_protocol_with_all_others() -> None:
+def test_a_joiner_must_share_a_protocol_with_all_others(bench: Bench) -> None:
     """Its own old list does not count; an Empty group takes any list but an empty one."""
-    bench = Bench()
     assert bench.join(protocols=()).error == "INCONSISTENT_GROUP_PROTOCOL"
     [only] = bench.stable(None, protocols=("a",))
     assert bench.join(protocols=("b",)).error == "INCONSISTENT_GROUP_PROTOCOL"
@@ -235,9 +221,8 @@ def test_a_joiner_that_shares_a_protocol_with_some_only_is_refused() -> None:
     assert bench.join(protocols=("a", "b")).waits
 
 
-def test_a_leader_that_did_not_rejoin_is_replaced_by_the_first_that_did() -> None:
+def test_a_leader_that_did_not_rejoin_is_replaced_by_the_first_that_did(bench: Bench) -> None:
     """Order of arrival decides."""
-    bench = Bench()
     leader, second, third = bench.stable(None, None, None, rebalance_ms=2000)
     rejoined = [bench.join(third, metadata=1, rebalance_ms=2000), bench.join(second, rebalance_ms=2000)]
     bench.pass_time(2000)
@@ -245,9 +230,8 @@ def test_a_leader_that_did_not_rejoin_is_replaced_by_the_first_that_did() -> Non
     assert leader not in bench.group.members
 
 
-def test_the_history_says_why_and_how_long() -> None:
+def test_the_history_says_why_and_how_long(bench: Bench) -> None:
     """The reason a member gives stands in the group's history, cut at 255 characters."""
-    bench = Bench()
     [first] = bench.stable(None)
     bench.join(reason="x" * 300)
     bench.pass_time(1500)
@@ -258,9 +242,8 @@ def test_the_history_says_why_and_how_long() -> None:
     assert len(newest.reason) == 255
 
 
-def test_a_rebalance_timeout_beyond_the_bound_is_refused_by_name() -> None:
+def test_a_rebalance_timeout_beyond_the_bound_is_refused_by_name(bench: Bench) -> None:
     """A member that heartbeats and never rejoins would hold the group in its join phase for so long."""
-    bench = Bench()
     [first] = bench.stable(None)
     endless = bench.join(rebalance_ms=MAX_INT)
     assert endless.error == "INVALID_REQUEST"
@@ -271,9 +254,8 @@ def test_a_rebalance_timeout_beyond_the_bound_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("phase", ["join", "let go"])
-def test_a_rebalance_timeout_of_before_is_held_to_the_bound(phase: str) -> None:
+def test_a_rebalance_timeout_of_before_is_held_to_the_bound(bench: Bench, phase: str) -> None:
     """Databases may hold members that were let in with a longer one: the group gets over them, too."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     if phase == "let go":
         bench.redeal([a, b], {"t": b, "u": b})

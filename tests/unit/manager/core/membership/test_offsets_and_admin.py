@@ -34,9 +34,8 @@ def fetch(bench: Bench, *keys: str) -> dict[str, bytes]:
     return {key: bytes(entry.offset) for key, entry in answer.offsets.items()}
 
 
-def test_offsets_are_fenced_by_the_generation() -> None:
+def test_offsets_are_fenced_by_the_generation(bench: Bench) -> None:
     """The order of protocol §4, Offsets, line by line."""
-    bench = Bench()
     assert commit(bench, "", 3, k=1).error == "GROUP_ID_NOT_FOUND"
     assert commit(bench, "", -1, k={"x": 1}).answer.offsets == {"k": "NONE"}
     assert commit(bench, "x", 0, k=2).error == "UNKNOWN_MEMBER_ID"
@@ -51,10 +50,8 @@ def test_offsets_are_fenced_by_the_generation() -> None:
     assert fetch(bench) == {"k": b"8"}
 
 
-def test_a_commit_keeps_a_session_alive() -> None:
+def test_a_commit_keeps_a_session_alive(bench: Bench, member: str) -> None:
     """Every accepted request of a member renews it."""
-    bench = Bench()
-    [member] = bench.stable(None)
     bench.pass_time(9_000)
     commit(bench, member, 1, k=1)
     bench.pass_time(9_000)
@@ -69,9 +66,8 @@ def test_long_metadata_is_refused_for_its_key_only() -> None:
     assert fetch(bench, "a", "b") == {"a": b"1", "b": b"null"}
 
 
-def test_offsets_are_deleted_in_an_empty_group_only() -> None:
+def test_offsets_are_deleted_in_an_empty_group_only(bench: Bench) -> None:
     """NON_EMPTY_GROUP otherwise, and of an unknown group nothing."""
-    bench = Bench()
     assert bench.ask(DeleteOffsetsRequest(keys=("k",))).error == "GROUP_ID_NOT_FOUND"
     commit(bench, "", -1, k=1, left=2)
     [member] = bench.stable(None)
@@ -81,10 +77,8 @@ def test_offsets_are_deleted_in_an_empty_group_only() -> None:
     assert fetch(bench) == {"left": b"2"}
 
 
-def test_a_deleted_group_is_dead_until_that_is_durable_and_then_brand_new() -> None:
+def test_a_deleted_group_is_dead_until_that_is_durable_and_then_brand_new(bench: Bench, member: str) -> None:
     """COORDINATOR_NOT_AVAILABLE in between, generation 1 afterwards."""
-    bench = Bench()
-    [member] = bench.stable(None)
     assert bench.ask(DeleteGroup()).error == "NON_EMPTY_GROUP"
     bench.leave((member, None))
     assert bench.ask(DeleteGroup()).error == "NONE"
@@ -114,9 +108,8 @@ def test_an_empty_group_without_offsets_or_tasks_is_forgotten_after_its_retentio
     assert kept.state == "Empty"
 
 
-def test_removal_by_an_admin_fences_and_lasts() -> None:
+def test_removal_by_an_admin_fences_and_lasts(bench: Bench) -> None:
     """Across a crash too."""
-    bench = Bench()
     leader, follower = bench.stable(None, None)
     held = bench.heartbeat(follower, wait_ms=3000)
     assert bench.ask(RemoveMember(member_id=follower)).error == "NONE"
@@ -127,9 +120,8 @@ def test_removal_by_an_admin_fences_and_lasts() -> None:
 
 
 @pytest.mark.parametrize("members", [0, 1])
-def test_an_admin_can_ask_for_a_rebalance(members: int) -> None:
+def test_an_admin_can_ask_for_a_rebalance(bench: Bench, members: int) -> None:
     """On an Empty group it is a no-op, of an unknown one an error."""
-    bench = Bench()
     assert bench.ask(StartRebalance()).error == "GROUP_ID_NOT_FOUND"
     [member] = bench.stable(None)
     if not members:
@@ -138,10 +130,8 @@ def test_an_admin_can_ask_for_a_rebalance(members: int) -> None:
     assert bench.state == ("PreparingRebalance" if members else "Empty")
 
 
-def test_the_history_is_newest_first_and_bounded() -> None:
+def test_the_history_is_newest_first_and_bounded(bench: Bench, member: str) -> None:
     """A hundred lines, in memory and in the store alike."""
-    bench = Bench()
-    [member] = bench.stable(None)
     for _ in range(120):
         bench.rejoin([member])
         bench.settle([member])
@@ -150,10 +140,8 @@ def test_the_history_is_newest_first_and_bounded() -> None:
     assert len(bench.group.rebalances) == 100
 
 
-def test_the_story_says_what_happened_why_and_when() -> None:
+def test_the_story_says_what_happened_why_and_when(bench: Bench, member: str) -> None:
     """It comes with the history, newest first, and is bounded too."""
-    bench = Bench()
-    [member] = bench.stable(None)
     bench.pass_time(SESSION_MS)
     story = bench.ask(ListRebalances(limit=1)).answer.story
     told = [(line.at_ms - WALL, line.generation_id, line.event) for line in reversed(story)]
@@ -165,9 +153,8 @@ def test_the_story_says_what_happened_why_and_when() -> None:
     assert len(bench.group.history) == 64
 
 
-def test_a_group_whose_members_all_left_while_nobody_looked_comes_back_empty() -> None:
+def test_a_group_whose_members_all_left_while_nobody_looked_comes_back_empty(bench: Bench) -> None:
     """A crash right after the last one was removed in a join phase."""
-    bench = Bench()
     a, b = bench.stable(None, None)
     bench.join(a)
     bench.leave((b, None), (a, None))

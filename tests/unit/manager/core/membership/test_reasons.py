@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from manager.core.commands import ListRebalances, StartRebalance
 from protocol.messages.membership import Leaver, LeaveRequest
-from tests.unit.manager.core.bench import Bench
+
+if TYPE_CHECKING:
+    from tests.unit.manager.core.bench import Bench
 
 LONG = "x" * 300
 
@@ -22,9 +26,8 @@ def leave(bench: Bench, *leavers: tuple[str, str | None]) -> None:
     bench.ask(LeaveRequest(members=tuple(Leaver(member, None, why) for member, why in leavers)))
 
 
-def test_a_joiners_own_words_stand_in_the_history_cut_at_255() -> None:
+def test_a_joiners_own_words_stand_in_the_history_cut_at_255(bench: Bench) -> None:
     """KIP-800; who it was stands in the story."""
-    bench = Bench()
     [first] = bench.stable(None)
     newcomer = bench.join(reason=LONG)
     bench.join(first)
@@ -33,9 +36,8 @@ def test_a_joiners_own_words_stand_in_the_history_cut_at_255() -> None:
     assert f"{newcomer.answer.member_id} joins" in story(bench)
 
 
-def test_a_rejoiners_own_words_do_too() -> None:
+def test_a_rejoiners_own_words_do_too(bench: Bench) -> None:
     """Whatever made it rejoin."""
-    bench = Bench()
     [leader] = bench.stable(None)
     bench.join(leader, reason="new assignor")
     bench.settle([leader])
@@ -43,32 +45,27 @@ def test_a_rejoiners_own_words_do_too() -> None:
     assert f"leader {leader} rejoins" in story(bench)
 
 
-def test_without_words_of_its_own_the_history_says_what_the_member_did() -> None:
+def test_without_words_of_its_own_the_history_says_what_the_member_did(bench: Bench) -> None:
     """The reason is optional."""
-    bench = Bench()
     [first] = bench.stable(None)
     assert reasons(bench) == [f"{first} joins"]
 
 
-def test_the_words_of_all_who_left_stand_in_the_history_each_once() -> None:
+def test_the_words_of_all_who_left_stand_in_the_history_each_once(bench: Bench) -> None:
     """Not those of an entry that was refused."""
-    bench = Bench()
     ids = bench.stable(None, None, None, None)
     leave(bench, (ids[0], "night"), (ids[1], "night"), ("nobody", "no"), (ids[2], None), (ids[3], "rain"))
     assert reasons(bench)[0] == "night; rain"
 
 
-def test_a_leave_without_words_is_told_too() -> None:
+def test_a_leave_without_words_is_told_too(bench: Bench, member: str) -> None:
     """The reason is optional."""
-    bench = Bench()
-    [member] = bench.stable(None)
     leave(bench, (member, None))
     assert reasons(bench)[0] == "members left"
 
 
-def test_no_words_make_the_history_or_the_story_long() -> None:
+def test_no_words_make_the_history_or_the_story_long(bench: Bench) -> None:
     """Both are bounded, whatever a request brings."""
-    bench = Bench()
     ids = bench.stable(None, None)
     bench.ask(StartRebalance(reason="x" * 10_000))
     leave(bench, *((member, "y" * 10_000) for member in ids))

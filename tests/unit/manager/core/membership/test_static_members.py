@@ -5,9 +5,8 @@ import pytest
 from tests.unit.manager.core.bench import Bench
 
 
-def test_a_returning_follower_gets_its_place_and_nobody_notices() -> None:
+def test_a_returning_follower_gets_its_place_and_nobody_notices(bench: Bench) -> None:
     """New id, same generation, the old assignment; the old id is fenced."""
-    bench = Bench()
     leader, follower = bench.stable("a", "b")
     back = bench.join(instance_id="b").answer
     assert (back.generation_id, back.leader_id, back.members, bench.state) == (2, leader, (), "Stable")
@@ -19,9 +18,8 @@ def test_a_returning_follower_gets_its_place_and_nobody_notices() -> None:
     assert list(bench.group.members) == [leader, back.member_id]
 
 
-def test_a_returning_leader_skips_the_assignment() -> None:
+def test_a_returning_leader_skips_the_assignment(bench: Bench) -> None:
     """It leads on, with the member list and no need to assign."""
-    bench = Bench()
     bench.stable("a", "b")
     back = bench.join(instance_id="a").answer
     assert (back.skip_assignment, back.leader_id) == (True, back.member_id)
@@ -29,16 +27,14 @@ def test_a_returning_leader_skips_the_assignment() -> None:
     assert bench.state == "Stable"
 
 
-def test_a_return_with_another_protocol_choice_rebalances() -> None:
+def test_a_return_with_another_protocol_choice_rebalances(bench: Bench) -> None:
     """The chosen protocol would change, so everybody has to know."""
-    bench = Bench()
     bench.stable("a", protocols=("x", "y"))
     assert bench.join(instance_id="a", protocols=("y", "x")).answer.generation_id == 2
 
 
-def test_a_return_while_awaiting_sync_rebalances() -> None:
+def test_a_return_while_awaiting_sync_rebalances(bench: Bench) -> None:
     """The leader's list would name an id that is fenced."""
-    bench = Bench()
     leader, follower = bench.stable("a", "b")
     bench.join(leader, "a", metadata=1)
     bench.join(follower, "b")
@@ -48,9 +44,8 @@ def test_a_return_while_awaiting_sync_rebalances() -> None:
     assert bench.state == "PreparingRebalance"
 
 
-def test_the_parked_requests_of_the_old_id_are_fenced() -> None:
+def test_the_parked_requests_of_the_old_id_are_fenced(bench: Bench) -> None:
     """Its join, its held heartbeat: FENCED_INSTANCE_ID, once."""
-    bench = Bench()
     leader, follower = bench.stable("a", "b")
     held = bench.heartbeat(follower, instance_id="b", wait_ms=3000)
     bench.join(instance_id="b")
@@ -69,9 +64,8 @@ def test_a_replacement_is_welcome_in_a_full_group(limit: int) -> None:
     assert bench.join().error == "GROUP_MAX_SIZE_REACHED"
 
 
-def test_a_crash_forgets_no_replacement() -> None:
+def test_a_crash_forgets_no_replacement(bench: Bench) -> None:
     """The old id stays fenced across a reload, the new one knows its assignment."""
-    bench = Bench()
     old, _ = bench.stable("a", "b")
     new = bench.join(instance_id="a").answer.member_id
     bench.crash()

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from tests.unit.manager.core.bench import Bench
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.unit.manager.core.bench import Bench
 
 
-def test_followers_wait_for_the_leader_and_a_missing_assignment_is_null() -> None:
+def test_followers_wait_for_the_leader_and_a_missing_assignment_is_null(bench: Bench) -> None:
     """Entries for strangers are ignored, whoever is not named gets null."""
-    bench = Bench()
     leader, follower = bench.stable(None, None)
     bench.rejoin([leader, follower])
     waiting = bench.sync(follower, given={follower: "a follower's list is ignored"})
@@ -15,9 +17,8 @@ def test_followers_wait_for_the_leader_and_a_missing_assignment_is_null() -> Non
     assert bench.state == "Stable"
 
 
-def test_a_sync_in_stable_repeats_what_is_stored() -> None:
+def test_a_sync_in_stable_repeats_what_is_stored(bench: Bench) -> None:
     """A late list of the leader changes nothing."""
-    bench = Bench()
     [leader] = bench.stable(None)
     assert (
         bytes(bench.sync(leader, given={leader: "late"}).answer.assignment)
@@ -25,9 +26,8 @@ def test_a_sync_in_stable_repeats_what_is_stored() -> None:
     )
 
 
-def test_a_sync_checks_member_generation_and_protocol_in_this_order() -> None:
+def test_a_sync_checks_member_generation_and_protocol_in_this_order(bench: Bench) -> None:
     """UNKNOWN_MEMBER_ID beats ILLEGAL_GENERATION beats INCONSISTENT_GROUP_PROTOCOL."""
-    bench = Bench()
     [leader] = bench.stable(None)
     assert bench.sync("x", 9, protocol_type="no").error == "UNKNOWN_MEMBER_ID"
     assert bench.sync(leader, 2, protocol_type="no").error == "ILLEGAL_GENERATION"
@@ -35,9 +35,8 @@ def test_a_sync_checks_member_generation_and_protocol_in_this_order() -> None:
     assert bench.sync(leader, 1, protocol_name="no").error == "INCONSISTENT_GROUP_PROTOCOL"
 
 
-def test_a_rebalance_answers_parked_syncs() -> None:
+def test_a_rebalance_answers_parked_syncs(bench: Bench) -> None:
     """Nobody waits for an assignment that will not come."""
-    bench = Bench()
     leader, follower = bench.stable(None, None)
     bench.rejoin([leader, follower])
     waiting = bench.sync(follower)
@@ -45,9 +44,8 @@ def test_a_rebalance_answers_parked_syncs() -> None:
     assert waiting.error == "REBALANCE_IN_PROGRESS"
 
 
-def test_those_who_never_sync_are_removed() -> None:
+def test_those_who_never_sync_are_removed(bench: Bench) -> None:
     """Within the largest rebalance timeout of the completion; the others go on without them."""
-    bench = Bench()
     leader, follower = bench.stable(None, None, session_ms=100_000)
     bench.rejoin([leader, follower], session_ms=100_000)
     bench.sync(leader, given={})
@@ -58,10 +56,8 @@ def test_those_who_never_sync_are_removed() -> None:
     assert bench.state == "PreparingRebalance"
 
 
-def test_heartbeats_in_every_state() -> None:
+def test_heartbeats_in_every_state(bench: Bench, member: str) -> None:
     """REBALANCE_IN_PROGRESS renews the session all the same; a wrong generation does not."""
-    bench = Bench()
-    [member] = bench.stable(None)
     assert bench.heartbeat(member).error == "NONE"
     assert bench.heartbeat(member, 0).error == "ILLEGAL_GENERATION"
     bench.join()
@@ -74,10 +70,8 @@ def test_heartbeats_in_every_state() -> None:
     assert member not in bench.group.members
 
 
-def test_a_session_ends_after_silence_of_exactly_its_length() -> None:
+def test_a_session_ends_after_silence_of_exactly_its_length(bench: Bench, member: str) -> None:
     """The last one out makes the group Empty, one generation up."""
-    bench = Bench()
-    [member] = bench.stable(None)
     bench.pass_time(9_999)
     assert bench.heartbeat(member).error == "NONE"
     bench.pass_time(9_999)
@@ -86,9 +80,8 @@ def test_a_session_ends_after_silence_of_exactly_its_length() -> None:
     assert (bench.state, bench.group.generation) == ("Empty", 2)
 
 
-def test_a_held_heartbeat_ends_with_its_wait_capped_at_a_third_of_the_session() -> None:
+def test_a_held_heartbeat_ends_with_its_wait_capped_at_a_third_of_the_session(bench: Bench) -> None:
     """The session counts from its arrival, not from its answer."""
-    bench = Bench()
     [member] = bench.stable(None, session_ms=9000)
     held = bench.heartbeat(member, wait_ms=60_000)
     bench.pass_time(2_999)
@@ -101,36 +94,30 @@ def test_a_held_heartbeat_ends_with_its_wait_capped_at_a_third_of_the_session() 
     assert bench.state == "Empty"
 
 
-def test_a_held_heartbeat_hears_of_a_rebalance_at_once() -> None:
+def test_a_held_heartbeat_hears_of_a_rebalance_at_once(bench: Bench, member: str) -> None:
     """One network trip, not the next heartbeat."""
-    bench = Bench()
-    [member] = bench.stable(None)
     held = bench.heartbeat(member, wait_ms=3000)
     bench.join()
     assert held.error == "REBALANCE_IN_PROGRESS"
 
 
-def test_a_newer_heartbeat_ends_the_held_one() -> None:
+def test_a_newer_heartbeat_ends_the_held_one(bench: Bench, member: str) -> None:
     """Each is answered once."""
-    bench = Bench()
-    [member] = bench.stable(None)
     held = bench.heartbeat(member, wait_ms=3000)
     newer = bench.heartbeat(member, wait_ms=3000)
     assert (held.error, newer.waits) == ("NONE", True)
 
 
-def test_a_batch_leave_is_one_rebalance_and_every_entry_has_its_error() -> None:
+def test_a_batch_leave_is_one_rebalance_and_every_entry_has_its_error(bench: Bench) -> None:
     """In request order; the last one out empties the group."""
-    bench = Bench()
     ids = bench.stable(None, None)
     outcome = bench.leave((ids[0], None), ("nobody", None), (ids[1], None), (ids[1], None)).answer.members
     assert [m.error for m in outcome] == ["NONE", "UNKNOWN_MEMBER_ID", "NONE", "UNKNOWN_MEMBER_ID"]
     assert (bench.state, bench.group.generation) == ("Empty", 3)
 
 
-def test_leaving_gives_an_outstanding_id_back() -> None:
+def test_leaving_gives_an_outstanding_id_back(bench: Bench) -> None:
     """Whoever waited for it goes on."""
-    bench = Bench()
     [first] = bench.stable(None)
     newcomer, expected = bench.join(), bench.announced_id()
     rejoined = bench.join(first)
@@ -139,9 +126,8 @@ def test_leaving_gives_an_outstanding_id_back() -> None:
     assert (rejoined.error, newcomer.error) == ("NONE", "NONE")
 
 
-def test_a_held_heartbeat_that_has_not_seen_a_given_task_is_answered_at_once() -> None:
+def test_a_held_heartbeat_that_has_not_seen_a_given_task_is_answered_at_once(bench: Bench) -> None:
     """However long ago the task was changed: what counts is the revision the member says it has seen."""
-    bench = Bench()
     bench.create("t")
     [worker] = bench.worker_group(1)
     bench.deal([worker], {"t": worker})
@@ -150,9 +136,7 @@ def test_a_held_heartbeat_that_has_not_seen_a_given_task_is_answered_at_once() -
     assert bench.heartbeat(worker, wait_ms=1000, tasks_revision=1).waits
 
 
-def test_numbers_that_have_a_code_of_their_own_are_refused_with_it() -> None:
+def test_numbers_that_have_a_code_of_their_own_are_refused_with_it(bench: Bench, member: str) -> None:
     """However far out they are."""
-    bench = Bench()
-    [member] = bench.stable(None)
     assert bench.join(session_ms=-1).error == "INVALID_SESSION_TIMEOUT"
     assert bench.heartbeat(member, generation=-5).error == "ILLEGAL_GENERATION"

@@ -23,9 +23,8 @@ def seen(bench: Bench) -> str:
     return etag_of(task.definition, task.target)
 
 
-def test_of_two_who_have_seen_the_same_task_the_first_changes_it() -> None:
+def test_of_two_who_have_seen_the_same_task_the_first_changes_it(bench: Bench) -> None:
     """The second is refused with the tag that there is now, and nothing of its change is done."""
-    bench = Bench()
     put(bench, b'{"a":1}')
     as_seen = Conditions(if_match=seen(bench))
     assert put(bench, b'{"a":2}', as_seen).error == "NONE"
@@ -35,9 +34,8 @@ def test_of_two_who_have_seen_the_same_task_the_first_changes_it() -> None:
     assert bench.store == before
 
 
-def test_a_task_that_must_not_be_there_is_created_once() -> None:
+def test_a_task_that_must_not_be_there_is_created_once(bench: Bench) -> None:
     """`If-None-Match: *`; and `If-Match` does not create one, nor its group."""
-    bench = Bench()
     assert put(bench, b"{}", Conditions(if_match="*")).error == "PRECONDITION_FAILED"
     assert bench.store == {}
     absent = Conditions(if_none_match="*")
@@ -45,27 +43,24 @@ def test_a_task_that_must_not_be_there_is_created_once() -> None:
     assert put(bench, b"{}", absent).error == "PRECONDITION_FAILED"
 
 
-def test_what_a_condition_missed_is_told_in_words() -> None:
+def test_what_a_condition_missed_is_told_in_words(bench: Bench) -> None:
     """There is no such task, or there is one."""
-    bench = Bench()
     there, absent = Conditions(if_match="*"), Conditions(if_none_match="*")
     assert put(bench, b"{}", there).answer.message == "If-Match: there is no such task"
     put(bench, b"{}")
     assert put(bench, b"{}", absent).answer.message == "If-None-Match: there is such a task already"
 
 
-def test_a_change_of_the_target_is_a_change() -> None:
+def test_a_change_of_the_target_is_a_change(bench: Bench) -> None:
     """How the task is doing is none."""
-    bench = Bench()
     put(bench, b"{}")
     before = seen(bench)
     put(bench, b"{}", target=Target.PAUSED)
     assert seen(bench) != before
 
 
-def test_a_task_is_deleted_as_it_was_seen() -> None:
+def test_a_task_is_deleted_as_it_was_seen(bench: Bench) -> None:
     """What is not there is not there, whatever the condition."""
-    bench = Bench()
     put(bench, b"{}")
     other = Conditions(if_match=etag_of(b"[]", "RUNNING"))
     assert bench.ask(DeleteTask(task="t", conditions=other)).error == "PRECONDITION_FAILED"
@@ -73,9 +68,8 @@ def test_a_task_is_deleted_as_it_was_seen() -> None:
     assert bench.ask(DeleteTask(task="t", conditions=other)).error in {"UNKNOWN_TASK", "GROUP_ID_NOT_FOUND"}
 
 
-def test_asking_for_what_is_already_so_changes_nothing() -> None:
+def test_asking_for_what_is_already_so_changes_nothing(bench: Bench) -> None:
     """No version, no revision, nothing stored, nobody told, no rebalance."""
-    bench = Bench()
     put(bench, b"{}")
     stored, told = dict(bench.store), list(bench.told)
     again = put(bench, b"{}", target=Target.RUNNING).answer
@@ -98,9 +92,8 @@ def test_a_definition_and_a_target_come_with_one_request(target: Target) -> None
     assert scheduling.is_rebalancing_soon(one.group) == (target is Target.STOPPED)
 
 
-def test_a_definition_and_an_end_of_the_stop_come_with_one_request() -> None:
+def test_a_definition_and_an_end_of_the_stop_come_with_one_request(bench: Bench) -> None:
     """A stopped task waits to be placed at once, under the new definition."""
-    bench = Bench()
     put(bench, b'{"a":1}', target=Target.STOPPED)
     put(bench, b'{"a":2}', target=Target.RUNNING)
     status = bench.ask(GetTaskStatus(task="t")).answer

@@ -39,9 +39,8 @@ def results(answer: Any) -> list[tuple[str, str, int | None]]:
     return [(each.task, each.result, each.definition_version) for each in answer.tasks]
 
 
-def test_a_list_creates_changes_and_forgets_in_one_turn() -> None:
+def test_a_list_creates_changes_and_forgets_in_one_turn(bench: Bench) -> None:
     """What is so already is left alone; one gathering and so one rebalance for all of it."""
-    bench = Bench()
     [worker] = bench.herd(1, "same", "other", "paused", "gone")
     bench.pass_time(2000)
     told = len(bench.told)
@@ -78,9 +77,10 @@ def test_a_list_creates_changes_and_forgets_in_one_turn() -> None:
 @pytest.mark.parametrize("validate_only", [False, True])
 @pytest.mark.parametrize("target", [None, *Target])
 @pytest.mark.parametrize("document", [{}, {"x": 1}, {"weight": 2.0}])
-def test_a_result_is_what_is_done(document: Any, target: Target | None, *, validate_only: bool) -> None:
+def test_a_result_is_what_is_done(
+    bench: Bench, document: Any, target: Target | None, *, validate_only: bool
+) -> None:
     """Unchanged is what leaves no trace, changed is what leaves one; asked beforehand it is the same word."""
-    bench = Bench()
     bench.herd(1, "t")
     before = durable(bench.group)
     [told] = ask(bench, put("t", target, **document), validate_only=validate_only).tasks
@@ -108,9 +108,8 @@ def test_its_tags_and_versions_are_those_of_single_requests() -> None:
     assert durable(one.group) == durable(many.group)
 
 
-def test_one_condition_that_is_not_met_leaves_everything_as_it_is() -> None:
+def test_one_condition_that_is_not_met_leaves_everything_as_it_is(bench: Bench) -> None:
     """Each that is not is told, with its place in the list."""
-    bench = Bench()
     bench.create("t", "u")
     before = durable(bench.group)
     failure = ask(
@@ -126,9 +125,8 @@ def test_one_condition_that_is_not_met_leaves_everything_as_it_is() -> None:
     assert durable(bench.group) == before
 
 
-def test_validate_only_tells_of_another_target_what_would_be() -> None:
+def test_validate_only_tells_of_another_target_what_would_be(bench: Bench) -> None:
     """The tag that the task would have; none given leaves the target as it is."""
-    bench = Bench()
     bench.create("t")
     before = durable(bench.group)
     for target in (Target.PAUSED, Target.STOPPED, Target.RUNNING, None):
@@ -141,9 +139,8 @@ def test_validate_only_tells_of_another_target_what_would_be() -> None:
     assert durable(bench.group) == before
 
 
-def test_a_condition_that_is_met() -> None:
+def test_a_condition_that_is_met(bench: Bench) -> None:
     """By the tag that was read, or by there being no such task."""
-    bench = Bench()
     bench.create("t")
     seen = bench.ask(GetTask(task="t")).answer
     etag = etag_of(seen.definition, seen.target)
@@ -155,9 +152,8 @@ def test_a_condition_that_is_met() -> None:
     assert [each.result for each in answer.tasks] == ["changed", "created"]
 
 
-def test_of_two_who_have_seen_the_same_tasks_the_first_changes_them() -> None:
+def test_of_two_who_have_seen_the_same_tasks_the_first_changes_them(bench: Bench) -> None:
     """The second is told the tag that there is now, and its list leaves everything as it is."""
-    bench = Bench()
     as_seen = Conditions(if_match=ask(bench, put("t"), put("u")).etag)
     now = ask(bench, put("t", Target.PAUSED), conditions=as_seen).etag
     before = durable(bench.group)
@@ -166,9 +162,8 @@ def test_of_two_who_have_seen_the_same_tasks_the_first_changes_them() -> None:
     assert durable(bench.group) == before
 
 
-def test_the_tag_of_a_list_is_of_what_can_be_changed() -> None:
+def test_the_tag_of_a_list_is_of_what_can_be_changed(bench: Bench) -> None:
     """The same when a worker runs the tasks, after a restart, and after what changes nothing."""
-    bench = Bench()
     tag = ask(bench, put("t"), put("u")).etag
     bench.herd(1)
     bench.ask(RestartTask(task="t"))
@@ -178,9 +173,8 @@ def test_the_tag_of_a_list_is_of_what_can_be_changed() -> None:
     assert ask(bench, put("t"), put("u"), delete=("v",)).etag == tag
 
 
-def test_a_group_that_must_not_be_there() -> None:
+def test_a_group_that_must_not_be_there(bench: Bench) -> None:
     """`If-None-Match: *` makes a group, once; `If-Match` makes none."""
-    bench = Bench()
     refused = ask(bench, put("t"), conditions=Conditions(if_match="*"))
     assert (refused.code.name, refused.message) == (
         "PRECONDITION_FAILED",
@@ -199,9 +193,8 @@ def test_a_group_that_must_not_be_there() -> None:
     ]
 
 
-def test_validate_only_says_what_would_be() -> None:
+def test_validate_only_says_what_would_be(bench: Bench) -> None:
     """The same answer, and nothing is done."""
-    bench = Bench()
     bench.herd(1, "same", "other", "gone")
     puts = (put("same"), put("other", Target.PAUSED, x=1), put("new"))
     before, told = durable(bench.group), len(bench.told)
@@ -210,9 +203,8 @@ def test_validate_only_says_what_would_be() -> None:
     assert would_be.tasks == ask(bench, *puts, delete=("gone", "never-was")).tasks
 
 
-def test_a_list_makes_the_group_if_need_be() -> None:
+def test_a_list_makes_the_group_if_need_be(bench: Bench) -> None:
     """As a single task does; an empty list asks for nothing and makes none."""
-    bench = Bench()
     assert ask(bench).tasks == ()
     assert bench.coordinator.group("g") is None
     ask(bench, put("t"), put("u"))

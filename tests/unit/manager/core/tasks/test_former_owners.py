@@ -73,9 +73,10 @@ def hand_to(bench: Bench, heir: str) -> None:
 
 
 @pytest.mark.parametrize("go", WAYS)
-def test_a_task_without_a_fence_waits_for_its_owner_s_lease(go: Callable[[Bench, str], None]) -> None:
+def test_a_task_without_a_fence_waits_for_its_owner_s_lease(
+    bench: Bench, go: Callable[[Bench, str], None]
+) -> None:
     """A session and a quarter from the last thing heard of it; to the millisecond, and then at once."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     go(bench, owner)
     hand_to(bench, heir)
@@ -96,27 +97,26 @@ def test_a_task_without_a_fence_waits_for_its_owner_s_lease(go: Callable[[Bench,
     "document",
     [{"sink": {"format": "fenced_files"}}, {"sink": None, "entrypoint": "a:b", "fenced": True}],
 )
-def test_a_fenced_task_moves_at_once(go: Callable[[Bench, str], None], document: dict[str, Any]) -> None:
+def test_a_fenced_task_moves_at_once(
+    bench: Bench, go: Callable[[Bench, str], None], document: dict[str, Any]
+) -> None:
     """The sink refuses whatever the former owner still writes; of an entry point its author says so."""
-    bench = Bench()
     owner, heir = unfenced(bench, **document)
     go(bench, owner)
     hand_to(bench, heir)
     assert [grant.token for grant in bench.claim(heir, "t").answer.granted] == [2]
 
 
-def test_an_entry_point_is_without_a_fence_unless_it_says_otherwise() -> None:
+def test_an_entry_point_is_without_a_fence_unless_it_says_otherwise(bench: Bench) -> None:
     """Whether it uses the sink of its definition, or anything else, only its code knows."""
-    bench = Bench()
     owner, heir = unfenced(bench, entrypoint="a:b")
     bench.ask(RemoveMember(member_id=owner))
     hand_to(bench, heir)
     assert [each.owner for each in bench.claim(heir, "t").answer.pending] == [owner]
 
 
-def test_an_owner_whose_session_has_ended_may_still_be_stopping() -> None:
+def test_an_owner_whose_session_has_ended_may_still_be_stopping(bench: Bench) -> None:
     """Its lease has run out just before its session, and stopping many queries takes a while."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     bench.pass_time(SESSION_MS // 2)
     bench.heartbeat(heir)
@@ -129,9 +129,8 @@ def test_an_owner_whose_session_has_ended_may_still_be_stopping() -> None:
     assert [grant.token for grant in bench.claim(heir, "t").answer.granted] == [2]
 
 
-def test_a_leave_is_proof() -> None:
+def test_a_leave_is_proof(bench: Bench) -> None:
     """Whoever leaves runs nothing any more, released or not, unless it says otherwise."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     bench.leave((owner, None))
     hand_to(bench, heir)
@@ -139,18 +138,16 @@ def test_a_leave_is_proof() -> None:
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_the_leave_of_a_dead_engine_says_whether_its_queries_are_gone(*, stopped: bool) -> None:
+def test_the_leave_of_a_dead_engine_says_whether_its_queries_are_gone(*, bench: Bench, stopped: bool) -> None:
     """A batch that Python writes may go on without a JVM, and a Spark server out of reach with everything."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     bench.ask(LeaveRequest(members=(Leaver(owner, engine=EngineEnd.LOST, stopped=stopped),)))
     hand_to(bench, heir)
     assert bool(bench.claim(heir, "t").answer.granted) is stopped
 
 
-def test_the_leave_of_a_static_worker_in_its_absence_is_no_proof() -> None:
+def test_the_leave_of_a_static_worker_in_its_absence_is_no_proof(bench: Bench) -> None:
     """With an empty member id, somebody else speaks for it (KIP-345)."""
-    bench = Bench()
     bench.create("t", **SPARKS_OWN)
     joined = bench.join(instance_id="a", kind="sparkherd")
     bench.pass_time()
@@ -161,9 +158,8 @@ def test_the_leave_of_a_static_worker_in_its_absence_is_no_proof() -> None:
     assert former_owners.holder(bench.group.tasks.ownership["t"]) == owner
 
 
-def test_a_release_is_proof() -> None:
+def test_a_release_is_proof(bench: Bench) -> None:
     """A worker that leaves in order has released everything; so has one whose task moves."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     assert bench.release(owner, t=1) == {"t": "NONE"}
     bench.leave((owner, None))
@@ -172,17 +168,15 @@ def test_a_release_is_proof() -> None:
 
 
 @pytest.mark.parametrize("state", [TaskState.STOPPED, TaskState.COMPLETED])
-def test_the_report_of_an_ended_query_is_proof(state: TaskState) -> None:
+def test_the_report_of_an_ended_query_is_proof(bench: Bench, state: TaskState) -> None:
     """Nothing of it runs: it may be started anew at once."""
-    bench = Bench()
     owner, _ = unfenced(bench)
     assert bench.report(owner, "t", 1, state) == "NONE"
     assert bench.group.tasks.ownership["t"].lease is None
 
 
-def test_an_owner_that_does_not_rejoin_is_waited_for_from_its_last_heartbeat() -> None:
+def test_an_owner_that_does_not_rejoin_is_waited_for_from_its_last_heartbeat(bench: Bench) -> None:
     """Its heartbeats were accepted all through the join phase, at whose end it is removed."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     bench.join(heir, kind="sparkherd", metadata={"x": 1})
     for _ in range(REBALANCE_MS // 6000):
@@ -195,9 +189,8 @@ def test_an_owner_that_does_not_rejoin_is_waited_for_from_its_last_heartbeat() -
     assert bench.claim(heir, "t").answer.granted
 
 
-def test_a_static_member_that_was_replaced_may_still_run_its_tasks() -> None:
+def test_a_static_member_that_was_replaced_may_still_run_its_tasks(bench: Bench) -> None:
     """Two processes with one instance id: the former one is told when it asks next, or never."""
-    bench = Bench()
     bench.create("t", **SPARKS_OWN)
     joined = bench.join(instance_id="s", kind="sparkherd")
     bench.pass_time()
@@ -223,9 +216,8 @@ def too_slow(bench: Bench) -> tuple[str, str]:
     return owner, heir
 
 
-def test_an_owner_that_does_not_let_go_has_a_session_timeout_and_more_to_find_out() -> None:
+def test_an_owner_that_does_not_let_go_has_a_session_timeout_and_more_to_find_out(bench: Bench) -> None:
     """It is told that its token is stale, or hears nothing and its lease runs out."""
-    bench = Bench()
     owner, heir = too_slow(bench)
     assert [each.owner for each in bench.claim(heir, "t").answer.pending] == [owner]
     bench.pass_time(FREE_MS // 2)
@@ -235,18 +227,16 @@ def test_an_owner_that_does_not_let_go_has_a_session_timeout_and_more_to_find_ou
     assert bench.claim(heir, "t").answer.granted
 
 
-def test_a_late_release_ends_the_wait() -> None:
+def test_a_late_release_ends_the_wait(bench: Bench) -> None:
     """The token is stale, so that is what it hears; that it has stopped counts all the same."""
-    bench = Bench()
     owner, heir = too_slow(bench)
     waiting = bench.claim(heir, "t", wait_ms=3000)
     assert bench.release(owner, t=1) == {"t": "STALE_TOKEN"}
     assert [grant.token for grant in waiting.answer.granted] == [2]
 
 
-def test_a_release_by_anybody_else_ends_no_wait() -> None:
+def test_a_release_by_anybody_else_ends_no_wait(bench: Bench) -> None:
     """Nor does one of another token."""
-    bench = Bench()
     owner, heir = too_slow(bench)
     assert bench.release(heir, t=1) == {"t": "STALE_TOKEN"}
     assert bench.release(owner, t=0) == {"t": "STALE_TOKEN"}
@@ -261,17 +251,15 @@ def disown(bench: Bench) -> tuple[str, str]:
     return former, other
 
 
-def test_what_a_worker_no_longer_owns_it_may_still_be_stopping() -> None:
+def test_what_a_worker_no_longer_owns_it_may_still_be_stopping(bench: Bench) -> None:
     """It has cut its queries without a release, and joins before they have ended."""
-    bench = Bench()
     former, other = disown(bench)
     bench.deal([former, other], {"t": other})
     assert [each.owner for each in bench.claim(other, "t").answer.pending] == [former]
 
 
-def test_a_worker_waits_for_nobody_but_others() -> None:
+def test_a_worker_waits_for_nobody_but_others(bench: Bench) -> None:
     """In one process a query begins when the one before is gone."""
-    bench = Bench()
     former, other = disown(bench)
     bench.deal([former, other], {"t": former})
     assert [grant.token for grant in bench.claim(former, "t").answer.granted] == [2]
@@ -279,9 +267,8 @@ def test_a_worker_waits_for_nobody_but_others() -> None:
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_task_created_again_waits_for_the_owner_of_the_one_before(*, tells: bool) -> None:
+def test_a_task_created_again_waits_for_the_owner_of_the_one_before(*, bench: Bench, tells: bool) -> None:
     """It has been deleted under its owner, who may not have heard of it; its release tells that it has."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     bench.ask(DeleteTask(task="t"))
     if tells:
@@ -291,9 +278,8 @@ def test_a_task_created_again_waits_for_the_owner_of_the_one_before(*, tells: bo
     assert bool(bench.claim(heir, "t").answer.pending) is not tells
 
 
-def test_the_wait_outlives_the_group() -> None:
+def test_the_wait_outlives_the_group(bench: Bench) -> None:
     """A group that is deleted and made again under its name is no way around it."""
-    bench = Bench()
     [owner] = unfenced(bench, 1)
     bench.leave((owner, None), stopped=False)
     bench.pass_time()
@@ -311,9 +297,8 @@ def test_the_wait_outlives_the_group() -> None:
     assert bench.claim(heir, "t").answer.granted
 
 
-def test_a_takeover_does_not_shorten_the_wait() -> None:
+def test_a_takeover_does_not_shorten_the_wait(bench: Bench) -> None:
     """The next manager does not know when the owner was heard: the full time again, as for members."""
-    bench = Bench()
     owner, heir = unfenced(bench)
     remove(bench, owner)
     hand_to(bench, heir)
@@ -331,10 +316,9 @@ def test_a_takeover_does_not_shorten_the_wait() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [("parquet", "sql"), ("sql", "parquet")])
 def test_a_definition_that_changed_under_the_owner_counts_as_the_one_without_a_fence(
-    before: str, after: str
+    bench: Bench, before: str, after: str
 ) -> None:
     """A frozen owner runs the former one still; one that is awake runs the latter by now."""
-    bench = Bench()
     owner, heir = unfenced(bench, sink={"format": before})
     bench.ask(PutTask(task="t", definition=definition(sink={"format": after})))
     bench.crash()
@@ -343,9 +327,8 @@ def test_a_definition_that_changed_under_the_owner_counts_as_the_one_without_a_f
     assert [each.owner for each in bench.claim(heir, "t").answer.pending] == [owner]
 
 
-def test_whoever_waits_is_told_why() -> None:
+def test_whoever_waits_is_told_why(bench: Bench) -> None:
     """In the status, and to the one who wants to reset the task meanwhile."""
-    bench = Bench()
     owner, _ = unfenced(bench)
     bench.leave((owner, None), stopped=False)
     status = bench.ask(GetTaskStatus(task="t")).answer
@@ -358,8 +341,7 @@ def test_whoever_waits_is_told_why() -> None:
     assert bench.ask(ResetTask(task="t")).error == "NONE"
 
 
-def test_a_new_name_waits_for_nobody() -> None:
+def test_a_new_name_waits_for_nobody(bench: Bench) -> None:
     """There is no former owner."""
-    bench = Bench()
     assert bench.ask(CreateTask(task="n", definition=definition(), target=Target.RUNNING)).error == "NONE"
     assert bench.group.tasks.ownership["n"].lease is None

@@ -9,26 +9,23 @@ from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, dealt, definition
 
 
-def test_a_claim_counts_the_token_up_and_a_repeat_does_not() -> None:
+def test_a_claim_counts_the_token_up_and_a_repeat_does_not(bench: Bench) -> None:
     """Idempotent: the same token, the present definition and target."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     [granted] = bench.claim(worker, "t").answer.granted
     assert (granted.token, granted.target, granted.definition_version) == (1, "RUNNING", 1)
 
 
-def test_a_claim_is_refused_to_whom_the_assignment_does_not_name() -> None:
+def test_a_claim_is_refused_to_whom_the_assignment_does_not_name(bench: Bench) -> None:
     """NOT_ASSIGNED and UNKNOWN_TASK, a task at a time."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     refused = bench.claim(b, "t", "nothing").answer.refused
     assert [(r.task, r.error) for r in refused] == [("t", "NOT_ASSIGNED"), ("nothing", "UNKNOWN_TASK")]
     assert bench.owner("t") == (a, 1, "STARTING")
 
 
-def test_a_task_moves_in_one_round() -> None:
+def test_a_task_moves_in_one_round(bench: Bench) -> None:
     """The new owner's claim waits for the release and is granted by it; what stays is not touched."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": b})
     waiting = bench.claim(b, "t", wait_ms=3000)
@@ -38,9 +35,8 @@ def test_a_task_moves_in_one_round() -> None:
     assert bench.owner("u") == (b, 1, "STARTING")
 
 
-def test_what_is_free_is_granted_at_once_beside_what_is_not() -> None:
+def test_what_is_free_is_granted_at_once_beside_what_is_not(bench: Bench) -> None:
     """Only a claim of which nothing can be granted waits."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": b})
     answer = bench.claim(b, "t", "u", wait_ms=3000).answer
@@ -48,9 +44,8 @@ def test_what_is_free_is_granted_at_once_beside_what_is_not() -> None:
     assert [(p.task, p.owner) for p in answer.pending] == [("t", a)]
 
 
-def test_a_claim_of_what_is_owned_leaves_a_waiting_claim_alone() -> None:
+def test_a_claim_of_what_is_owned_leaves_a_waiting_claim_alone(bench: Bench) -> None:
     """A worker looks after its own tasks while it waits for another."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": b})
     waiting = bench.claim(b, "t", wait_ms=3000)
@@ -60,9 +55,8 @@ def test_a_claim_of_what_is_owned_leaves_a_waiting_claim_alone() -> None:
     assert [g.task for g in waiting.answer.granted] == ["t"]
 
 
-def test_a_claim_waits_no_longer_than_it_said() -> None:
+def test_a_claim_waits_no_longer_than_it_said(bench: Bench) -> None:
     """Then it is told what is pending."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": a})
     waiting = bench.claim(b, "t", wait_ms=500)
@@ -72,9 +66,8 @@ def test_a_claim_waits_no_longer_than_it_said() -> None:
     assert [p.task for p in waiting.answer.pending] == ["t"]
 
 
-def test_an_owner_that_does_not_let_go_is_fenced_after_its_rebalance_timeout() -> None:
+def test_an_owner_that_does_not_let_go_is_fenced_after_its_rebalance_timeout(bench: Bench) -> None:
     """Counted from the first assignment that took the task away, not from a later one."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": a})
     for _ in range(6):
@@ -96,9 +89,8 @@ def test_an_owner_that_does_not_let_go_is_fenced_after_its_rebalance_timeout() -
 
 
 @pytest.mark.parametrize("way", ["held", "between two", "after a crash"])
-def test_a_fenced_owner_is_told_to_look_after_its_tasks(way: str) -> None:
+def test_a_fenced_owner_is_told_to_look_after_its_tasks(bench: Bench, way: str) -> None:
     """The revision grows, so that its heartbeat, the present one or the next, is news to it."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": b})
     seen = bench.group.header.tasks_revision
@@ -117,9 +109,8 @@ def test_a_fenced_owner_is_told_to_look_after_its_tasks(way: str) -> None:
     assert bench.heartbeat(a, wait_ms=60_000, tasks_revision=beat.answer.tasks_revision).waits
 
 
-def test_a_rebalance_answers_waiting_claims() -> None:
+def test_a_rebalance_answers_waiting_claims(bench: Bench) -> None:
     """REBALANCE_IN_PROGRESS, and no claim is served until the next assignment."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": a})
     waiting = bench.claim(b, "t", wait_ms=3000)
@@ -130,9 +121,8 @@ def test_a_rebalance_answers_waiting_claims() -> None:
 
 
 @pytest.mark.parametrize("way", ["leave", "silence"])
-def test_the_tasks_of_a_lost_member_are_free_at_once(way: str) -> None:
+def test_the_tasks_of_a_lost_member_are_free_at_once(bench: Bench, way: str) -> None:
     """Leaving and expiry alike; the one who takes over has a higher token."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     assert bench.report(b, "u", 1) == "NONE"
     if way == "leave":
@@ -146,9 +136,8 @@ def test_the_tasks_of_a_lost_member_are_free_at_once(way: str) -> None:
     assert [g.token for g in bench.claim(a, "u").answer.granted] == [2]
 
 
-def test_a_returning_static_worker_claims_its_tasks_with_higher_tokens() -> None:
+def test_a_returning_static_worker_claims_its_tasks_with_higher_tokens(bench: Bench) -> None:
     """The old process may still be writing: its token is stale."""
-    bench = Bench()
     bench.create("t")
     old = bench.join(instance_id="s", kind="sparkherd")
     bench.pass_time()
@@ -159,9 +148,8 @@ def test_a_returning_static_worker_claims_its_tasks_with_higher_tokens() -> None
     assert [g.token for g in bench.claim(new, "t").answer.granted] == [2]
 
 
-def test_a_member_that_rejoins_as_the_owner_of_none_owns_none() -> None:
+def test_a_member_that_rejoins_as_the_owner_of_none_owns_none(bench: Bench) -> None:
     """Protocol §7: it lost its generation and stopped everything without releasing it."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.join(a, kind="sparkherd", metadata={"owned": {}, "x": 1})
     bench.join(b, kind="sparkherd", metadata={"owned": {"u": 1}})
@@ -169,9 +157,8 @@ def test_a_member_that_rejoins_as_the_owner_of_none_owns_none() -> None:
     assert bench.owner("u")[0] == b
 
 
-def test_a_member_whose_grant_is_still_on_its_way_keeps_the_token() -> None:
+def test_a_member_whose_grant_is_still_on_its_way_keeps_the_token(bench: Bench) -> None:
     """It rejoined before it could hear that it owns the task; what it hears then must not be stale."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.join(a, kind="sparkherd", metadata={"owned": {}, "claiming": ["t"]})
     bench.join(b, kind="sparkherd", metadata={"owned": {"u": 1}})
@@ -197,9 +184,8 @@ def test_a_faulty_assignment_is_refused_and_a_better_one_awaited(given: object, 
     bench.deal([worker], {"t": worker})
 
 
-def test_a_task_deleted_while_the_leader_was_thinking_is_no_fault_of_its() -> None:
+def test_a_task_deleted_while_the_leader_was_thinking_is_no_fault_of_its(bench: Bench) -> None:
     """It was offered, so it may be named."""
-    bench = Bench()
     bench.create("t", "u")
     [worker] = bench.worker_group(1)
     bench.ask(DeleteTask(task="u"))
@@ -207,9 +193,8 @@ def test_a_task_deleted_while_the_leader_was_thinking_is_no_fault_of_its() -> No
     assert [r.error for r in bench.claim(worker, "u").answer.refused] == ["UNKNOWN_TASK"]
 
 
-def test_a_report_sets_the_state_and_an_old_one_changes_nothing() -> None:
+def test_a_report_sets_the_state_and_an_old_one_changes_nothing(bench: Bench) -> None:
     """Batch and metrics are shown, the cause of a failure too."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     assert bench.report(worker, "t", 1, batch_id=7, metrics={"rows": 3}) == "NONE"
     assert bench.report(worker, "t", 0, TaskState.FAILED, cause="zombie") == "STALE_TOKEN"
@@ -220,9 +205,8 @@ def test_a_report_sets_the_state_and_an_old_one_changes_nothing() -> None:
     assert (status.state, status.owner, status.cause) == ("FAILED", worker, "no such path")
 
 
-def test_a_stopped_task_belongs_to_nobody_and_is_not_offered() -> None:
+def test_a_stopped_task_belongs_to_nobody_and_is_not_offered(bench: Bench) -> None:
     """Its owner is woken, sees the target with its claim, and reports; resuming places it again."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=bench.group.header.tasks_revision)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
@@ -240,9 +224,8 @@ def test_a_stopped_task_belongs_to_nobody_and_is_not_offered() -> None:
     assert [t.task for t in bench.join(worker, kind="sparkherd").answer.tasks] == ["t"]
 
 
-def test_pausing_wakes_the_owner_and_does_not_rebalance() -> None:
+def test_pausing_wakes_the_owner_and_does_not_rebalance(bench: Bench) -> None:
     """A paused task stays assigned and owned."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=1)
     bench.ask(SetTarget(task="t", target=Target.PAUSED))
@@ -254,9 +237,8 @@ def test_pausing_wakes_the_owner_and_does_not_rebalance() -> None:
     assert bench.owner("t") == (worker, 1, "PAUSED")
 
 
-def test_no_wake_up_is_lost_between_two_heartbeats() -> None:
+def test_no_wake_up_is_lost_between_two_heartbeats(bench: Bench) -> None:
     """A heartbeat behind a change of an own task is answered at once, of another's it is held."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.ask(RestartTask(task="t"))
     assert bench.heartbeat(a, wait_ms=3000, tasks_revision=2).answer.tasks_revision == 3
@@ -264,9 +246,8 @@ def test_no_wake_up_is_lost_between_two_heartbeats() -> None:
     assert bench.claim(a, "t").answer.granted[0].restart_count == 1
 
 
-def test_a_completed_task_is_nobodys_until_it_is_restarted() -> None:
+def test_a_completed_task_is_nobodys_until_it_is_restarted(bench: Bench) -> None:
     """COMPLETED is not offered to the assignor; a restart has it placed again."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.COMPLETED, batch_id=4)
     assert bench.owner("t") == (None, 1, "COMPLETED")
@@ -278,9 +259,8 @@ def test_a_completed_task_is_nobodys_until_it_is_restarted() -> None:
     assert (bench.state, bench.owner("t")[2]) == ("PreparingRebalance", "UNASSIGNED")
 
 
-def test_a_burst_of_new_tasks_makes_one_rebalance() -> None:
+def test_a_burst_of_new_tasks_makes_one_rebalance(bench: Bench) -> None:
     """Gathered while they keep coming, for a second at most."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     for number in range(500):
         bench.create(f"n{number}")
@@ -291,9 +271,8 @@ def test_a_burst_of_new_tasks_makes_one_rebalance() -> None:
     assert len(bench.join(worker, kind="sparkherd").answer.tasks) == 501
 
 
-def test_gathering_ends_after_a_second_at_the_latest() -> None:
+def test_gathering_ends_after_a_second_at_the_latest(bench: Bench) -> None:
     """A trickle of changes does not put the rebalance off for ever."""
-    bench = Bench()
     bench.herd(1, "t")
     for number in range(25):
         bench.create(f"n{number}")
@@ -301,9 +280,8 @@ def test_gathering_ends_after_a_second_at_the_latest() -> None:
     assert bench.state == "PreparingRebalance"
 
 
-def test_putting_the_same_definition_changes_nothing() -> None:
+def test_putting_the_same_definition_changes_nothing(bench: Bench) -> None:
     """An idempotent upsert; another one counts the version up and wakes the owner."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     same = bench.ask(PutTask(task="t", definition=definition())).answer
     assert (same.created, same.view.definition_version) == (False, 1)
@@ -317,9 +295,8 @@ def test_putting_the_same_definition_changes_nothing() -> None:
     assert bench.state == "PreparingRebalance"
 
 
-def test_tokens_outlive_task_and_group() -> None:
+def test_tokens_outlive_task_and_group(bench: Bench) -> None:
     """A name used again goes on counting, also after a crash."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.ask(DeleteTask(task="t"))
     bench.leave((worker, None))
@@ -332,9 +309,8 @@ def test_tokens_outlive_task_and_group() -> None:
     assert bench.group.generation == 1
 
 
-def test_a_crash_leaves_owners_tokens_and_targets_as_they_were() -> None:
+def test_a_crash_leaves_owners_tokens_and_targets_as_they_were(bench: Bench) -> None:
     """A member in Stable notices nothing."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.crash()
     assert bench.heartbeat(a).error == "NONE"
@@ -342,9 +318,8 @@ def test_a_crash_leaves_owners_tokens_and_targets_as_they_were() -> None:
     assert bench.owner("t") == (a, 1, "STARTING")
 
 
-def test_a_crash_in_the_gathering_window_still_rebalances() -> None:
+def test_a_crash_in_the_gathering_window_still_rebalances(bench: Bench) -> None:
     """The added task is not forgotten."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.create("u")
     bench.crash()
@@ -353,9 +328,8 @@ def test_a_crash_in_the_gathering_window_still_rebalances() -> None:
     assert [t.task for t in joined.answer.tasks] == ["t", "u"]
 
 
-def test_a_crash_between_join_and_sync_takes_the_rebalance_up_again() -> None:
+def test_a_crash_between_join_and_sync_takes_the_rebalance_up_again(bench: Bench) -> None:
     """No generation is issued twice: those who heard of it go on from it."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], dealt([a, b], ("t", "u")))
     bench.join(a, kind="sparkherd", metadata=2)
@@ -367,9 +341,8 @@ def test_a_crash_between_join_and_sync_takes_the_rebalance_up_again() -> None:
     assert bench.join(b, kind="sparkherd", metadata=4).answer.generation_id == generation + 1
 
 
-def test_a_task_the_leader_left_out_says_why_even_after_a_crash() -> None:
+def test_a_task_the_leader_left_out_says_why_even_after_a_crash(bench: Bench) -> None:
     """The leader's own assignment carries the reasons; a leader that gives none is said to."""
-    bench = Bench()
     bench.create("t", "u")
     [worker] = bench.worker_group(1)
     given = {"tasks": [], "left_out": {"t": "no worker has the label zone=b"}}
@@ -380,9 +353,8 @@ def test_a_task_the_leader_left_out_says_why_even_after_a_crash() -> None:
     assert bench.ask(GetTaskStatus(task="t")).answer.cause == "no worker has the label zone=b"
 
 
-def test_of_two_entries_for_one_member_the_last_one_counts() -> None:
+def test_of_two_entries_for_one_member_the_last_one_counts(bench: Bench) -> None:
     """In memory as in the store: a reload finds the same assignment."""
-    bench = Bench()
     bench.create("t", "u")
     [worker] = bench.worker_group(1)
     entries = tuple(MemberAssignment(worker, encode_opaque({"tasks": [task]})) for task in ("t", "u"))
@@ -393,9 +365,8 @@ def test_of_two_entries_for_one_member_the_last_one_counts() -> None:
     assert bench.group.tasks.assigned == {"u": worker}
 
 
-def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assignment() -> None:
+def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assignment(bench: Bench) -> None:
     """The assignment does not have it, so being Stable is not all there is to resume."""
-    bench = Bench()
     bench.create("t")
     [worker] = bench.worker_group(1)
     bench.create("u")
@@ -404,9 +375,8 @@ def test_a_task_created_while_the_leader_thinks_outlasts_a_crash_after_its_assig
     assert bench.state == "PreparingRebalance"
 
 
-def test_the_leader_is_told_what_tasks_were_measured_to_be() -> None:
+def test_the_leader_is_told_what_tasks_were_measured_to_be(bench: Bench) -> None:
     """By their owners, in the metrics of their reports; nonsense counts as not measured."""
-    bench = Bench()
     [worker] = bench.herd(1, *"tuvwxy")
     for task, load in (("t", 0.25), ("u", "much"), ("w", -1), ("x", 1e300), ("y", True)):
         bench.report(worker, task, 1, metrics={"load": load})
@@ -415,9 +385,8 @@ def test_the_leader_is_told_what_tasks_were_measured_to_be() -> None:
 
 
 @pytest.mark.parametrize("what", ["task", "group"])
-def test_a_name_used_again_has_its_own_definition_and_a_higher_token(what: str) -> None:
+def test_a_name_used_again_has_its_own_definition_and_a_higher_token(bench: Bench, what: str) -> None:
     """Its version begins at 1 again, for a task or a whole group that was deleted: it tells nobody apart."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     if what == "task":
         bench.ask(DeleteTask(task="t"))
@@ -437,9 +406,8 @@ def test_a_name_used_again_has_its_own_definition_and_a_higher_token(what: str) 
     assert bytes(granted.definition) == bytes(definition(n=2).document)
 
 
-def test_an_owner_that_asks_is_told_its_token_also_when_the_task_moves_on() -> None:
+def test_an_owner_that_asks_is_told_its_token_also_when_the_task_moves_on(bench: Bench) -> None:
     """Its grant may have been lost on the way: knowing the token it can release what the heir waits for."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     token = bench.owner("t")[1]
     bench.redeal([a, b], {"t": b, "u": b})

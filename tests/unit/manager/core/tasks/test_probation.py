@@ -78,9 +78,8 @@ def status(bench: Bench, task: str) -> Any:
     return bench.ask(GetTaskStatus(task=task)).answer
 
 
-def test_a_task_that_ends_the_engine_costs_two_workers() -> None:
+def test_a_task_that_ends_the_engine_costs_two_workers(bench: Bench) -> None:
     """Eight tasks start at once; the second worker dies of it alone, which settles it."""
-    bench = Bench()
     bench.herd(3, *"abcdefgh")
     assert rounds(bench, "a", EXITED, 9) == 2
     told = status(bench, "a")
@@ -93,18 +92,16 @@ def test_a_task_that_ends_the_engine_costs_two_workers() -> None:
 
 
 @pytest.mark.parametrize("engine", [None, KILLED])
-def test_a_task_whose_workers_just_vanish_costs_six(engine: EngineEnd | None) -> None:
+def test_a_task_whose_workers_just_vanish_costs_six(bench: Bench, engine: EngineEnd | None) -> None:
     """Somebody else may have killed them, so it takes more before that is certain."""
-    bench = Bench()
     bench.herd(3, *"abcdefgh")
     assert rounds(bench, "a", engine, 9) == quarantine.GUILTY_LOSSES
     assert status(bench, "a").state == "FAILED"
     assert [status(bench, t).state for t in "bcdefgh"] == ["RUNNING"] * 7
 
 
-def test_a_poison_task_that_comes_late_is_found_as_well() -> None:
+def test_a_poison_task_that_comes_late_is_found_as_well(bench: Bench) -> None:
     """All tasks had got through batches: an engine that ends by itself was ended by one of them."""
-    bench = Bench()
     a, b, c = bench.herd(3, *"abcdef")
     for member_id in (a, b, c):
         get_through(bench, member_id)
@@ -115,9 +112,10 @@ def test_a_poison_task_that_comes_late_is_found_as_well() -> None:
 
 
 @pytest.mark.parametrize("engine", [None, KILLED])
-def test_a_worker_killed_from_outside_is_held_against_no_settled_task(engine: EngineEnd | None) -> None:
+def test_a_worker_killed_from_outside_is_held_against_no_settled_task(
+    bench: Bench, engine: EngineEnd | None
+) -> None:
     """Its tasks start elsewhere at once, all of them."""
-    bench = Bench()
     a, _ = bench.herd(2, *"abcdef")
     get_through(bench, a)
     bench.die(a, engine)
@@ -200,9 +198,8 @@ def test_a_suspect_without_data_is_believed_after_a_while() -> None:
     assert bench.group.tasks.ownership["a"].blame is None
 
 
-def test_a_death_that_nobody_can_be_blamed_for_speaks_for_the_suspects_elsewhere() -> None:
+def test_a_death_that_nobody_can_be_blamed_for_speaks_for_the_suspects_elsewhere(bench: Bench) -> None:
     """Somebody is killing workers from outside; an engine that ended by itself stays on the record."""
-    bench = Bench()
     a, b, c = bench.herd(3, "a", "b", "c")
     get_through(bench, c)
     bench.die(a)
@@ -241,9 +238,8 @@ def test_nothing_is_settled_by_a_death_that_may_have_been_anothers() -> None:
     assert status(bench, "a").state == "RUNNING"
 
 
-def test_a_suspect_waits_until_the_others_have_moved_away() -> None:
+def test_a_suspect_waits_until_the_others_have_moved_away(bench: Bench) -> None:
     """A worker of its own: what the assignment gives to others is still being stopped there."""
-    bench = Bench()
     a, b, c = bench.herd(3, "a", "b", "c")
     get_through(bench, b)
     get_through(bench, c)
@@ -267,9 +263,8 @@ def test_many_suspects_do_not_take_for_ever() -> None:
     assert turns < 15
 
 
-def test_the_leader_is_told_of_suspects_and_deals_anew_when_none_is_left() -> None:
+def test_the_leader_is_told_of_suspects_and_deals_anew_when_none_is_left(bench: Bench) -> None:
     """They are to have a worker of their own, and nobody is to have one any longer than needed."""
-    bench = Bench()
     a, b = bench.herd(2, "a", "b")
     get_through(bench, b)
     bench.die(a, EXITED)
@@ -372,9 +367,8 @@ def test_a_manager_that_takes_over_remembers_who_is_suspected() -> None:
     assert status(bench, "a").state == "FAILED"
 
 
-def test_a_static_worker_that_comes_back_too_soon_has_died_too() -> None:
+def test_a_static_worker_that_comes_back_too_soon_has_died_too(bench: Bench) -> None:
     """Its supervisor starts it again before its session ends; its tasks were on their way up."""
-    bench = Bench()
     bench.create("a", "b")
     first = bench.join(instance_id="s", kind="sparkherd")
     bench.pass_time()
@@ -395,9 +389,8 @@ def test_a_static_worker_that_comes_back_too_soon_has_died_too() -> None:
     assert bench.owner("a")[2] == "FAILED"
 
 
-def test_who_leaves_in_order_or_is_removed_has_not_died() -> None:
+def test_who_leaves_in_order_or_is_removed_has_not_died(bench: Bench) -> None:
     """Rolling restarts and admins are no deaths."""
-    bench = Bench()
     a, b, c = bench.herd(3, "a", "b", "c")
     bench.leave((a, None))
     bench.ask(RemoveMember(member_id=b))

@@ -14,9 +14,8 @@ def found(bench: Bench, member_id: str, **tokens: int) -> dict[str, str]:
     return dict(bench.ask(ReportRequest(member_id=member_id, tasks=(), found=tokens)).answer.found)
 
 
-def test_the_query_of_an_owner_is_its_own() -> None:
+def test_the_query_of_an_owner_is_its_own(bench: Bench) -> None:
     """Whoever asks; an older one of the task is not."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.redeal([a, b], {"t": b, "u": b})
     bench.release(a, t=1)
@@ -28,9 +27,8 @@ def test_the_query_of_an_owner_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_the_query_of_a_deleted_task_is_nobody_s(*, crash: bool) -> None:
+def test_the_query_of_a_deleted_task_is_nobody_s(*, bench: Bench, crash: bool) -> None:
     """A manager that is started again knows it, too: tokens outlive their tasks."""
-    bench = Bench()
     _, b = bench.herd(2, "t", "u")
     bench.ask(DeleteTask(task="t"))
     if crash:
@@ -38,24 +36,21 @@ def test_the_query_of_a_deleted_task_is_nobody_s(*, crash: bool) -> None:
     assert found(bench, b, t=1, u=1) == {"t": "STALE_TOKEN", "u": "NONE"}
 
 
-def test_a_task_that_is_created_again_has_another_query() -> None:
+def test_a_task_that_is_created_again_has_another_query(bench: Bench) -> None:
     """The one before stays nobody's, before the new one is granted and after it."""
-    bench = Bench()
     [a] = bench.herd(1, "t")
     bench.ask(DeleteTask(task="t"))
     bench.ask(PutTask(task="t", definition=definition()))
     assert found(bench, a, t=1) == {"t": "STALE_TOKEN"}
 
 
-def test_what_no_manager_here_has_given_out_is_left_alone() -> None:
+def test_what_no_manager_here_has_given_out_is_left_alone(bench: Bench) -> None:
     """It is of another manager's group of the same name, or this one has forgotten it."""
-    bench = Bench()
     [a] = bench.herd(1, "t")
     assert found(bench, a, t=2, elsewhere=1) == {"t": "NONE", "elsewhere": "NONE"}
 
 
-def test_whoever_does_not_ask_is_not_told() -> None:
+def test_whoever_does_not_ask_is_not_told(bench: Bench) -> None:
     """The answer is as it was."""
-    bench = Bench()
     [a] = bench.herd(1, "t")
     assert not bench.ask(ReportRequest(member_id=a, tasks=())).answer.found

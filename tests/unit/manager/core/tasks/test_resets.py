@@ -61,18 +61,16 @@ def test_a_reset_task_is_granted_anew_under_a_higher_token() -> None:
     assert (granted.token, granted.reset) == (3, TaskReset(2, {"startTimestamp": 5}))
 
 
-def test_a_task_that_was_never_reset_is_granted_without() -> None:
+def test_a_task_that_was_never_reset_is_granted_without(bench: Bench) -> None:
     """And shown so."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     assert bench.claim(worker, "t").answer.granted[0].reset is None
     assert bench.ask(GetTaskStatus(task="t")).answer.reset is None
 
 
 @pytest.mark.parametrize("target", [Target.RUNNING, Target.PAUSED])
-def test_only_a_stopped_task_is_reset(target: Target) -> None:
+def test_only_a_stopped_task_is_reset(bench: Bench, target: Target) -> None:
     """INVALID_REQUEST, as Kafka Connect's 400, and nothing is changed; the message names the target."""
-    bench = Bench()
     bench.create("t", target=target)
     before = dict(bench.store)
     refused = reset(bench)
@@ -81,9 +79,8 @@ def test_only_a_stopped_task_is_reset(target: Target) -> None:
     assert bench.store == before
 
 
-def test_an_owner_that_is_still_stopping_is_waited_for() -> None:
+def test_an_owner_that_is_still_stopping_is_waited_for(bench: Bench) -> None:
     """Its batch in flight may still be written; the code says that trying again helps."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     before = dict(bench.store)
@@ -95,9 +92,8 @@ def test_an_owner_that_is_still_stopping_is_waited_for() -> None:
     assert reset(bench).error == "NONE"
 
 
-def test_an_owner_that_never_stops_is_fenced_and_then_the_task_can_be_reset() -> None:
+def test_an_owner_that_never_stops_is_fenced_and_then_the_task_can_be_reset(bench: Bench) -> None:
     """The wait is bounded by its rebalance timeout; whatever it says afterwards is stale."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     bench.pass_time(1000)
@@ -169,9 +165,8 @@ def test_nothing_is_shown_of_what_was_before() -> None:
     assert bench.group.tasks.ownership["t"].cause is None
 
 
-def test_a_completed_task_runs_again_after_a_reset() -> None:
+def test_a_completed_task_runs_again_after_a_reset(bench: Bench) -> None:
     """It is what a reset of a bounded query is for."""
-    bench = Bench()
     [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.COMPLETED)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
@@ -233,9 +228,8 @@ def test_a_sink_that_could_not_be_told_is_told_later() -> None:
     assert [grant.token for grant in bench.claim(worker, "t").answer.granted] == [token + 2]
 
 
-def test_the_reset_of_a_task_without_a_fence_has_nobody_to_tell() -> None:
+def test_the_reset_of_a_task_without_a_fence_has_nobody_to_tell(bench: Bench) -> None:
     """It was not reset before its last owner had stopped; its sink would not listen."""
-    bench = Bench()
     bench.create("t", target=Target.STOPPED, sink={"format": "parquet"})
     [worker] = bench.worker_group(1)
     bench.deal([worker], {})
@@ -244,9 +238,8 @@ def test_the_reset_of_a_task_without_a_fence_has_nobody_to_tell() -> None:
     assert bench.group.tasks.offered == frozenset()
 
 
-def test_a_task_stopped_after_its_owner_was_lost_is_settled_by_another() -> None:
+def test_a_task_stopped_after_its_owner_was_lost_is_settled_by_another(bench: Bench) -> None:
     """Its former owner may be frozen; under a PAUSED task, too, which has told no sink of its token."""
-    bench = Bench()
     a, b = bench.herd(2, "t")
     bench.ask(RemoveMember(member_id=a))
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
@@ -260,9 +253,8 @@ def test_a_task_stopped_after_its_owner_was_lost_is_settled_by_another() -> None
 @pytest.mark.parametrize(
     ("state", "unsettled"), [(TaskState.RUNNING, False), (TaskState.PAUSED, True), (TaskState.FAILED, True)]
 )
-def test_who_has_run_a_task_has_settled_it(state: TaskState, *, unsettled: bool) -> None:
+def test_who_has_run_a_task_has_settled_it(bench: Bench, state: TaskState, *, unsettled: bool) -> None:
     """A query raises the fence before it reads anything; what is paused or failed may never have had one."""
-    bench = Bench()
     a, b = bench.herd(2, "t")
     bench.ask(RemoveMember(member_id=a))
     bench.join(b, kind="sparkherd")
@@ -274,9 +266,8 @@ def test_who_has_run_a_task_has_settled_it(state: TaskState, *, unsettled: bool)
     assert bench.group.tasks.ownership["t"].unsettled is unsettled
 
 
-def test_an_owner_that_is_too_slow_to_stop_leaves_a_task_to_be_settled() -> None:
+def test_an_owner_that_is_too_slow_to_stop_leaves_a_task_to_be_settled(bench: Bench) -> None:
     """Nobody is assigned a stopped task, so the group has to be brought together for it."""
-    bench = Bench()
     a, b = bench.herd(2, "t", "u")
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     bench.pass_time(1000)

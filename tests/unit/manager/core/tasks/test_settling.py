@@ -75,9 +75,8 @@ def test_a_stopped_task_is_granted_to_none_that_cannot_settle_it() -> None:
 
 
 @pytest.mark.parametrize("settles", [False, True])
-def test_the_word_of_a_worker_that_cannot_settle_does_not_count(*, settles: bool) -> None:
+def test_the_word_of_a_worker_that_cannot_settle_does_not_count(*, bench: Bench, settles: bool) -> None:
     """It may have begun no query under its token before it was told to stop, so its sink knows of none."""
-    bench = Bench()
     zombie, worker = bench.herd(2, "t")
     bench.ask(RemoveMember(member_id=zombie))
     bench.join(worker, kind="sparkherd", metadata={"settles": settles})
@@ -94,9 +93,8 @@ def test_the_word_of_a_worker_that_cannot_settle_does_not_count(*, settles: bool
 
 
 @pytest.mark.parametrize("state", [TaskState.RUNNING, TaskState.COMPLETED])
-def test_a_query_raises_the_fence_in_any_version(state: TaskState) -> None:
+def test_a_query_raises_the_fence_in_any_version(bench: Bench, state: TaskState) -> None:
     """Before it reads anything, so its task is settled when it runs."""
-    bench = Bench()
     zombie, worker = bench.herd(2, "t")
     bench.ask(RemoveMember(member_id=zombie))
     bench.join(worker, kind="sparkherd", metadata=FORMER)
@@ -124,10 +122,9 @@ def test_metadata_that_is_none_of_a_worker_s_settles_nothing() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(False, True), (True, False)])
 def test_a_static_worker_that_was_upgraded_is_dealt_what_is_to_be_settled(
-    *, before: bool, after: bool
+    *, bench: Bench, before: bool, after: bool
 ) -> None:
     """It slips into its old place; else nobody would be asked to settle until something happens."""
-    bench = Bench()
     bench.create("t", target=Target.STOPPED)
     first = bench.join(instance_id="s", kind="sparkherd", metadata={"settles": before})
     bench.pass_time()
@@ -166,9 +163,8 @@ def stay(bench: Bench, worker: str, seconds: int) -> None:
         bench.pass_time(1000)
 
 
-def test_an_owner_that_does_not_stop_is_fenced_though_the_task_is_assigned_to_it() -> None:
+def test_an_owner_that_does_not_stop_is_fenced_though_the_task_is_assigned_to_it(bench: Bench) -> None:
     """It is given the stopped task once more, to settle it; that is no leave to keep it."""
-    bench = Bench()
     worker = take_over(bench)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     bench.pass_time(1000)
@@ -182,9 +178,8 @@ def test_an_owner_that_does_not_stop_is_fenced_though_the_task_is_assigned_to_it
     assert bench.ask(ResetTask(task="t")).error == "NONE"
 
 
-def test_the_patience_with_it_is_not_begun_anew_by_rebalances() -> None:
+def test_the_patience_with_it_is_not_begun_anew_by_rebalances(bench: Bench) -> None:
     """The time runs from the first assignment of the stopped task."""
-    bench = Bench()
     worker = take_over(bench)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     bench.pass_time(1000)
@@ -231,9 +226,8 @@ def test_the_group_comes_together_for_a_task_that_nobody_was_quick_enough_to_set
     assert bench.state == "PreparingRebalance"
 
 
-def test_a_slow_owner_does_not_take_the_task_from_whom_it_is_assigned_to() -> None:
+def test_a_slow_owner_does_not_take_the_task_from_whom_it_is_assigned_to(bench: Bench) -> None:
     """Only what is given to itself is taken back; the other one's claim is granted."""
-    bench = Bench()
     zombie, one, other = bench.herd(3, "t")
     bench.ask(RemoveMember(member_id=zombie))
     for member in (one, other):
@@ -310,9 +304,8 @@ def test_who_settles_a_thousand_tasks_one_after_the_other_keeps_each_until_it_is
     assert not any(bench.group.tasks.ownership[name].unsettled for name in names)
 
 
-def test_a_resumed_task_is_not_taken_from_its_owner_while_the_group_comes_together() -> None:
+def test_a_resumed_task_is_not_taken_from_its_owner_while_the_group_comes_together(bench: Bench) -> None:
     """Resuming ends the patience, and not the next assignment, for which somebody may keep all waiting."""
-    bench = Bench()
     one, other = bench.herd(2, "t")
     token = bench.owner("t")[1]
     bench.report(one, "t", token)
@@ -331,9 +324,8 @@ def test_a_resumed_task_is_not_taken_from_its_owner_while_the_group_comes_togeth
     assert bench.owner("t") == (one, token, "RUNNING")
 
 
-def test_stopping_a_resumed_task_once_more_is_another_patience() -> None:
+def test_stopping_a_resumed_task_once_more_is_another_patience(bench: Bench) -> None:
     """The first one is over, not only put off."""
-    bench = Bench()
     worker = take_over(bench)
     for _ in range(3):
         bench.ask(SetTarget(task="t", target=Target.STOPPED))
@@ -352,9 +344,8 @@ def test_a_worker_of_an_earlier_version_is_blamed_only_if_there_is_one(*, settle
     assert ("earlier version" in cause) is not settles
 
 
-def test_an_owner_whose_task_is_resumed_in_time_is_left_alone() -> None:
+def test_an_owner_whose_task_is_resumed_in_time_is_left_alone(bench: Bench) -> None:
     """It may keep what it is to run."""
-    bench = Bench()
     worker = take_over(bench)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     bench.pass_time(1000)

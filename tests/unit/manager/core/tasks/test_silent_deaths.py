@@ -161,9 +161,8 @@ def test_what_a_late_death_puts_into_quarantine_is_kept_for_no_worker() -> None:
     assert (after.is_quarantined, after.lost_by) == (True, None)
 
 
-def test_a_long_session_hides_no_death() -> None:
+def test_a_long_session_hides_no_death(bench: Bench) -> None:
     """Nobody is believed before a worker that died of it at once would have been found out."""
-    bench = Bench()
     bench.create("a")
     joined = bench.join(kind="sparkherd", session_ms=quarantine.PROOF_MS * 2)
     bench.pass_time()
