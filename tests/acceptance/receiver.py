@@ -12,11 +12,12 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-REFUSES_EVERY = 20
+REFUSED = frozenset(20 << doublings for doublings in range(10))
+"""Requests that are, by their number: each has the sender wait for a second, so they become rare."""
 
 
 class Receiver:
-    """What came, in order; every twentieth request is answered 500 though it was kept."""
+    """What came, in order; the twentieth, fortieth, eightieth request is answered 500 though it was kept."""
 
     def __init__(self) -> None:
         self.got: list[tuple[int, bytes]] = []
@@ -27,7 +28,7 @@ class Receiver:
         """Keep it; returns the status."""
         self.got.append((number, body))
         self.signatures.append(signature)
-        return 500 if len(self.got) % REFUSES_EVERY == 0 else 204
+        return 500 if len(self.got) in REFUSED else 204
 
     def first_seen(self) -> list[int]:
         """Ids as a receiver has them that drops repeats."""
