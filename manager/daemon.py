@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from configuration.listener import listen
 from manager.access.authorizer import Authorizer
 from manager.access.exposure import Exposure
 from manager.access.rates import Rates
@@ -43,7 +44,6 @@ log = structlog.get_logger(__name__)
 
 BURST_S = 5
 """A client that was silent may have the requests of so many seconds at once."""
-MAX_PORT = 65_535
 FAILED = 1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
@@ -65,7 +65,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
     asyncio.get_running_loop().set_exception_handler(tell_unhandled)
     stop = _stop_on_signals()
     async with contextlib.AsyncExitStack() as stack:
-        listener = _listen(settings.listen)
+        listener = listen("--listen", settings.listen)
         stack.callback(listener.close)
         address, port = listener.getsockname()[:2]
         certificate, trust = certificate_of(settings), trust_in_managers(settings)
@@ -173,31 +173,6 @@ def _reload(certificate: Certificate) -> None:
 
 def _now_ms() -> int:
     return int(time.time() * 1000)
-
-
-def _listen(address: str) -> socket.socket:
-    """A socket of our own, so that a taken port is found out before anything else is touched."""
-    host, port = address.rsplit(":", 1)
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), _port(port), type=socket.SOCK_STREAM)
-        family, kind, protocol, _, place = found[0]
-        listener = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as error:
-        raise StartupError(f"--listen {address}: {error}") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise StartupError(f"--listen {address}: {getattr(error, 'strerror', error)}") from error
-    return listener
-
-
-def _port(text: str) -> int:
-    """The resolver would take any number, and cut it to 16 bits."""
-    if int(text) > MAX_PORT:
-        raise OverflowError(f"a port is at most {MAX_PORT}")
-    return int(text)
 
 
 def _stop_on_signals() -> asyncio.Future[None]:

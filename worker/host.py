@@ -20,8 +20,7 @@ from protocol.errors import StartupError
 from worker.executor import QueryError
 from worker.membership.events import Reason
 from worker.metrics.instruments import Meter, WorkerReader
-from worker.status.handlers import StatusHandlers
-from worker.status.server import serving
+from worker.status import StatusHandlers, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the worker's own endpoint answers."""
+"""The worker's own endpoint: it asks nobody who they are, so on this machine only."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import io
 import sys
 import threading
 import traceback
+from contextlib import asynccontextmanager
 from dataclasses import asdict
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from aiohttp import web
 
+from configuration.listener import listen
 from telemetry.logs import LEVEL
-from worker.status.server import is_local
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from telemetry.metrics import Instruments
     from worker.metrics.instruments import WorkerView
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 MAX_BODY_BYTES = 1024
+SHUTDOWN_S = 1.0
 
 
 class LevelRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -99,6 +102,27 @@ class StatusHandlers:
         return web.Response(text=dump_stacks())
 
 
+@asynccontextmanager
+async def serving(address: str | None, handlers: StatusHandlers) -> AsyncIterator[str | None]:
+    """Serve at `HOST:PORT` and yield the URL; None serves nothing.
+
+    Raises:
+        StartupError: the address is none it may have, or cannot be had.
+    """
+    if address is None:
+        yield None
+        return
+    listener = listen("--status-listen", address, loopback_only=True)
+    runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=SHUTDOWN_S)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        yield f"http://{address.rsplit(':', 1)[0]}:{listener.getsockname()[1]}"
+    finally:
+        await runner.cleanup()
+        listener.close()
+
+
 @web.middleware
 async def _only_local(request: web.Request, handler: Handler) -> web.StreamResponse:
     """No page of another site gets at it by a name of its own that leads here; errors are JSON."""
@@ -110,6 +134,16 @@ async def _only_local(request: web.Request, handler: Handler) -> web.StreamRespo
         return _refuse(error.status, (error.reason or "").upper().replace(" ", "_"), error.text or "")
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def is_local(host: str | None) -> bool:
+    """Whether a request's `Host` names this machine: a page of elsewhere may have its own name lead here."""
+    name = (host or "").rsplit(":", 1)[0] if not (host or "").endswith("]") else (host or "")
+    name = name.strip("[]")
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _task(view: TaskView) -> dict[str, Any]:
