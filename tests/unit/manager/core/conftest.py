@@ -18,3 +18,10 @@ def member(bench: Bench) -> str:
     """The one member of the group, which is Stable."""
     [member] = bench.stable(None)
     return member
+
+
+@pytest.fixture
+def worker(bench: Bench) -> str:
+    """The one worker of the group, which owns the task `t`."""
+    [worker] = bench.herd(1, "t")
+    return worker

@@ -193,9 +193,8 @@ def test_a_deleted_group_takes_its_offsets_along(bench: Bench) -> None:
     assert bench.store == {}
 
 
-def test_tokens_go_on_counting_after_their_group_was_deleted(bench: Bench) -> None:
+def test_tokens_go_on_counting_after_their_group_was_deleted(bench: Bench, worker: str) -> None:
     """A name used again is another task, and the old one's query is fenced."""
-    [worker] = bench.herd(1, "t")
     bench.leave((worker, None))
     bench.ask(DeleteGroup())
     bench.coordinator.bury("g")
@@ -290,10 +289,9 @@ def test_a_group_whose_tasks_belong_to_nobody_it_knows_is_not_taken_up(
     assert fresh.names() == ()
 
 
-def test_what_outlives_a_group_is_taken_up_without_its_row(bench: Bench) -> None:
+def test_what_outlives_a_group_is_taken_up_without_its_row(bench: Bench, worker: str) -> None:
     """Tokens go on counting after the group was deleted."""
-    (member,) = bench.herd(1, "t")
-    bench.leave((member, None))
+    bench.leave((worker, None))
     left = [row for row in bench.store.values() if isinstance(row, OwnershipRow)]
     fresh = GroupCoordinator(bench.settings, lambda: "id")
     fresh.load("g", left, bench.instant)

@@ -77,9 +77,8 @@ def test_the_newest_line_is_told_however_long_it_is() -> None:
     assert list(story) == ["b"]
 
 
-def test_groups_that_go_from_memory_leave_nothing_behind(bench: Bench) -> None:
+def test_groups_that_go_from_memory_leave_nothing_behind(bench: Bench, worker: str) -> None:
     """Evicted, taken up anew or deleted: what was remembered of them goes as well."""
-    [worker] = bench.herd(1, "t")
     memory = bench.coordinator._memory
     for _ in range(5):
         bench.report(worker, "t", 1, TaskState.FAILED, cause="x")
@@ -96,9 +95,10 @@ def test_groups_that_go_from_memory_leave_nothing_behind(bench: Bench) -> None:
     assert memory.bytes == 0
 
 
-def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in(bench: Bench) -> None:
+def test_a_cause_is_cut_and_a_task_s_metrics_are_bounded_where_they_come_in(
+    bench: Bench, worker: str
+) -> None:
     """A worker that is none of ours may report anything; what is kept of it has an end."""
-    [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.FAILED, cause="\0" + "x" * 10**6)
     assert bench.group.tasks.ownership["t"].cause == "\ufffd" + "x" * (MAX_CAUSE_LENGTH - 1)
     with pytest.raises(ValueError, match=r"tasks\[0\].metrics: .* at most 65536 bytes"):

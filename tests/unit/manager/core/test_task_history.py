@@ -38,11 +38,10 @@ def test_a_task_tells_where_it_ran(bench: Bench) -> None:
     assert moves(bench) == [("t", None, one), ("t", one, None), ("t", None, two)]
 
 
-def test_a_failure_is_told_with_its_cause(bench: Bench) -> None:
+def test_a_failure_is_told_with_its_cause(bench: Bench, worker: str) -> None:
     """The cause is in the story, cut to a length that many of can be kept."""
-    (one,) = bench.herd(1, "t")
     bench.pass_time(500)
-    bench.report(one, "t", 1, TaskState.FAILED, cause="boom" * CAUSE_LENGTH)
+    bench.report(worker, "t", 1, TaskState.FAILED, cause="boom" * CAUSE_LENGTH)
     last = history(bench).story[-1]
     assert (last.state, last.at_ms) == ("FAILED", WALL + bench.now)
     assert last.cause == ("boom" * CAUSE_LENGTH)[:CAUSE_LENGTH]
@@ -61,29 +60,26 @@ def test_figures_come_from_accepted_reports_only(bench: Bench) -> None:
     assert [(point.rows, point.batches) for point in history(bench).points] == [(5, 1)]
 
 
-def test_it_begins_anew_when_the_group_is_taken_up_and_says_since_when(bench: Bench) -> None:
+def test_it_begins_anew_when_the_group_is_taken_up_and_says_since_when(bench: Bench, worker: str) -> None:
     """Nothing of it is stored: after a takeover there is no story, and `since_ms` tells why."""
-    (one,) = bench.herd(1, "t")
-    bench.report(one, "t", 1)
+    bench.report(worker, "t", 1)
     assert history(bench).since_ms is None
     bench.crash()
     assert (history(bench).since_ms, story(bench), moves(bench)) == (WALL + bench.now, [], [])
 
 
-def test_what_is_kept_is_bounded(bench: Bench) -> None:
+def test_what_is_kept_is_bounded(bench: Bench, worker: str) -> None:
     """A task that restarts for ever has a story of the last lines only."""
-    (one,) = bench.herd(1, "t")
     for step in range(TASK_LINES_KEPT):
-        bench.report(one, "t", 1, TaskState.RESTARTING, cause=f"cause {step}")
+        bench.report(worker, "t", 1, TaskState.RESTARTING, cause=f"cause {step}")
     lines = history(bench).story
     assert len(lines) == TASK_LINES_KEPT
     assert lines[0].cause == "cause 0"
 
 
-def test_a_task_of_the_same_name_has_a_story_of_its_own(bench: Bench) -> None:
+def test_a_task_of_the_same_name_has_a_story_of_its_own(bench: Bench, worker: str) -> None:
     """Deleting a task forgets its history; an unknown one has none to tell."""
-    (one,) = bench.herd(1, "t")
-    bench.report(one, "t", 1)
+    bench.report(worker, "t", 1)
     bench.ask(DeleteTask(task="t"))
     assert bench.ask(GetTaskHistory(task="t")).error == "UNKNOWN_TASK"
     bench.create("t")

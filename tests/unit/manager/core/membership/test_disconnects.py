@@ -26,9 +26,10 @@ def kept_by(bench: Bench, member: str, *, instance_id: str | None = None) -> Con
     return kept
 
 
-def test_a_process_killed_between_an_answer_and_its_next_request_has_the_grace_period(bench: Bench) -> None:
+def test_a_process_killed_between_an_answer_and_its_next_request_has_the_grace_period(
+    bench: Bench, worker: str
+) -> None:
     """Nothing of it waits then; that it closes what it has kept says as much."""
-    [worker] = bench.herd(1, "t")
     bench.over = Connection()
     bench.heartbeat(worker)
     bench.claim(worker, "t")

@@ -9,9 +9,8 @@ from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, dealt, definition
 
 
-def test_a_claim_counts_the_token_up_and_a_repeat_does_not(bench: Bench) -> None:
+def test_a_claim_counts_the_token_up_and_a_repeat_does_not(bench: Bench, worker: str) -> None:
     """Idempotent: the same token, the present definition and target."""
-    [worker] = bench.herd(1, "t")
     [granted] = bench.claim(worker, "t").answer.granted
     assert (granted.token, granted.target, granted.definition_version) == (1, "RUNNING", 1)
 
@@ -193,9 +192,8 @@ def test_a_task_deleted_while_the_leader_was_thinking_is_no_fault_of_its(bench: 
     assert [r.error for r in bench.claim(worker, "u").answer.refused] == ["UNKNOWN_TASK"]
 
 
-def test_a_report_sets_the_state_and_an_old_one_changes_nothing(bench: Bench) -> None:
+def test_a_report_sets_the_state_and_an_old_one_changes_nothing(bench: Bench, worker: str) -> None:
     """Batch and metrics are shown, the cause of a failure too."""
-    [worker] = bench.herd(1, "t")
     assert bench.report(worker, "t", 1, batch_id=7, metrics={"rows": 3}) == "NONE"
     assert bench.report(worker, "t", 0, TaskState.FAILED, cause="zombie") == "STALE_TOKEN"
     status = bench.ask(GetTaskStatus(task="t")).answer
@@ -205,9 +203,8 @@ def test_a_report_sets_the_state_and_an_old_one_changes_nothing(bench: Bench) ->
     assert (status.state, status.owner, status.cause) == ("FAILED", worker, "no such path")
 
 
-def test_a_stopped_task_belongs_to_nobody_and_is_not_offered(bench: Bench) -> None:
+def test_a_stopped_task_belongs_to_nobody_and_is_not_offered(bench: Bench, worker: str) -> None:
     """Its owner is woken, sees the target with its claim, and reports; resuming places it again."""
-    [worker] = bench.herd(1, "t")
     held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=bench.group.header.tasks_revision)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     assert held.answer.tasks_revision == 2
@@ -224,9 +221,8 @@ def test_a_stopped_task_belongs_to_nobody_and_is_not_offered(bench: Bench) -> No
     assert [t.task for t in bench.join(worker, kind="sparkherd").answer.tasks] == ["t"]
 
 
-def test_pausing_wakes_the_owner_and_does_not_rebalance(bench: Bench) -> None:
+def test_pausing_wakes_the_owner_and_does_not_rebalance(bench: Bench, worker: str) -> None:
     """A paused task stays assigned and owned."""
-    [worker] = bench.herd(1, "t")
     held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=1)
     bench.ask(SetTarget(task="t", target=Target.PAUSED))
     assert held.answer.tasks_revision == 2
@@ -246,9 +242,8 @@ def test_no_wake_up_is_lost_between_two_heartbeats(bench: Bench) -> None:
     assert bench.claim(a, "t").answer.granted[0].restart_count == 1
 
 
-def test_a_completed_task_is_nobodys_until_it_is_restarted(bench: Bench) -> None:
+def test_a_completed_task_is_nobodys_until_it_is_restarted(bench: Bench, worker: str) -> None:
     """COMPLETED is not offered to the assignor; a restart has it placed again."""
-    [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.COMPLETED, batch_id=4)
     assert bench.owner("t") == (None, 1, "COMPLETED")
     assert [r.error for r in bench.claim(worker, "t").answer.refused] == ["NOT_ASSIGNED"]
@@ -259,9 +254,8 @@ def test_a_completed_task_is_nobodys_until_it_is_restarted(bench: Bench) -> None
     assert (bench.state, bench.owner("t")[2]) == ("PreparingRebalance", "UNASSIGNED")
 
 
-def test_a_burst_of_new_tasks_makes_one_rebalance(bench: Bench) -> None:
+def test_a_burst_of_new_tasks_makes_one_rebalance(bench: Bench, worker: str) -> None:
     """Gathered while they keep coming, for a second at most."""
-    [worker] = bench.herd(1, "t")
     for number in range(500):
         bench.create(f"n{number}")
         bench.pass_time(1)
@@ -280,9 +274,8 @@ def test_gathering_ends_after_a_second_at_the_latest(bench: Bench) -> None:
     assert bench.state == "PreparingRebalance"
 
 
-def test_putting_the_same_definition_changes_nothing(bench: Bench) -> None:
+def test_putting_the_same_definition_changes_nothing(bench: Bench, worker: str) -> None:
     """An idempotent upsert; another one counts the version up and wakes the owner."""
-    [worker] = bench.herd(1, "t")
     same = bench.ask(PutTask(task="t", definition=definition())).answer
     assert (same.created, same.view.definition_version) == (False, 1)
     held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=1)
@@ -318,9 +311,8 @@ def test_a_crash_leaves_owners_tokens_and_targets_as_they_were(bench: Bench) -> 
     assert bench.owner("t") == (a, 1, "STARTING")
 
 
-def test_a_crash_in_the_gathering_window_still_rebalances(bench: Bench) -> None:
+def test_a_crash_in_the_gathering_window_still_rebalances(bench: Bench, worker: str) -> None:
     """The added task is not forgotten."""
-    [worker] = bench.herd(1, "t")
     bench.create("u")
     bench.crash()
     assert bench.heartbeat(worker).error == "REBALANCE_IN_PROGRESS"

@@ -36,21 +36,18 @@ def test_the_query_of_a_deleted_task_is_nobody_s(*, bench: Bench, crash: bool) -
     assert found(bench, b, t=1, u=1) == {"t": "STALE_TOKEN", "u": "NONE"}
 
 
-def test_a_task_that_is_created_again_has_another_query(bench: Bench) -> None:
+def test_a_task_that_is_created_again_has_another_query(bench: Bench, worker: str) -> None:
     """The one before stays nobody's, before the new one is granted and after it."""
-    [a] = bench.herd(1, "t")
     bench.ask(DeleteTask(task="t"))
     bench.ask(PutTask(task="t", definition=definition()))
-    assert found(bench, a, t=1) == {"t": "STALE_TOKEN"}
+    assert found(bench, worker, t=1) == {"t": "STALE_TOKEN"}
 
 
-def test_what_no_manager_here_has_given_out_is_left_alone(bench: Bench) -> None:
+def test_what_no_manager_here_has_given_out_is_left_alone(bench: Bench, worker: str) -> None:
     """It is of another manager's group of the same name, or this one has forgotten it."""
-    [a] = bench.herd(1, "t")
-    assert found(bench, a, t=2, elsewhere=1) == {"t": "NONE", "elsewhere": "NONE"}
+    assert found(bench, worker, t=2, elsewhere=1) == {"t": "NONE", "elsewhere": "NONE"}
 
 
-def test_whoever_does_not_ask_is_not_told(bench: Bench) -> None:
+def test_whoever_does_not_ask_is_not_told(bench: Bench, worker: str) -> None:
     """The answer is as it was."""
-    [a] = bench.herd(1, "t")
-    assert not bench.ask(ReportRequest(member_id=a, tasks=())).answer.found
+    assert not bench.ask(ReportRequest(member_id=worker, tasks=())).answer.found

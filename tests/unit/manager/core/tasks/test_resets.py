@@ -61,9 +61,8 @@ def test_a_reset_task_is_granted_anew_under_a_higher_token() -> None:
     assert (granted.token, granted.reset) == (3, TaskReset(2, {"startTimestamp": 5}))
 
 
-def test_a_task_that_was_never_reset_is_granted_without(bench: Bench) -> None:
+def test_a_task_that_was_never_reset_is_granted_without(bench: Bench, worker: str) -> None:
     """And shown so."""
-    [worker] = bench.herd(1, "t")
     assert bench.claim(worker, "t").answer.granted[0].reset is None
     assert bench.ask(GetTaskStatus(task="t")).answer.reset is None
 
@@ -79,9 +78,8 @@ def test_only_a_stopped_task_is_reset(bench: Bench, target: Target) -> None:
     assert bench.store == before
 
 
-def test_an_owner_that_is_still_stopping_is_waited_for(bench: Bench) -> None:
+def test_an_owner_that_is_still_stopping_is_waited_for(bench: Bench, worker: str) -> None:
     """Its batch in flight may still be written; the code says that trying again helps."""
-    [worker] = bench.herd(1, "t")
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     before = dict(bench.store)
     refused = reset(bench)
@@ -92,9 +90,10 @@ def test_an_owner_that_is_still_stopping_is_waited_for(bench: Bench) -> None:
     assert reset(bench).error == "NONE"
 
 
-def test_an_owner_that_never_stops_is_fenced_and_then_the_task_can_be_reset(bench: Bench) -> None:
+def test_an_owner_that_never_stops_is_fenced_and_then_the_task_can_be_reset(
+    bench: Bench, worker: str
+) -> None:
     """The wait is bounded by its rebalance timeout; whatever it says afterwards is stale."""
-    [worker] = bench.herd(1, "t")
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     bench.pass_time(1000)
     bench.redeal([worker], {})
@@ -165,9 +164,8 @@ def test_nothing_is_shown_of_what_was_before() -> None:
     assert bench.group.tasks.ownership["t"].cause is None
 
 
-def test_a_completed_task_runs_again_after_a_reset(bench: Bench) -> None:
+def test_a_completed_task_runs_again_after_a_reset(bench: Bench, worker: str) -> None:
     """It is what a reset of a bounded query is for."""
-    [worker] = bench.herd(1, "t")
     bench.report(worker, "t", 1, TaskState.COMPLETED)
     bench.ask(SetTarget(task="t", target=Target.STOPPED))
     assert reset(bench).error == "NONE"
