@@ -5,7 +5,7 @@ Dead, then instance and member, then generation, then protocol; each raises `Ref
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import ALWAYS, etag_of, etag_of_all
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from manager.core.member import Member
     from manager.core.rows import TaskRow
     from protocol.etags import Conditions
+
+REBALANCING: Final = (GroupState.PREPARING_REBALANCE, GroupState.AWAITING_SYNC)
+"""No set: every heartbeat looks here, and an enum's hash is slow."""
 
 
 def not_dead(group: Group) -> None:
@@ -111,7 +114,7 @@ def generation(group: Group, generation_id: int) -> None:
 
 def stable(group: Group) -> None:
     """The group is not between assignments."""
-    if group.state in {GroupState.PREPARING_REBALANCE, GroupState.AWAITING_SYNC}:
+    if group.state in REBALANCING:
         raise rebalancing(group)
 
 

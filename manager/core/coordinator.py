@@ -228,9 +228,9 @@ class GroupCoordinator:
         """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
         if group.is_unknown:
             group.forget_history()
-        if group.is_unknown and not group.tasks.ownership:
-            self._let_go(group.name)
-            return
+            if not group.tasks.ownership:
+                self._let_go(group.name)
+                return
         self._groups[group.name] = group
         deadline = group.timers.next_deadline()
         if deadline is not None:
