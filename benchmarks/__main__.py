@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from benchmarks.tools.figures import Curve, Line, attempted
+from benchmarks.tools.figures import Curve, ResultLine, attempted
 from benchmarks.tools.machine import machine
-from benchmarks.tools.report import RESULTS, Report, Section, read_report
+from benchmarks.tools.report import RESULTS, Report, ReportSection, read_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +40,10 @@ def main() -> int:
     names = options.only or (QUICK if options.quick else QUICK + SLOW)
     report = _report(options)
     for name in names:
-        report.sections[name] = section = Section()
+        report.sections[name] = section = ReportSection()
         for result in attempted(name, partial(_results, name, quick=options.quick)):
             section.add(result)
-            if isinstance(result, Line):
+            if isinstance(result, ResultLine):
                 print(result, flush=True)
             _write(report, options)
     return 0 if all(line.good for name in names for line in report.sections[name].lines) else 1
@@ -67,7 +67,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _results(name: str, *, quick: bool) -> Iterator[Line | Curve]:
+def _results(name: str, *, quick: bool) -> Iterator[ResultLine | Curve]:
     """What a benchmark finds within its time; its `quick()` if it has one and that is enough."""
     module = importlib.import_module(f"benchmarks.measures.{name}")
     with _limit(LIMIT_S):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from definition.intervals import trigger_interval_fault
-from definition.reading import Check, Section, path_to, read, readable
+from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
 from definition.sink_urls import url_fault
 from definition.tables import read_table_name, table_fault
@@ -80,7 +80,7 @@ def _nul_fault(text: str) -> str | None:
     return "must not contain NUL, which databases refuse" if "\0" in text else None
 
 
-Text = Annotated[str, Check(_blank), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
+Text = Annotated[str, Constraint(_blank), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
 _ENTRYPOINT_SHOWN = msgspec.Meta(
     extra_json_schema={"pattern": rf"^{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}(?![\s\S])"}
 )
@@ -104,8 +104,8 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of the fenced SQL sink."""
 
-    url: Annotated[str, Check(url_fault)]
-    table: Annotated[str, Check(table_fault)]
+    url: Annotated[str, Constraint(url_fault)]
+    table: Annotated[str, Constraint(table_fault)]
     mode: Literal["append", "upsert"] = "append"
     key: tuple[Text, ...] = ()
 
@@ -124,7 +124,7 @@ class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class FilesOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of the fenced file sink."""
 
-    path: Annotated[str, Check(_folder_fault)]
+    path: Annotated[str, Constraint(_folder_fault)]
     format: Literal["parquet", "json"] = "parquet"
 
 
@@ -173,7 +173,7 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Trigger(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a batch starts; without a trigger, as soon as the one before is done."""
 
-    processing_time: Annotated[str, Check(trigger_interval_fault)] | None = None
+    processing_time: Annotated[str, Constraint(trigger_interval_fault)] | None = None
     available_now: bool = False
 
     def faults(self) -> Iterator[Problem]:
@@ -199,14 +199,14 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     source: Source | None = None
-    entrypoint: Annotated[str, Check(_entrypoint_fault), _ENTRYPOINT_SHOWN] | None = None
+    entrypoint: Annotated[str, Constraint(_entrypoint_fault), _ENTRYPOINT_SHOWN] | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     sql: Text | None = None
     sink: Sink | None = None
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
-    weight: Annotated[float, Check(_weight_fault), _ABOVE_ZERO] = 1.0
-    worker: Annotated[str, Check(_blank), Check(_nul_fault)] | None = None
+    weight: Annotated[float, Constraint(_weight_fault), _ABOVE_ZERO] = 1.0
+    worker: Annotated[str, Constraint(_blank), Constraint(_nul_fault)] | None = None
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()

@@ -35,8 +35,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A rule on one value, put into its annotation: `Annotated[str, Check(fault)]`.
+class Constraint:
+    """A rule on one value, put into its annotation: `Annotated[str, Constraint(fault)]`.
 
     `fault` gets the value, of the right type already, and returns what is wrong with it, or None.
     """
@@ -170,7 +170,7 @@ def _glance(value: object, kind: Any) -> Any:
     return result if all(sound(result) for sound in _soundness(kind)) else UNSET
 
 
-def _is_sound(leaf: object, checks: Sequence[Check]) -> bool:
+def _is_sound(leaf: object, checks: Sequence[Constraint]) -> bool:
     return leaf is None or not any(check.fault(leaf) for check in checks)
 
 
@@ -209,10 +209,10 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 
 @cache
-def _checks(kind: Any) -> list[Check]:
+def _checks(kind: Any) -> list[Constraint]:
     """The checks in `kind`, those of a union's parts included."""
     if get_origin(kind) is Annotated:
-        return [note for note in kind.__metadata__ if isinstance(note, Check)]
+        return [note for note in kind.__metadata__ if isinstance(note, Constraint)]
     if get_origin(kind) in _UNIONS:
         return [check for part in get_args(kind) for check in _checks(part)]
     return []

@@ -28,7 +28,7 @@ from worker.membership.leader import Leader, load_assignors
 from worker.membership.member import Member
 from worker.membership.requests import Terms
 from worker.membership.state_machine import Membership
-from worker.metrics.instruments import WorkerView
+from worker.metrics.meter import WorkerView
 from worker.session_lease import SessionLease, lease_s, over_s
 from worker.tasks.runner import TaskRunner
 from worker.watchdog import Watchdog, end_at_once

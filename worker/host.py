@@ -19,7 +19,7 @@ import structlog
 from protocol.errors import StartupError
 from worker.executor import QueryError
 from worker.membership.events import Reason
-from worker.metrics.instruments import Meter, WorkerReader
+from worker.metrics.meter import Meter, WorkerReader
 from worker.status import StatusHandlers, serving
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from worker.background import BackgroundTasks
     from worker.executor import EngineDeath, Executor
     from worker.membership.events import Quit
-    from worker.metrics.instruments import WorkerView
+    from worker.metrics.meter import WorkerView
     from worker.settings import WorkerSettings
     from worker.tasks.runner import TaskRunner
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from telemetry.metrics import Instruments
-    from worker.metrics.instruments import WorkerView
-    from worker.tasks.task_status import TaskView
+    from worker.metrics.meter import WorkerView
+    from worker.tasks.task_status import TaskSnapshot
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -146,7 +146,7 @@ def is_local(host: str | None) -> bool:
         return False
 
 
-def _task(view: TaskView) -> dict[str, Any]:
+def _task(view: TaskSnapshot) -> dict[str, Any]:
     shown = asdict(view)
     shown["state"] = view.state.value
     return shown

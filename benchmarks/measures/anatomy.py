@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import uvloop
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.heartbeat_load import CONNECTIONS, GROUP, beats, processor_time, rate, settled
 from benchmarks.tools.load import END_OF_HEAD, request
-from benchmarks.tools.servers import Server, free_port
+from benchmarks.tools.servers import ServerProcess, free_port
 from benchmarks.tools.servers import manager as manager_process
 from cli.client.admin_client import path_of
 from manager import daemon
@@ -41,7 +41,7 @@ WHAT = "processor time of a heartbeat: "
 OK = HeartbeatResponse(tasks_revision=0)
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[ResultLine]:
     """Microseconds of each part; the first line is all of them."""
     whole = _whole()
     steps = uvloop.run(_steps())
@@ -54,8 +54,8 @@ def measure() -> Iterator[Line]:
     yield _line("aiohttp's and the event loop's, and who may ask", rest, user[1])
 
 
-def _line(what: str, taken: float, spread: float) -> Line:
-    return Line(WHAT + what, None, taken, spread, "µs")
+def _line(what: str, taken: float, spread: float) -> ResultLine:
+    return ResultLine(WHAT + what, None, taken, spread, "µs")
 
 
 def _whole() -> list[tuple[float, float]]:
@@ -88,7 +88,7 @@ async def _steps() -> dict[str, tuple[float, float]]:
 
 async def _timed(url: str) -> dict[str, tuple[float, float]]:
     none: Any = None
-    server = Server(none, url)
+    server = ServerProcess(none, url)
     (body,) = beats(await asyncio.to_thread(settled, server, 1))
     host, port = server.address
     data = request(host, path_of("groups", GROUP, "heartbeat"), body)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 import uvloop
 
-from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.figures import Curve, ResultLine, growth, summary
 from benchmarks.tools.heartbeat_load import CONNECTIONS, PATIENT, REASON, beats, processor_time, settled
 from benchmarks.tools.http_dialect import HttpDialect
 from benchmarks.tools.rebalance_load import Rounds
@@ -18,7 +18,7 @@ from benchmarks.tools.servers import bare, manager, raise_limit_of_connections
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from benchmarks.tools.servers import Server
+    from benchmarks.tools.servers import ServerProcess
 
 MEGABYTE = 1_000_000
 IDLE = (1_000, 3_000, 10_000)
@@ -40,20 +40,20 @@ ROUNDS = 5
 COMMITS = "sparkherd_storage_commit_seconds_count"
 
 
-def measure() -> Iterator[Line | Curve]:
+def measure() -> Iterator[ResultLine | Curve]:
     """Memory at three sizes, then what is spent by the request and the rebalance."""
     raise_limit_of_connections()
     yield from uvloop.run(_memory())
     yield from quick()
 
 
-def quick() -> Iterator[Line | Curve]:
+def quick() -> Iterator[ResultLine | Curve]:
     """Without the ten thousand."""
     yield from _processor()
     yield uvloop.run(_transactions())
 
 
-async def _memory() -> list[Line | Curve]:
+async def _memory() -> list[ResultLine | Curve]:
     """Resident bytes with members that each hold a connection and a heartbeat on it, as a worker does."""
     with manager() as server:
         before, taken = _resident(server), list[int]()
@@ -67,7 +67,7 @@ async def _memory() -> list[Line | Curve]:
     what = f"a manager with {IDLE[-1]:,} idle members, each with its connection"
     note = f"{each[-1] / 1000:.3g} kB a member; {before / MEGABYTE:.0f} MB with none"
     return [
-        Line(what, MEMORY_GOAL, taken[-1] / MEGABYTE, 0, "MB", note, MEMORY_REASON),
+        ResultLine(what, MEMORY_GOAL, taken[-1] / MEGABYTE, 0, "MB", note, MEMORY_REASON),
         growth("growth of its memory with idle members", 1.1, IDLE, [after - before for after in taken]),
         Curve(
             "memory of idle members",
@@ -78,7 +78,7 @@ async def _memory() -> list[Line | Curve]:
     ]
 
 
-async def _idle(server: Server, number: int) -> Rounds:
+async def _idle(server: ServerProcess, number: int) -> Rounds:
     """A thousand more."""
     dialect = HttpDialect(server.url)
     rounds = Rounds(dialect)
@@ -89,7 +89,7 @@ async def _idle(server: Server, number: int) -> Rounds:
     return rounds
 
 
-def _processor() -> Iterator[Line]:
+def _processor() -> Iterator[ResultLine]:
     """Of heartbeats over many connections, both servers in turn."""
     with bare() as other, manager(*PATIENT) as ours:
         bodies = beats(settled(ours, CONNECTIONS))
@@ -99,10 +99,10 @@ def _processor() -> Iterator[Line]:
     mine, theirs = zip(*pairs, strict=True)
     note = f"{summary(mine)[0]:.3g} ms, bare {summary(theirs)[0]:.3g} ms; stated for Kafka's broker: 13.7 ms"
     ratios = [m / t for m, t in pairs]
-    yield Line("processor time of 1,000 heartbeats", CPU_GOAL, *summary(ratios), "times", note, REASON)
+    yield ResultLine("processor time of 1,000 heartbeats", CPU_GOAL, *summary(ratios), "times", note, REASON)
 
 
-async def _transactions() -> Line:
+async def _transactions() -> ResultLine:
     """Of one group whose members rejoin."""
     counts = []
     with manager() as server:
@@ -114,10 +114,10 @@ async def _transactions() -> Line:
             await rounds.one()
             counts.append(_commits(server) - before)
     what = f"database transactions of a rebalance of {GROUP_SIZE} members"
-    return Line(what, TRANSACTIONS_GOAL, *summary(counts), "commits")
+    return ResultLine(what, TRANSACTIONS_GOAL, *summary(counts), "commits")
 
 
-def _commits(server: Server) -> float:
+def _commits(server: ServerProcess) -> float:
     with urllib.request.urlopen(f"{server.url}/metrics") as answer:
         told: str = answer.read().decode()
     counts = [float(line.split()[-1]) for line in told.splitlines() if line.startswith(COMMITS)]
@@ -125,6 +125,6 @@ def _commits(server: Server) -> float:
     return count
 
 
-def _resident(server: Server) -> int:
+def _resident(server: ServerProcess) -> int:
     resident: int = psutil.Process(server.process.pid).memory_info().rss
     return resident

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from tooz import ToozError, coordination
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.servers import free_port, manager, peer_process
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ HOLD_MS = 10_000
 SESSION_MS = 30_000
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[ResultLine]:
     """How many times etcd's time we take."""
     with ExitStack() as stack:
         address = stack.enter_context(server())
@@ -50,11 +50,11 @@ def measure() -> Iterator[Line]:
             yield _line(members, pairs)
 
 
-def _line(members: int, pairs: list[tuple[float, float]]) -> Line:
+def _line(members: int, pairs: list[tuple[float, float]]) -> ResultLine:
     taken = [f"{1000 * statistics.median(seconds):.3g} ms" for seconds in zip(*pairs, strict=True)]
     ratios = [mine / other for mine, other in pairs]
     what = f"{members} members join at once, until all see all, against etcd with tooz"
-    return Line(what, GOAL, *summary(ratios), "times", " against ".join(taken))
+    return ResultLine(what, GOAL, *summary(ratios), "times", " against ".join(taken))
 
 
 @contextmanager

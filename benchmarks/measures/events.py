@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from manager.core.rows import GroupRow
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
@@ -27,7 +27,7 @@ GOALS = {"SQLite": 4.0, "PostgreSQL": 2.5}
 QUEUE_GOAL = 8.0
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[ResultLine]:
     """Each against the same commit without events in the same run."""
     with tempfile.TemporaryDirectory() as folder:
         yield from asyncio.run(_measure(f"sqlite+aiosqlite:///{folder}/m.db", "SQLite"))
@@ -35,7 +35,7 @@ def measure() -> Iterator[Line]:
             yield from asyncio.run(_measure(server.new_database("postgresql+asyncpg"), "PostgreSQL"))
 
 
-async def _measure(url: str, name: str) -> list[Line]:
+async def _measure(url: str, name: str) -> list[ResultLine]:
     storages = [SqlStorage(url) for _ in range(3)]
     for storage in storages:
         await storage.open()
@@ -43,7 +43,9 @@ async def _measure(url: str, name: str) -> list[Line]:
     taken = await _interleaved(*(_commit(first, "a", events) for events in EVENTS))
     plain = summary(taken[0])[0]
     lines = [
-        Line(f"{name}: commit with {count} event(s), 1 = without", GOALS[name], *_ratio(seconds, plain), "x")
+        ResultLine(
+            f"{name}: commit with {count} event(s), 1 = without", GOALS[name], *_ratio(seconds, plain), "x"
+        )
         for count, seconds in list(zip(EVENTS, taken, strict=True))[1:]
     ]
     if name == "PostgreSQL":
@@ -53,14 +55,14 @@ async def _measure(url: str, name: str) -> list[Line]:
     return lines
 
 
-async def _three_writers(first: SqlStorage, others: list[SqlStorage], plain: float) -> Line:
+async def _three_writers(first: SqlStorage, others: list[SqlStorage], plain: float) -> ResultLine:
     busy = [asyncio.create_task(_for_ever(_commit(s, f"b{n}", 1))) for n, s in enumerate(others)]
     (waited,) = await _interleaved(_commit(first, "a", 1))
     for task in busy:
         task.cancel()
     await asyncio.gather(*busy, return_exceptions=True)
     what = "PostgreSQL: commit with 1 event, three writers, 1 = alone without"
-    return Line(what, QUEUE_GOAL, *_ratio(waited, plain), "x")
+    return ResultLine(what, QUEUE_GOAL, *_ratio(waited, plain), "x")
 
 
 def _commit(storage: SqlStorage, group: str, events: int) -> Callable[[], Awaitable[None]]:

@@ -10,7 +10,7 @@ import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.herd import Herd, create_tasks
 from worker.settings import WorkerSettings
 
@@ -26,17 +26,17 @@ KILLED_GOAL_S = 2.0
 FROZEN_GOAL_S = SESSION_S + 1
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[ResultLine]:
     """Killed, then frozen."""
     yield from quick()
     what = f"a worker is frozen (session {SESSION_S:g} s): to its tasks claimed elsewhere"
-    yield Line(what, FROZEN_GOAL_S, *summary(_struck(signal.SIGSTOP, FREEZES)), "s")
+    yield ResultLine(what, FROZEN_GOAL_S, *summary(_struck(signal.SIGSTOP, FREEZES)), "s")
 
 
-def quick() -> Iterator[Line]:
+def quick() -> Iterator[ResultLine]:
     """Killed only: nobody waits for sessions to end."""
     what = "a worker is killed: to its tasks claimed elsewhere"
-    yield Line(what, KILLED_GOAL_S, *summary(_struck(signal.SIGKILL, RUNS)), "s")
+    yield ResultLine(what, KILLED_GOAL_S, *summary(_struck(signal.SIGKILL, RUNS)), "s")
 
 
 def _struck(how: signal.Signals, runs: int) -> list[float]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.heartbeat_load import CONNECTIONS, PATIENT, REASON, beats, rate, settled
 from benchmarks.tools.servers import bare, certificate, manager
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from benchmarks.tools.servers import Server
+    from benchmarks.tools.servers import ServerProcess
 
 CASES = {
     "50 connections": (CONNECTIONS, 0),
@@ -28,7 +28,7 @@ ROUNDS = 5
 GOAL = 1 / 0.7
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[ResultLine]:
     """How many times the bare server's time each takes; at most 1 / 0.7 is the goal."""
     with bare() as other, manager(*PATIENT) as ours:
         members = settled(ours, CONNECTIONS)
@@ -46,8 +46,8 @@ def measure() -> Iterator[Line]:
         yield _compare("50 connections, with tokens over TLS", other, ours, beats(members))
 
 
-def _compare(name: str, other: Server, ours: Server, bodies: list[bytes]) -> Line:
+def _compare(name: str, other: ServerProcess, ours: ServerProcess, bodies: list[bytes]) -> ResultLine:
     rates = [(rate(other, bodies), rate(ours, bodies)) for _ in range(ROUNDS)]
     ratios = [theirs / mine for theirs, mine in rates]
     note = f"{max(mine for _, mine in rates):,.0f} a second"
-    return Line(f"time of a heartbeat, {name}", GOAL, *summary(ratios), "times", note, REASON)
+    return ResultLine(f"time of a heartbeat, {name}", GOAL, *summary(ratios), "times", note, REASON)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.figures import Curve, ResultLine, growth, summary
 from benchmarks.tools.http_dialect import HttpDialect
 from benchmarks.tools.rebalance_load import Rounds
-from benchmarks.tools.servers import Server, bare, manager, raise_limit_of_connections
+from benchmarks.tools.servers import ServerProcess, bare, manager, raise_limit_of_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ MANY_REASON = (
 )
 
 
-def measure() -> Iterator[Line | Curve]:
+def measure() -> Iterator[ResultLine | Curve]:
     """One group at three sizes, then a thousand small ones at once."""
     raise_limit_of_connections()
     medians = {members: uvloop.run(_compare(1, members)) for members in MEMBERS}
@@ -63,7 +63,7 @@ def measure() -> Iterator[Line | Curve]:
     yield from _lines(f"join + sync of {GROUPS:,} groups of {MEMBERS_OF_MANY} at once", *many, MANY_REASON)
 
 
-def quick() -> Iterator[Line | Curve]:
+def quick() -> Iterator[ResultLine | Curve]:
     """One group of middling size."""
     raise_limit_of_connections()
     yield from _lines("join + sync of 100 members", *uvloop.run(_compare(1, 100)))
@@ -79,7 +79,7 @@ async def _compare(groups: int, members: int) -> tuple[list[float], list[float],
     return list(taken), list(compared), statistics.median(spent)
 
 
-async def _rounds(server: Server, groups: int, members: int) -> Rounds:
+async def _rounds(server: ServerProcess, groups: int, members: int) -> Rounds:
     rounds = Rounds(HttpDialect(server.url))
     await rounds.connect(server.address, groups, members)
     return rounds
@@ -87,8 +87,8 @@ async def _rounds(server: Server, groups: int, members: int) -> Rounds:
 
 def _lines(
     what: str, ours: list[float], theirs: list[float], busy: float, reason: str = ""
-) -> Iterator[Line]:
+) -> Iterator[ResultLine]:
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     note = f"{statistics.median(ours) * 1000:.3g} ms, bare {statistics.median(theirs) * 1000:.3g} ms"
-    yield Line(f"{what} against a bare server", GOAL, *summary(ratios), "times", note, reason)
-    yield Line(f"{what}: the load's share of the bare server's time", LOAD_GOAL, busy, 0, "share")
+    yield ResultLine(f"{what} against a bare server", GOAL, *summary(ratios), "times", note, reason)
+    yield ResultLine(f"{what}: the load's share of the bare server's time", LOAD_GOAL, busy, 0, "share")

@@ -18,7 +18,7 @@ import uvloop
 
 from benchmarks.peers.brokers import mock_cluster, tansu
 from benchmarks.peers.kafka_dialect import KafkaDialect
-from benchmarks.tools.figures import Line, attempted, summary
+from benchmarks.tools.figures import ResultLine, attempted, summary
 from benchmarks.tools.http_dialect import HttpDialect
 from benchmarks.tools.rebalance_load import Rounds
 from benchmarks.tools.servers import manager
@@ -51,7 +51,7 @@ BROKERS = {
 }
 
 
-def measure() -> Iterator[Line | Curve]:
+def measure() -> Iterator[ResultLine | Curve]:
     """Heartbeats against both, rebalances against the one that can be measured."""
     for name, (broker, dialect) in BROKERS.items():
         what = f"time of a heartbeat against {name}"
@@ -61,13 +61,13 @@ def measure() -> Iterator[Line | Curve]:
         yield from attempted(what, partial(_run, partial(_rebalances, what, members)))
 
 
-def _run(measured: Callable[[], Coroutine[Any, Any, Line]]) -> list[Line]:
+def _run(measured: Callable[[], Coroutine[Any, Any, ResultLine]]) -> list[ResultLine]:
     return [uvloop.run(measured())]
 
 
 async def _heartbeats(
     what: str, broker: Callable[[], AbstractContextManager[Address]], dialect: Dialect
-) -> Line:
+) -> ResultLine:
     """A group for each connection, so that nobody waits for anybody."""
     with ExitStack() as stack:
         server, address = stack.enter_context(manager()), stack.enter_context(broker())
@@ -80,13 +80,13 @@ async def _heartbeats(
     return _heartbeat(what, mine, other)
 
 
-def _heartbeat(what: str, ours: list[float], theirs: list[float]) -> Line:
+def _heartbeat(what: str, ours: list[float], theirs: list[float]) -> ResultLine:
     ratios = [other / mine for mine, other in zip(ours, theirs, strict=True)]
     note = f"{statistics.median(ours):,.0f} against {statistics.median(theirs):,.0f} a second; {KAFKA} 90,000"
-    return Line(what, HEARTBEAT_GOAL, *summary(ratios), "times", note, HEARTBEAT_REASON)
+    return ResultLine(what, HEARTBEAT_GOAL, *summary(ratios), "times", note, HEARTBEAT_REASON)
 
 
-async def _rebalances(what: str, members: int) -> Line:
+async def _rebalances(what: str, members: int) -> ResultLine:
     with ExitStack() as stack:
         server, broker = stack.enter_context(manager()), stack.enter_context(tansu())
         ours, theirs = await asyncio.gather(
@@ -97,7 +97,7 @@ async def _rebalances(what: str, members: int) -> Line:
     ratios = [mine / other for mine, other in pairs]
     taken = [f"{1000 * statistics.median(seconds):.3g} ms" for seconds in zip(*pairs, strict=True)]
     note = f"{' against '.join(taken)}; {KAFKA} {KAFKA_MS[members]} ms"
-    return Line(what, 1.0, *summary(ratios), "times", note)
+    return ResultLine(what, 1.0, *summary(ratios), "times", note)
 
 
 async def _settled(dialect: Dialect, address: tuple[str, int], groups: int, members: int) -> Rounds:

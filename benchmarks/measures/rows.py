@@ -18,7 +18,7 @@ import msgspec
 import psycopg
 from pyspark.sql import SparkSession
 
-from benchmarks.tools.figures import Line, growth, summary
+from benchmarks.tools.figures import ResultLine, growth, summary
 from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, TYPES, flights_source
 from definition.document import parse_definition
 from tests.integration.postgres import running
@@ -67,7 +67,7 @@ class Place:
         connection.commit()
 
 
-def measure() -> list[Line]:
+def measure() -> list[ResultLine]:
     """Time for the same rows, fenced against plain, at three sizes of a batch."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -75,7 +75,7 @@ def measure() -> list[Line]:
             return asyncio.run(_measure(folder, postgres.url))
 
 
-async def _measure(folder: Path, postgres: str) -> list[Line]:
+async def _measure(folder: Path, postgres: str) -> list[ResultLine]:
     conf = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
     settings = SparkSettings(app_name="rows", checkpoint_root=str(folder / "checkpoints"), conf=conf)
     executor = SparkExecutor(settings, lambda: True)
@@ -94,7 +94,7 @@ async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
             ratios, fenced = await _compare(executor, folder, place, source)
             medians.append(statistics.median(fenced))
             what = f"time of a query into {place.name}, {rows:,} rows a batch, against plain"
-            yield Line(what, GOAL, *summary(ratios), "times", reason=REASONS.get(rows, ""))
+            yield ResultLine(what, GOAL, *summary(ratios), "times", reason=REASONS.get(rows, ""))
         yield growth(
             f"growth of that time with the rows of a batch, {place.name}", 1.0, ROWS_A_BATCH, medians
         )

@@ -6,7 +6,7 @@ import signal
 import time
 from contextlib import ExitStack
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.herd import Herd, create_tasks
 
 WORKERS = 10
@@ -25,11 +25,13 @@ REASONS = {
 }
 
 
-def measure() -> list[Line]:
+def measure() -> list[ResultLine]:
     """Seconds, of a few herds: one settles once."""
     herds = [_settle() for _ in range(HERDS)]
     return [
-        Line(what, goal, *summary([seconds[what] for seconds in herds]), "s", reason=REASONS.get(what, ""))
+        ResultLine(
+            what, goal, *summary([seconds[what] for seconds in herds]), "s", reason=REASONS.get(what, "")
+        )
         for what, goal in GOALS.items()
     ]
 

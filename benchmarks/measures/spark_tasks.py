@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from benchmarks.tools.figures import Curve, Line, growth, summary
+from benchmarks.tools.figures import Curve, ResultLine, growth, summary
 from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, flights_source
 from benchmarks.tools.servers import manager
 from cli.client.admin_client import AdminClient, path_of
@@ -172,7 +172,7 @@ class Plain(Side):
             self._process.stdin.flush()
 
 
-def measure() -> Iterator[Line | Curve]:
+def measure() -> Iterator[ResultLine | Curve]:
     """The starts, then all together."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -191,7 +191,7 @@ def _pairs(
     return [(sides[0].run(each, source), sides[1].run(each, source)) for each in names]
 
 
-def _starts(pairs: Sequence[tuple[Run, Run]]) -> Line:
+def _starts(pairs: Sequence[tuple[Run, Run]]) -> ResultLine:
     """From the grant to the first commit, and where the time goes."""
     ours = [ours.first_batches[0] for ours, _ in pairs]
     theirs = [theirs.first_batches[0] for _, theirs in pairs]
@@ -203,7 +203,7 @@ def _starts(pairs: Sequence[tuple[Run, Run]]) -> Line:
     )
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     what = "Spark: claim granted to first batch committed, against a plain query's start"
-    return Line(what, START_GOAL, *summary(ratios), "times", note, START_REASON)
+    return ResultLine(what, START_GOAL, *summary(ratios), "times", note, START_REASON)
 
 
 def _before(runs: Sequence[Run]) -> str:
@@ -223,7 +223,7 @@ def _first(runs: Sequence[Run]) -> str:
     return f"first micro-batch {sum(parts.values()):.0f} ({within}) ms"
 
 
-def _together(sides: tuple[Worker, Plain], path: str) -> Iterator[Line | Curve]:
+def _together(sides: tuple[Worker, Plain], path: str) -> Iterator[ResultLine | Curve]:
     """More and more tasks; a task's own share of what they get through together is in the note."""
     seconds: dict[int, tuple[float, float]] = {}
     for tasks, runs in RUNS.items():
@@ -241,21 +241,21 @@ def _together(sides: tuple[Worker, Plain], path: str) -> Iterator[Line | Curve]:
     yield Curve("tasks on one worker", "tasks", "seconds", series)
 
 
-def _rate(tasks: int, ours: Sequence[float], theirs: Sequence[float]) -> Line:
+def _rate(tasks: int, ours: Sequence[float], theirs: Sequence[float]) -> ResultLine:
     rows = tasks * (BATCHES - 1) * ROWS
     rates = [rows / statistics.median(each) for each in (ours, theirs)]
     note = f"{rates[0]:,.0f} against {rates[1]:,.0f} rows a second, {rates[0] / tasks:,.0f} a task"
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     spread = summary(ratios) if len(ratios) > 1 else (ratios[0], 0.0)
     what = f"Spark: time of {tasks} task(s) on one worker, {ROWS:,} rows a batch, against plain queries"
-    return Line(what, GOAL, *spread, "times", note, RATE_REASON)
+    return ResultLine(what, GOAL, *spread, "times", note, RATE_REASON)
 
 
-def _memory(tasks: int, ours: Sequence[float], theirs: Sequence[float]) -> Line:
+def _memory(tasks: int, ours: Sequence[float], theirs: Sequence[float]) -> ResultLine:
     told = [" + ".join(f"{each:,.0f}" for each in side) for side in (ours, theirs)]
     note = f"{' against '.join(told)} MB: Python, JVM, Spark's Python workers"
     what = f"Spark: resident memory after {tasks} task(s) at once, against plain queries"
-    return Line(what, MEMORY_GOAL, sum(ours) / sum(theirs), 0, "times", note, MEMORY_REASON)
+    return ResultLine(what, MEMORY_GOAL, sum(ours) / sum(theirs), 0, "times", note, MEMORY_REASON)
 
 
 def _megabytes(process: psutil.Process) -> float:

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from benchmarks.tools.figures import Curve, Line, growth
+from benchmarks.tools.figures import Curve, ResultLine, growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,21 +74,21 @@ class Results:
         return sorted((tasks, self.seconds((members, tasks))) for members, tasks in self.told)
 
 
-def measure() -> Iterator[Line | Curve]:
+def measure() -> Iterator[ResultLine | Curve]:
     """The whole grid, and the case that the design names."""
     yield from _measure(MEMBERS, PATIENCE_S)
     largest = Results(OURS, "leaves", PATIENCE_S)
     for _ in range(RUNS):
         largest.run((1_000, 100_000))
-    yield Line("sticky, 1,000 x 100,000, one leaves", 1.0, largest.seconds((1_000, 100_000)), 0, "s")
+    yield ResultLine("sticky, 1,000 x 100,000, one leaves", 1.0, largest.seconds((1_000, 100_000)), 0, "s")
 
 
-def quick() -> Iterator[Line | Curve]:
+def quick() -> Iterator[ResultLine | Curve]:
     """The small part of the grid."""
     yield from _measure(MEMBERS[:1], 5.0)
 
 
-def _measure(counts: Sequence[int], patience_s: float) -> Iterator[Line | Curve]:
+def _measure(counts: Sequence[int], patience_s: float) -> Iterator[ResultLine | Curve]:
     for change, words in CHANGES.items():
         ours = Results(OURS, change, patience_s)
         theirs = [Results(library, change, patience_s) for library in RIVALS]
@@ -104,12 +104,12 @@ def _measure(counts: Sequence[int], patience_s: float) -> Iterator[Line | Curve]
         yield _curve(words, [ours, *theirs])
 
 
-def _time(words: str, members: int, shapes: list[Shape], ours: Results, theirs: list[Results]) -> Line:
+def _time(words: str, members: int, shapes: list[Shape], ours: Results, theirs: list[Results]) -> ResultLine:
     """Against the faster of theirs, the worst of the row."""
     ratios = [ours.seconds(shape) / min(each.seconds(shape) for each in theirs) for shape in shapes]
     what = f"sticky, {members:,} x {', '.join(map(str, TASKS_EACH))}, {words}: time against theirs"
     note = "; ".join(_told(each, shapes) for each in theirs)
-    return Line(what, GOAL, max(ratios), (max(ratios) - min(ratios)) / 2, "times", note)
+    return ResultLine(what, GOAL, max(ratios), (max(ratios) - min(ratios)) / 2, "times", note)
 
 
 def _told(theirs: Results, shapes: list[Shape]) -> str:
@@ -120,7 +120,7 @@ def _told(theirs: Results, shapes: list[Shape]) -> str:
     return f"{RIVALS[theirs.library]} {', '.join(texts)} s"
 
 
-def _moves(words: str, ours: Results, theirs: list[Results]) -> Line:
+def _moves(words: str, ours: Results, theirs: list[Results]) -> ResultLine:
     """In any case that one of theirs came to the end of; what is level within one can be compared."""
     more = [
         told[0]["moves"] - each.told[shape][0]["moves"]
@@ -130,7 +130,7 @@ def _moves(words: str, ours: Results, theirs: list[Results]) -> Line:
     ]
     if any(each["spread"] > 1 for told in ours.told.values() for each in told):
         raise RuntimeError("not balanced within one")
-    return Line(f"sticky, {words}: moves more than theirs, at worst", 0, max(more), 0, "moves")
+    return ResultLine(f"sticky, {words}: moves more than theirs, at worst", 0, max(more), 0, "moves")
 
 
 def _curve(words: str, all_results: list[Results]) -> Curve:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import msgspec
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.load import answers_a_second, request
 from benchmarks.tools.servers import raise_limit_of_connections
 from cli.client.admin_client import AdminClient, path_of
@@ -146,7 +146,7 @@ class Members:
             tries += 1
 
 
-def measure() -> list[Line]:
+def measure() -> list[ResultLine]:
     """Leases until every member was heard elsewhere, and heartbeats of one, two and three managers."""
     with ExitStack() as stack:
         cluster = Cluster(stack)
@@ -160,7 +160,7 @@ async def _with_members(
         return await run(cluster, session)
 
 
-async def _takeovers(cluster: Cluster, session: aiohttp.ClientSession) -> Line:
+async def _takeovers(cluster: Cluster, session: aiohttp.ClientSession) -> ResultLine:
     members = Members("herd", session)
     await members.settle(cluster.owner("herd"), MEMBERS)
     taken = []
@@ -172,10 +172,10 @@ async def _takeovers(cluster: Cluster, session: aiohttp.ClientSession) -> Line:
         cluster.start(owner.removeprefix("http://"))
         cluster.wait_until_shared(MANAGERS)
     what = f"manager killed: first heartbeats of {MEMBERS} elsewhere, leases of {LEASE_S:g} s"
-    return Line(what, 2.0, *summary(taken), "leases")
+    return ResultLine(what, 2.0, *summary(taken), "leases")
 
 
-async def _rates(cluster: Cluster, session: aiohttp.ClientSession) -> list[Line]:
+async def _rates(cluster: Cluster, session: aiohttp.ClientSession) -> list[ResultLine]:
     bodies = {}
     for url, group in cluster.groups().items():
         members = Members(group, session)
@@ -187,7 +187,7 @@ async def _rates(cluster: Cluster, session: aiohttp.ClientSession) -> list[Line]
     for n in (1, 2, 3):
         print(f"  {n} managers: {max(rate[n - 1] for rate in rates):,.0f} heartbeats/s", file=sys.stderr)
     return [
-        Line(
+        ResultLine(
             f"time of a heartbeat, {n} managers against 1",
             1.1,
             *summary([r[0] / r[n - 1] for r in rates]),

@@ -22,7 +22,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from benchmarks.tools.figures import Line, summary
+from benchmarks.tools.figures import ResultLine, summary
 from benchmarks.tools.herd import Herd, create_tasks
 from benchmarks.tools.servers import free_port, peer_process
 
@@ -70,7 +70,7 @@ class Member(threading.Thread):
         self._client.stop()
 
 
-def measure() -> Iterator[Line]:
+def measure() -> Iterator[ResultLine]:
     """From the newcomer's beginning until everything is shared by all."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
@@ -86,7 +86,7 @@ def measure() -> Iterator[Line]:
     what = f"a worker joins {MEMBERS}, {len(TASKS)} tasks, against ZooKeeper with kazoo's SetPartitioner"
     boundary = f"{BOUNDARY_S:g} s of theirs is the time boundary, 30 s by default"
     note = f"{ours:.3g} s against {theirs:.3g} s; {boundary}"
-    yield Line(what, GOAL, *summary([mine / other for mine, other in pairs]), "times", note)
+    yield ResultLine(what, GOAL, *summary([mine / other for mine, other in pairs]), "times", note)
 
 
 def _herd(stack: ExitStack) -> Herd:

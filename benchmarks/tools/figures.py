@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultLine:
     """One line of the report; lower is better. `spread` is half the distance of the quartiles.
 
     Without a `goal` it is told for comparison only; `measured` is None if that could not be done. `note` is
@@ -74,13 +74,13 @@ class Curve:
     series: Mapping[str, Sequence[tuple[float, float]]]
 
 
-def attempted(what: str, measure: Callable[[], Iterable[Line | Curve]]) -> Iterator[Line | Curve]:
+def attempted(what: str, measure: Callable[[], Iterable[ResultLine | Curve]]) -> Iterator[ResultLine | Curve]:
     """What `measure` finds; where it fails, as without one that is to be measured against, why."""
     try:
         yield from measure()
     except Exception as error:  # noqa: BLE001 - whatever it is, the other benchmarks are to go on
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        yield Line(what, None, None, 0, "", reason=reason)
+        yield ResultLine(what, None, None, 0, "", reason=reason)
 
 
 def interleaved(runs: int, *actions: Callable[[], object]) -> list[list[float]]:
@@ -100,7 +100,9 @@ def summary(values: Sequence[float]) -> tuple[float, float]:
     return statistics.median(values), (high - low) / 2
 
 
-def growth(what: str, goal: float, sizes: Sequence[float], costs: Sequence[float], reason: str = "") -> Line:
+def growth(
+    what: str, goal: float, sizes: Sequence[float], costs: Sequence[float], reason: str = ""
+) -> ResultLine:
     """How cost grows with size: the slope of the best line through the logarithms, 1 is proportional."""
     logs = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
-    return Line(what, goal, statistics.linear_regression(*logs).slope, 0.0, "exponent", reason=reason)
+    return ResultLine(what, goal, statistics.linear_regression(*logs).slope, 0.0, "exponent", reason=reason)

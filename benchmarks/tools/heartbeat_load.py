@@ -24,7 +24,7 @@ from worker.client.bearer import Bearer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.tools.servers import Server
+    from benchmarks.tools.servers import ServerProcess
 
 CONNECTIONS = 50
 SECONDS = 1.0
@@ -48,7 +48,7 @@ JOIN = JoinRequest(
 R = TypeVar("R", bound=Response)
 
 
-def rate(server: Server, bodies: list[bytes]) -> float:
+def rate(server: ServerProcess, bodies: list[bytes]) -> float:
     """Answers a second with a connection for each of `bodies`."""
     host, _ = server.address
     path = path_of("groups", GROUP, "heartbeat")
@@ -56,7 +56,7 @@ def rate(server: Server, bodies: list[bytes]) -> float:
     return answers_a_second(server.address, requests, SECONDS, server.tls)
 
 
-def settled(server: Server, count: int) -> list[JoinResponse]:
+def settled(server: ServerProcess, count: int) -> list[JoinResponse]:
     """The members of a Stable group."""
     client = AdminClient([server.url], bearer=Bearer(server.token or None), tls=server.tls)
     with ThreadPoolExecutor(count) as pool:
@@ -81,7 +81,7 @@ def beats(members: Sequence[JoinResponse], wait_ms: int = 0) -> list[bytes]:
     ]
 
 
-def processor_time(server: Server, bodies: list[bytes]) -> tuple[float, float]:
+def processor_time(server: ServerProcess, bodies: list[bytes]) -> tuple[float, float]:
     """User's and system's microseconds of the server for each of many heartbeats."""
     process = psutil.Process(server.process.pid)
     before = process.cpu_times()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 END_OF_HEAD = b"\r\n\r\n"
 
 
-class Connection(asyncio.Protocol):
+class LoadConnection(asyncio.Protocol):
     """Sends a request, waits for the whole answer, sends the next; counts the answers that are successes."""
 
     def __init__(self, requests: Iterator[bytes]) -> None:
@@ -81,7 +81,7 @@ async def _drive(
 ) -> float:
     loop = asyncio.get_running_loop()
     made = [
-        await loop.create_connection(partial(Connection, repeat(each)), *address, ssl=tls)
+        await loop.create_connection(partial(LoadConnection, repeat(each)), *address, ssl=tls)
         for each in requests
     ]
     connections = [connection for _, connection in made]
@@ -104,7 +104,7 @@ def send_all(address: tuple[str, int], requests: Iterable[bytes], connections: i
 
 async def _send_all(address: tuple[str, int], requests: Iterator[bytes], connections: int) -> float:
     loop = asyncio.get_running_loop()
-    opening = (loop.create_connection(lambda: Connection(requests), *address) for _ in range(connections))
+    opening = (loop.create_connection(lambda: LoadConnection(requests), *address) for _ in range(connections))
     made = [connection for _, connection in await asyncio.gather(*opening)]
     begun = time.monotonic()
     for connection in made:

@@ -65,17 +65,17 @@ class Dialect(Protocol):
 
 
 @dataclass(slots=True)
-class Group:
+class LoadGroup:
     """The members of one group, as far as the load knows them."""
 
     name: str
     members: list[str] = field(default_factory=list)
 
 
-class Member(asyncio.Protocol):
+class LoadMember(asyncio.Protocol):
     """One member on its connection; `done` hears of its last answer of a round."""
 
-    def __init__(self, dialect: Dialect, group: Group, rounds: Rounds) -> None:
+    def __init__(self, dialect: Dialect, group: LoadGroup, rounds: Rounds) -> None:
         self._dialect = dialect
         self._group = group
         self._rounds = rounds
@@ -168,17 +168,17 @@ class Rounds:
     def __init__(self, dialect: Dialect) -> None:
         self.spent = 0.0
         self._dialect = dialect
-        self._members: list[Member] = []
+        self._members: list[LoadMember] = []
         self._round = self._missing = 0
         self._over: asyncio.Future[float] | None = None
 
     async def connect(self, address: tuple[str, int], groups: int, members: int, first: int = 0) -> None:
         """A connection for each member of each group; groups are numbered from `first`."""
         loop = asyncio.get_running_loop()
-        for group in [Group(f"g{number}") for number in range(first, first + groups)]:
+        for group in [LoadGroup(f"g{number}") for number in range(first, first + groups)]:
             for _ in range(members):
                 _, member = await loop.create_connection(
-                    partial(Member, self._dialect, group, self), *address
+                    partial(LoadMember, self._dialect, group, self), *address
                 )
                 self._members.append(member)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.tools.figures import Curve, Line
+from benchmarks.tools.figures import Curve, ResultLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,15 +26,15 @@ stands beside it.
 
 
 @dataclass(slots=True)
-class Section:
+class ReportSection:
     """What one benchmark found, when, and how many processes wanted the processors when it began."""
 
     day: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     load: float = field(default_factory=lambda: round(os.getloadavg()[0], 1))
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ResultLine] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
 
-    def add(self, result: Line | Curve) -> None:
+    def add(self, result: ResultLine | Curve) -> None:
         """One more."""
         if isinstance(result, Curve):
             self.curves.append(result)
@@ -52,7 +52,7 @@ class Report:
     """All sections, by the name of the benchmark."""
 
     machine: dict[str, str]
-    sections: dict[str, Section] = field(default_factory=dict)
+    sections: dict[str, ReportSection] = field(default_factory=dict)
 
     def write_json(self, path: Path) -> None:
         """For machines, and for the next run."""
@@ -93,9 +93,11 @@ def read_report(path: Path, machine: dict[str, str]) -> Report:
     return Report(machine, {name: _section(each) for name, each in stored.items()})
 
 
-def _section(stored: dict[str, Any]) -> Section:
-    lines = [Line(**{name: line[name] for name in line if name != "verdict"}) for line in stored["lines"]]
-    return Section(stored["day"], stored["load"], lines, [Curve(**curve) for curve in stored["curves"]])
+def _section(stored: dict[str, Any]) -> ReportSection:
+    lines = [
+        ResultLine(**{name: line[name] for name in line if name != "verdict"}) for line in stored["lines"]
+    ]
+    return ReportSection(stored["day"], stored["load"], lines, [Curve(**curve) for curve in stored["curves"]])
 
 
 def slug(text: str) -> str:
@@ -103,7 +105,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _row(line: Line) -> str:
+def _row(line: ResultLine) -> str:
     what = f"{line.what}<br>*{line.note}*" if line.note else line.what
     verdict = f"**{line.verdict}**: {line.why}" if line.why else line.verdict
     return f"| {_cell(what)} | {line.wanted} | {line.found} | {line.unit} | {_cell(verdict)} |"

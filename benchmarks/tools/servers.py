@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerProcess:
     """A process that told where it listens, and how its clients get in."""
 
     process: subprocess.Popen[str]
@@ -66,7 +66,7 @@ def certificate() -> Iterator[Certificate]:
 
 
 @contextmanager
-def bare(secured: Certificate | None = None) -> Iterator[Server]:
+def bare(secured: Certificate | None = None) -> Iterator[ServerProcess]:
     """`peers/bare_server.py`."""
     files = [str(secured.cert), str(secured.key)] if secured else []
     with serving("-m", "benchmarks.peers.bare_server", *files) as server:
@@ -74,7 +74,7 @@ def bare(secured: Certificate | None = None) -> Iterator[Server]:
 
 
 @contextmanager
-def manager(*flags: str, secured: Certificate | None = None, token: bool = False) -> Iterator[Server]:
+def manager(*flags: str, secured: Certificate | None = None, token: bool = False) -> Iterator[ServerProcess]:
     """A manager with default settings but for `flags`, on a SQLite file of its own."""
     with tempfile.TemporaryDirectory() as folder:
         database = ["--database", f"sqlite+aiosqlite:///{folder}/manager.db"]
@@ -88,12 +88,12 @@ def manager(*flags: str, secured: Certificate | None = None, token: bool = False
 
 
 @contextmanager
-def serving(*command: str) -> Iterator[Server]:
+def serving(*command: str) -> Iterator[ServerProcess]:
     """Python with `command`, which prints `listening on URL` first."""
     with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline() if process.stdout else ""
         try:
-            yield Server(process, line.removeprefix("listening on ").strip())
+            yield ServerProcess(process, line.removeprefix("listening on ").strip())
         finally:
             process.terminate()
 

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from cli.exit_codes import FAILED
-from cli.options.settings import Sources, settings_options, warn_of_stray_variables
+from cli.options.settings import SettingSources, settings_options, warn_of_stray_variables
 from manager.settings import ManagerSettings
 from protocol.errors import StartupError
 from telemetry.causes import new_cause_id
@@ -57,7 +57,7 @@ def worker(**flags: Any) -> int:
 
 def _configured(role: str, struct: type[S], flags: dict[str, Any]) -> S:
     """The settings of a daemon, whose log is written as they say from now on."""
-    sources = Sources(role, flags, (struct, LogSettings))
+    sources = SettingSources(role, flags, (struct, LogSettings))
     settings = sources.resolve(struct)
     configure_logging(sources.resolve(LogSettings))
     warn_of_stray_variables()

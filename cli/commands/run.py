@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from cli.options.common import example, json_option
-from cli.options.settings import Sources, settings_options, warn_of_stray_variables
+from cli.options.settings import SettingSources, settings_options, warn_of_stray_variables
 from cli.options.task_file import file_group_option, file_option, group_of, print_problems
 from telemetry.logs import LogSettings, configure_logging
 from worker.settings import WorkerSettings
@@ -54,7 +54,7 @@ def command(path: str, group: str | None, *, once: bool, as_json: bool, **flags:
     """
     from cli.task_files import reader  # noqa: PLC0415 - `--help` needs no YAML
 
-    sources = Sources("worker", flags, (WorkerSettings, LogSettings))
+    sources = SettingSources("worker", flags, (WorkerSettings, LogSettings))
     log_settings = sources.resolve(LogSettings)
     try:
         file = reader.read_task_file(Path(path))
@@ -62,7 +62,7 @@ def command(path: str, group: str | None, *, once: bool, as_json: bool, **flags:
     except reader.TaskFileError as error:
         return print_problems(error.problems)
     _require_work(path, tasks, once=once)
-    settings = Sources(
+    settings = SettingSources(
         "worker", {**flags, "group": group_of(file, group, path)}, (WorkerSettings, LogSettings)
     )
     warn_of_stray_variables()

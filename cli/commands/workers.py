@@ -25,7 +25,7 @@ def command() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerLine:
     """A member of a sparkherd group, and how many tasks it owns."""
 
     worker: str
@@ -88,7 +88,7 @@ def remove(client: AdminClient, group: str, worker: str, *, as_json: bool) -> No
     tell({"worker": worker, "removed": True}, f"{worker} removed", as_json=as_json)
 
 
-def _workers(client: AdminClient, group: str) -> list[Worker]:
+def _workers(client: AdminClient, group: str) -> list[WorkerLine]:
     described = client.get(path_of("groups", group), DescribeGroupResponse)
     if described.protocol_type not in (PROTOCOL_TYPE, None):
         raise click.UsageError(f"{group} has members of type {described.protocol_type!r}, not workers")
@@ -97,9 +97,9 @@ def _workers(client: AdminClient, group: str) -> list[Worker]:
     return [_worker(member, owned[member.member_id]) for member in described.members]
 
 
-def _worker(member: DescribedMember, owned: int) -> Worker:
+def _worker(member: DescribedMember, owned: int) -> WorkerLine:
     metadata = msgspec.json.decode(member.metadata, type=WorkerMetadata)
-    return Worker(
+    return WorkerLine(
         worker=member.member_id,
         instance_id=member.instance_id,
         host=member.host,
@@ -112,7 +112,7 @@ def _worker(member: DescribedMember, owned: int) -> Worker:
     )
 
 
-def _row(w: Worker) -> tuple[object, ...]:
+def _row(w: WorkerLine) -> tuple[object, ...]:
     labels = " ".join(f"{key}={value}" for key, value in sorted(w.labels.items())) or None
     draining = "yes" if w.draining else None
     return w.worker, w.instance_id, w.host, w.capacity, labels, w.owned, draining, ago(w.last_heartbeat_ms)

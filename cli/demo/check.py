@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cli.demo.truth import Row, Truth
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True):
     """What the comparison found; `wrong_delays` counts the carrier-hours that differ from the truth."""
 
     rows_in: int
@@ -39,11 +39,11 @@ class Verdict(msgspec.Struct, frozen=True):
         return f"{rows}, lost {self.lost}, duplicated {self.duplicated}"
 
 
-def compare(database: Path, truth: Truth) -> Verdict:
+def compare(database: Path, truth: Truth) -> Comparison:
     """Count what a correct run would not have: each flight is compared as often as it occurs."""
     out = Counter(_rows(database, "flights", FLIGHT_COLUMNS))
     delays = Counter(_rows(database, "delays", DELAY_COLUMNS))
-    return Verdict(
+    return Comparison(
         rows_in=truth.rows,
         rows_out=out.total(),
         lost=(truth.flights - out).total(),

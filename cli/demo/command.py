@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from cli.client.admin_client import AdminClient
-from cli.demo.check import Verdict, compare
+from cli.demo.check import Comparison, compare
 from cli.demo.data import ALL_FLIGHTS, package_file, write_parts
 from cli.demo.demo_tasks import demo_tasks
 from cli.demo.herd import Herd, HerdError
@@ -98,7 +98,7 @@ def _workdir(given: str | None) -> Path:
     return folder
 
 
-def _show_verdict(verdict: Verdict, shown: View) -> None:
+def _show_verdict(verdict: Comparison, shown: View) -> None:
     right = verdict.delays - verdict.wrong_delays
     shown.say(f"delays by carrier and hour: {right} of {verdict.delays} as they should be")
 
@@ -111,7 +111,7 @@ def _keep(herd: Herd, folder: Path, shown: View) -> None:
 
 
 def _print_result(
-    verdict: Verdict, failover: Failover, scaling: Scaling, seconds: float, *, as_json: bool
+    verdict: Comparison, failover: Failover, scaling: Scaling, seconds: float, *, as_json: bool
 ) -> None:
     if not as_json:
         click.echo(str(verdict))
@@ -119,7 +119,7 @@ def _print_result(
     print_json(_result(verdict, failover, scaling, seconds))
 
 
-def _result(verdict: Verdict, failover: Failover, scaling: Scaling, seconds: float) -> dict[str, Any]:
+def _result(verdict: Comparison, failover: Failover, scaling: Scaling, seconds: float) -> dict[str, Any]:
     return {
         **msgspec.structs.asdict(verdict),
         "good": verdict.good,

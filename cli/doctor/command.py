@@ -10,7 +10,7 @@ from cli.doctor import machine, managers, spark, storage
 from cli.doctor.finding import Check, Findings, Settings, Status, examine
 from cli.exit_codes import DONE, FAILED
 from cli.options.common import example, json_option
-from cli.options.settings import Sources, settings_options, warn_of_stray_variables
+from cli.options.settings import SettingSources, settings_options, warn_of_stray_variables
 from cli.views.output import print_json, print_table
 from manager.settings import DatabaseSettings, ManagerSettings
 from telemetry.logs import LogSettings
@@ -73,8 +73,10 @@ def command(names: tuple[str, ...], *, as_json: bool, **flags: Any) -> int:
 def _settings(flags: dict[str, Any]) -> Settings:
     """A worker's from [worker], the database from [manager]."""
     kept = {name: flags[name] for name in ("config", "database")}
-    of_manager = Sources("manager", kept, (ManagerSettings, LogSettings)).resolve(DatabaseSettings)
-    of_worker = Sources("worker", {**flags, "database": of_manager.database}, (WorkerSettings, LogSettings))
+    of_manager = SettingSources("manager", kept, (ManagerSettings, LogSettings)).resolve(DatabaseSettings)
+    of_worker = SettingSources(
+        "worker", {**flags, "database": of_manager.database}, (WorkerSettings, LogSettings)
+    )
     return of_worker.resolve(Settings)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cli.options.settings import Sources, settings_options
+from cli.options.settings import SettingSources, settings_options
 from manager.settings import DatabaseSettings, ManagerSettings
 from protocol.errors import StartupError
 from telemetry.logs import LogSettings
@@ -50,7 +50,7 @@ async def _in_database(
     from manager.storage.database import database_at  # noqa: PLC0415 - `--help` needs no database
     from manager.storage.migrate import with_schema  # noqa: PLC0415 - the same
 
-    sources = Sources("manager", flags, (ManagerSettings, LogSettings))
+    sources = SettingSources("manager", flags, (ManagerSettings, LogSettings))
     database = database_at(sources.resolve(DatabaseSettings).database)
     path = database.path
     if path is not None and not path.exists() and missing is not None:

@@ -51,7 +51,7 @@ def settings_options(
     return decorate
 
 
-class Sources:
+class SettingSources:
     """Where one run of a role takes its settings from; reads the file once."""
 
     def __init__(self, role: str, flags: Mapping[str, Any], structs: Iterable[type[msgspec.Struct]]) -> None:

@@ -8,7 +8,7 @@ import click
 
 from cli.client.admin_client import path_of
 from cli.exit_codes import DONE, FAILED
-from cli.views.progress import Progress, wait_for
+from cli.views.progress import WaitProgress, wait_for
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.tasks import TaskListResponse
 from protocol.states import GroupState, Target, TaskState
@@ -67,10 +67,10 @@ def until_settled(
     """
     known = mended or {}
 
-    def look() -> Progress:
+    def look() -> WaitProgress:
         views = [task for task in _tasks(client, group) if task.task in tasks]
         done = sum(task.state in _REACHED.get(task.target, ()) for task in views)
-        return Progress(
+        return WaitProgress(
             done, len(tasks), _failure(task for task in views if task.since_ms != known.get(task.task))
         )
 
@@ -80,12 +80,12 @@ def until_settled(
 def until_balanced(client: AdminClient, group: str, timeout_s: float, after: int) -> int:
     """Wait until a generation later than `after` is at rest, each task where it belongs; the exit code."""
 
-    def look() -> Progress:
+    def look() -> WaitProgress:
         described = client.get(path_of("groups", group), DescribeGroupResponse)
         tasks = _tasks(client, group)
         settled = sum(task.owner == task.assigned_to for task in tasks)
         is_new = described.state == GroupState.STABLE.value and described.generation_id > after
-        return Progress(settled + (is_new or described.state == GroupState.EMPTY.value), len(tasks) + 1)
+        return WaitProgress(settled + (is_new or described.state == GroupState.EMPTY.value), len(tasks) + 1)
 
     return _wait(look, f"{group} is balanced", timeout_s)
 
@@ -94,16 +94,16 @@ def until_drained(client: AdminClient, group: str, worker: str, timeout_s: float
     """Wait until the worker owns nothing; the exit code."""
     most = 0
 
-    def look() -> Progress:
+    def look() -> WaitProgress:
         nonlocal most
         left = sum(task.owner == worker for task in _tasks(client, group))
         most = max(most, left)
-        return Progress(most - left, most)
+        return WaitProgress(most - left, most)
 
     return _wait(look, f"tasks moved away from {worker}", timeout_s)
 
 
-def _wait(look: Callable[[], Progress], what: str, timeout_s: float) -> int:
+def _wait(look: Callable[[], WaitProgress], what: str, timeout_s: float) -> int:
     fault = wait_for(look, what, within_s=timeout_s)
     if fault is None:
         return DONE

@@ -21,7 +21,7 @@ pause = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class WaitProgress:
     """How far something is that is waited for; `failed` says why it never will be there."""
 
     done: int
@@ -35,7 +35,7 @@ class Progress:
 
 
 def wait_for(
-    look: Callable[[], Progress],
+    look: Callable[[], WaitProgress],
     what: str,
     *,
     within_s: float,

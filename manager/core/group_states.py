@@ -17,7 +17,7 @@ EMPTY_OUT = "empty_out"
 STABILISE = "stabilise"
 BURY = "bury"
 
-MOVES: tuple[tuple[str, tuple[GroupState, ...], GroupState], ...] = (
+TRANSITIONS: tuple[tuple[str, tuple[GroupState, ...], GroupState], ...] = (
     (
         PREPARE,
         (GroupState.EMPTY, GroupState.STABLE, GroupState.AWAITING_SYNC),
@@ -34,13 +34,14 @@ _MACHINE = Machine(
     states=GroupState,
     initial=GroupState.EMPTY,
     transitions=[
-        {"trigger": trigger, "source": list(sources), "dest": target} for trigger, sources, target in MOVES
+        {"trigger": trigger, "source": list(sources), "dest": target}
+        for trigger, sources, target in TRANSITIONS
     ],
     auto_transitions=False,
 )
 
 
-class IllegalMoveError(Exception):
+class IllegalTransitionError(Exception):
     """A move the table does not have: a bug. The group stays as it was; the text tells its history."""
 
 
@@ -48,14 +49,14 @@ def move(turn: Turn, trigger: str) -> None:
     """Take the group along one arrow of the table.
 
     Raises:
-        IllegalMoveError: the table has no such arrow from the present state; nothing changed.
+        IllegalTransitionError: the table has no such arrow from the present state; nothing changed.
     """
     group = turn.group
     before = group.state
     try:
         _MACHINE.events[trigger].trigger(group)
     except MachineError as error:
-        raise IllegalMoveError(
+        raise IllegalTransitionError(
             f"group {group.name}: no move {trigger!r} from {before.value}; history: {group.history_text()}"
         ) from error
     turn.note(f"{before.value} -> {group.state.value}")

@@ -45,7 +45,7 @@ from worker.membership.events import (
     Wait,
     Waited,
 )
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
 
@@ -273,7 +273,7 @@ class SimWorker(Participant):
         elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
             self.later(100, lambda: self._claim_still(identity, tasks))
         else:
-            self.post(Refused(Asked.CLAIM, identity, answer))
+            self.post(Refused(RequestKind.CLAIM, identity, answer))
 
     def _settle(self, identity: Identity, tasks: frozenset[str], answer: ClaimResponse) -> None:
         granted = {grant.task for grant in answer.granted}
@@ -378,7 +378,7 @@ class SimWorker(Participant):
         if answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
             self.later(100, lambda: self._release(identity, tasks))
         else:
-            self.post(Refused(Asked.RELEASE, identity, answer))
+            self.post(Refused(RequestKind.RELEASE, identity, answer))
 
     def _report(self, running: dict[str, int]) -> None:
         running = running | self.resting
@@ -405,7 +405,7 @@ class SimWorker(Participant):
 
     def _reported(self, identity: Identity, tokens: dict[str, int], sent: int, answer: Any) -> None:
         if isinstance(answer, Failure):
-            self.post(Refused(Asked.REPORT, identity, answer))
+            self.post(Refused(RequestKind.REPORT, identity, answer))
             return
         self._accepted(sent)
         for task, error in answer.tasks.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         MemberAssignment,
         SyncResponse,
     )
-    from worker.membership.reactions import Asked
+    from worker.membership.reactions import RequestKind
 
     Answer = JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse | Failure
     from protocol.messages.membership import (
@@ -166,7 +166,7 @@ class Revoked:
 class Refused:
     """A claim, a release or a report, sent under `identity`, met trouble that concerns the membership."""
 
-    asked: Asked
+    asked: RequestKind
     identity: Identity
     failure: Failure
 

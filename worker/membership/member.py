@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class Coordinator(Protocol):
+class CoordinatorClient(Protocol):
     """Whoever answers the requests of a membership; `worker.client.group_client.GroupClient` does."""
 
     async def join(self, request: JoinRequest) -> JoinResponse | Failure:
@@ -114,7 +114,7 @@ class Member:
         self,
         membership: Membership,
         *,
-        coordinator: Coordinator,
+        coordinator: CoordinatorClient,
         tasks: Tasks,
         leader: Leads,
         clock: Clock,

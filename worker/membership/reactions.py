@@ -8,7 +8,7 @@ from typing import NamedTuple
 from protocol.errors import ErrorCode
 
 
-class Asked(Enum):
+class RequestKind(Enum):
     """The kinds of requests a member makes, but for its leave: after that it is gone in any case."""
 
     JOIN = "join"
@@ -50,15 +50,15 @@ LOSSES = frozenset({Reaction.FORGET_GENERATION, Reaction.FORGET_MEMBERSHIP, Reac
 """What costs a member its tasks, whatever it is doing at the moment."""
 
 
-class Row(NamedTuple):
+class Rule(NamedTuple):
     """One line of the table."""
 
     codes: frozenset[ErrorCode]
-    to: frozenset[Asked]
+    to: frozenset[RequestKind]
     reaction: Reaction
 
 
-ANY = frozenset(Asked)
+ANY = frozenset(RequestKind)
 FATAL = frozenset(
     {
         ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
@@ -70,7 +70,7 @@ FATAL = frozenset(
         ErrorCode.INVALID_REQUEST,  # the next try would say the same
     }
 )
-_REBALANCED = frozenset({Asked.HEARTBEAT, Asked.JOIN, Asked.SYNC, Asked.CLAIM})
+_REBALANCED = frozenset({RequestKind.HEARTBEAT, RequestKind.JOIN, RequestKind.SYNC, RequestKind.CLAIM})
 # Where to ask next after the first two is found out by the client; a time-out or a broken connection is the
 # second one. A retry of the *same* request is meant: a Stable leader that joined again instead would start a
 # rebalance, and a manager that comes back is to be noticed by nobody (protocol §4, Failover). Whoever is
@@ -85,21 +85,21 @@ _TROUBLE = frozenset(
 )
 
 TABLE = (
-    Row(frozenset({ErrorCode.MEMBER_ID_REQUIRED}), frozenset({Asked.JOIN}), Reaction.ADOPT_ID),
-    Row(frozenset({ErrorCode.REBALANCE_IN_PROGRESS}), _REBALANCED, Reaction.REJOIN),
-    Row(frozenset({ErrorCode.ILLEGAL_GENERATION}), ANY, Reaction.FORGET_GENERATION),
-    Row(frozenset({ErrorCode.UNKNOWN_MEMBER_ID}), ANY, Reaction.FORGET_MEMBERSHIP),
-    Row(frozenset({ErrorCode.FENCED_INSTANCE_ID}), ANY, Reaction.YIELD),
-    Row(FATAL, frozenset({Asked.JOIN}), Reaction.GIVE_UP),
-    Row(_TROUBLE, ANY, Reaction.RETRY),
-    Row(frozenset({ErrorCode.STALE_TOKEN}), frozenset({Asked.REPORT}), Reaction.STOP_QUERY),
-    Row(frozenset({ErrorCode.UNKNOWN_TASK}), frozenset({Asked.REPORT}), Reaction.LET_GO),
-    Row(frozenset({ErrorCode.INVALID_ASSIGNMENT}), frozenset({Asked.SYNC}), Reaction.CORRECT),
+    Rule(frozenset({ErrorCode.MEMBER_ID_REQUIRED}), frozenset({RequestKind.JOIN}), Reaction.ADOPT_ID),
+    Rule(frozenset({ErrorCode.REBALANCE_IN_PROGRESS}), _REBALANCED, Reaction.REJOIN),
+    Rule(frozenset({ErrorCode.ILLEGAL_GENERATION}), ANY, Reaction.FORGET_GENERATION),
+    Rule(frozenset({ErrorCode.UNKNOWN_MEMBER_ID}), ANY, Reaction.FORGET_MEMBERSHIP),
+    Rule(frozenset({ErrorCode.FENCED_INSTANCE_ID}), ANY, Reaction.YIELD),
+    Rule(FATAL, frozenset({RequestKind.JOIN}), Reaction.GIVE_UP),
+    Rule(_TROUBLE, ANY, Reaction.RETRY),
+    Rule(frozenset({ErrorCode.STALE_TOKEN}), frozenset({RequestKind.REPORT}), Reaction.STOP_QUERY),
+    Rule(frozenset({ErrorCode.UNKNOWN_TASK}), frozenset({RequestKind.REPORT}), Reaction.LET_GO),
+    Rule(frozenset({ErrorCode.INVALID_ASSIGNMENT}), frozenset({RequestKind.SYNC}), Reaction.CORRECT),
 )
 
 _BY_CODE = {(code, to): row.reaction for row in TABLE for code in row.codes for to in row.to}
 
 
-def reaction_to(code: ErrorCode, asked: Asked) -> Reaction:
+def reaction_to(code: ErrorCode, asked: RequestKind) -> Reaction:
     """What to do when a request of the kind `asked` was answered with `code`."""
     return _BY_CODE.get((code, asked), Reaction.START_OVER)

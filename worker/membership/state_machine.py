@@ -31,8 +31,8 @@ from worker.membership.events import (
     Wait,
     Waited,
 )
-from worker.membership.reactions import LOSSES, Asked, Reaction, reaction_to
-from worker.membership.states import MemberState, Move, States
+from worker.membership.reactions import LOSSES, Reaction, RequestKind, reaction_to
+from worker.membership.states import MemberState, States, Transition
 from worker.waiting import MANAGER
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 BRISK_S = 0.1
 """The shortest time from one heartbeat to the next, unless the one before brought news."""
 _ASKED_IN = {
-    MemberState.JOINING: Asked.JOIN,
-    MemberState.SYNCING: Asked.SYNC,
-    MemberState.STABLE: Asked.HEARTBEAT,
+    MemberState.JOINING: RequestKind.JOIN,
+    MemberState.SYNCING: RequestKind.SYNC,
+    MemberState.STABLE: RequestKind.HEARTBEAT,
 }
 
 
@@ -99,7 +99,7 @@ class Membership:
                     self._pending = None
                     self._go_on(event)
             case Started():
-                self._states.take(Move.START)
+                self._states.take(Transition.START)
                 self._prepare()
             case Refused():
                 self._on_refused(event)
@@ -153,7 +153,7 @@ class Membership:
             self._send_join()
 
     def _send_join(self) -> None:
-        self._states.take(Move.JOIN)
+        self._states.take(Transition.JOIN)
         self._corrected = False
         protocols = self._offer(self._revision)
         self._begin(Send(requests.join_request(self._terms, self.identity, protocols, self._why)))
@@ -161,7 +161,7 @@ class Membership:
     def _on_joined(self, joined: JoinResponse) -> None:
         self.identity = Identity(joined.member_id, joined.generation_id)
         self._joined = joined
-        self._states.take(Move.JOINED)
+        self._states.take(Transition.JOINED)
         if joined.leader_id == joined.member_id and not joined.skip_assignment:
             self._begin(Assign(joined))
         else:
@@ -174,7 +174,7 @@ class Membership:
         self._begin(Send(self._sync))
 
     def _on_synced(self, synced: SyncResponse) -> None:
-        self._states.take(Move.SYNCED)
+        self._states.take(Transition.SYNCED)
         self._tries = 0
         self._effects.append(Adopt(self.identity, requests.assigned_tasks(synced)))
         self._send_heartbeat()
@@ -240,7 +240,7 @@ class Membership:
         """The same request again, after a while; only a join goes through PreparingJoin for it."""
         delay_s = self._next_delay_s()
         if self.state is MemberState.JOINING:
-            self._states.take(Move.REJOIN)
+            self._states.take(Transition.REJOIN)
         self._begin(Wait(delay_s))
 
     def _forget(self, identity: Identity, why: str) -> None:
@@ -258,7 +258,7 @@ class Membership:
 
     def _rejoin(self, why: str, delay_s: float = 0.0) -> None:
         self._why = why
-        self._states.take(Move.REJOIN)
+        self._states.take(Transition.REJOIN)
         self._prepare(delay_s)
 
     def _next_delay_s(self) -> float:
@@ -276,7 +276,7 @@ class Membership:
 
     def _is_of_the_past(self, refused: Refused) -> bool:
         """Only a claim is bound to a generation; releases and reports are served in every one."""
-        return refused.asked is Asked.CLAIM and refused.identity.generation != self.identity.generation
+        return refused.asked is RequestKind.CLAIM and refused.identity.generation != self.identity.generation
 
     def _on_lease_expired(self) -> None:
         """The manager may have given the tasks away: whoever is Stable without it has to join again."""
@@ -295,7 +295,7 @@ class Membership:
             return
         self._farewell = stop.farewell
         if self.state is not MemberState.LEAVING:
-            self._states.take(Move.LEAVE)
+            self._states.take(Transition.LEAVE)
         if stop.in_order:
             self._begin(Drain())
         else:
@@ -315,7 +315,7 @@ class Membership:
 
     def _quit(self, farewell: Quit) -> None:
         self._pending = None
-        self._states.take(Move.END)
+        self._states.take(Transition.END)
         self._effects.append(farewell)
 
     def _begin(self, effect: Send | Wait | Assign | Revoke | Drain) -> None:

@@ -18,7 +18,7 @@ class MemberState(Enum):
     LEAVING = "Leaving"
 
 
-class Move(StrEnum):
+class Transition(StrEnum):
     """What takes a member from one state to another."""
 
     START = "start"
@@ -37,18 +37,18 @@ _IN_THE_GROUP = (
     MemberState.STABLE,
 )
 
-MOVES: tuple[tuple[Move, tuple[MemberState, ...], MemberState], ...] = (
-    (Move.START, (MemberState.DOWN,), MemberState.PREPARING_JOIN),
-    (Move.JOIN, (MemberState.PREPARING_JOIN,), MemberState.JOINING),
-    (Move.JOINED, (MemberState.JOINING,), MemberState.SYNCING),
-    (Move.SYNCED, (MemberState.SYNCING,), MemberState.STABLE),
-    (Move.REJOIN, _IN_THE_GROUP, MemberState.PREPARING_JOIN),
-    (Move.LEAVE, _IN_THE_GROUP, MemberState.LEAVING),
-    (Move.END, tuple(MemberState), MemberState.DOWN),
+TRANSITIONS: tuple[tuple[Transition, tuple[MemberState, ...], MemberState], ...] = (
+    (Transition.START, (MemberState.DOWN,), MemberState.PREPARING_JOIN),
+    (Transition.JOIN, (MemberState.PREPARING_JOIN,), MemberState.JOINING),
+    (Transition.JOINED, (MemberState.JOINING,), MemberState.SYNCING),
+    (Transition.SYNCED, (MemberState.SYNCING,), MemberState.STABLE),
+    (Transition.REJOIN, _IN_THE_GROUP, MemberState.PREPARING_JOIN),
+    (Transition.LEAVE, _IN_THE_GROUP, MemberState.LEAVING),
+    (Transition.END, tuple(MemberState), MemberState.DOWN),
 )
 
 
-class IllegalMoveError(Exception):
+class IllegalTransitionError(Exception):
     """A move that the table does not have: a bug. The member stays where it was."""
 
 
@@ -64,18 +64,18 @@ class States:
             initial=MemberState.DOWN,
             transitions=[
                 {"trigger": move.value, "source": list(sources), "dest": target}
-                for move, sources, target in MOVES
+                for move, sources, target in TRANSITIONS
             ],
             auto_transitions=False,
         )
 
-    def take(self, move: Move) -> None:
+    def take(self, move: Transition) -> None:
         """Go where `move` leads from here.
 
         Raises:
-            IllegalMoveError: it leads nowhere from the present state; nothing has changed.
+            IllegalTransitionError: it leads nowhere from the present state; nothing has changed.
         """
         try:
             self._machine.events[move.value].trigger(self)
         except MachineError as error:
-            raise IllegalMoveError(f"no move {move.value!r} from {self.state.value}") from error
+            raise IllegalTransitionError(f"no move {move.value!r} from {self.state.value}") from error

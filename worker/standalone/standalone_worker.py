@@ -19,7 +19,7 @@ from worker.clock import SystemClock, wall_ms
 from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_executor
 from worker.membership.events import Identity, Quit, Reason
 from worker.membership.states import MemberState
-from worker.metrics.instruments import WorkerView
+from worker.metrics.meter import WorkerView
 from worker.standalone.local_manager import LocalManager, LocalTask, fence_of, has_failed, is_over
 from worker.standalone.token_file import TokenFile, place_of
 from worker.tasks.runner import TaskRunner

@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from worker.tasks.life import TaskLife
 
 
-class Round(NamedTuple):
+class AssignmentDelta(NamedTuple):
     """What to do about a new assignment; a task in neither set is not touched."""
 
     leave: frozenset[str]
     claim: frozenset[str]
 
 
-def plan_round(assigned: AbstractSet[str], held: AbstractSet[str], leaving: AbstractSet[str]) -> Round:
+def assignment_delta(
+    assigned: AbstractSet[str], held: AbstractSet[str], leaving: AbstractSet[str]
+) -> AssignmentDelta:
     """Compare what is assigned with what is held; `leaving` is the part of `held` on its way out already.
 
     Everything assigned is claimed, what is held included: the same token comes back, with the present target
     and definition. Only what is leaving waits until it is released: its claim would be granted under the
     token that the release is about to give back.
     """
-    return Round(leave=frozenset(held - assigned - leaving), claim=frozenset(assigned - leaving))
+    return AssignmentDelta(leave=frozenset(held - assigned - leaving), claim=frozenset(assigned - leaving))
 
 
 class Ownership:
@@ -58,12 +60,12 @@ class Ownership:
 
     def to_claim(self) -> frozenset[str]:
         """What is to be claimed of all that is assigned."""
-        return self._round().claim
+        return self._delta().claim
 
     def assign(self, tasks: frozenset[str]) -> None:
         """A new assignment: let go of what moved away."""
         self.assigned = tasks
-        for task in self._round().leave:
+        for task in self._delta().leave:
             self._lives[task].wanted.leave()
 
     def lose(self) -> None:
@@ -133,6 +135,6 @@ class Ownership:
             del self._lives[life.task]
             self.news.tell()
 
-    def _round(self) -> Round:
+    def _delta(self) -> AssignmentDelta:
         leaving = frozenset(life.task for life in self if life.wanted.is_leaving)
-        return plan_round(self.assigned, self.held, leaving)
+        return assignment_delta(self.assigned, self.held, leaving)

@@ -8,7 +8,7 @@ import structlog
 
 from protocol.errors import ErrorCode
 from worker.membership.events import Identity, Refused
-from worker.membership.reactions import Asked, Reaction, reaction_to
+from worker.membership.reactions import Reaction, RequestKind, reaction_to
 from worker.session_lease import lease_s
 from worker.tasks.exchange.claims import Claims
 from worker.tasks.exchange.late_grants import LateGrants
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from worker.executor import Executor
     from worker.settings import WorkerSettings
     from worker.tasks.grants import Grant
-    from worker.tasks.task_status import TaskView
+    from worker.tasks.task_status import TaskSnapshot
     from worker.tasks.wanted import Outcome
     from worker.watchdog import Work
 
@@ -117,7 +117,7 @@ class TaskRunner:
         for work in (self._token_leases.watch, self._sweep.run, self._releases.run, self._reports.run):
             spawn(work())
 
-    def views(self) -> tuple[TaskView, ...]:
+    def views(self) -> tuple[TaskSnapshot, ...]:
         """How every owned task is doing."""
         return tuple(life.status.view() for life in self._ownership)
 
@@ -247,7 +247,7 @@ class TaskRunner:
             life.confirm(sent_at)
             life.acknowledge(report)
             return
-        match reaction_to(code, Asked.REPORT):
+        match reaction_to(code, RequestKind.REPORT):
             case Reaction.STOP_QUERY:
                 if not life.wanted.is_leaving:
                     log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
@@ -260,8 +260,8 @@ class TaskRunner:
         self._ownership.cut(life)
         self._claim_again(life.task)
 
-    def _on_refused(self, asked: Asked, identity: Identity, failure: Failure) -> None:
-        if asked is Asked.CLAIM or is_loss(failure, asked):
+    def _on_refused(self, asked: RequestKind, identity: Identity, failure: Failure) -> None:
+        if asked is RequestKind.CLAIM or is_loss(failure, asked):
             self._trouble(Refused(asked, identity, failure))
         else:
             log.error(

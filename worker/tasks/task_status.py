@@ -65,7 +65,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class TaskView:
+class TaskSnapshot:
     """A task as those who watch the worker see it.
 
     `idle_s` is how long ago its last batch was heard of, or its query was started; None without a query.
@@ -157,10 +157,10 @@ class TaskStatus:
             checkpoint=None if self._progress.batch_id is None else self._checkpoint,
         )
 
-    def view(self) -> TaskView:
+    def view(self) -> TaskSnapshot:
         """For those who watch the worker."""
         self._look()
-        return TaskView(
+        return TaskSnapshot(
             task=self._task,
             token=self._token,
             state=self.state,

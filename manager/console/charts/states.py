@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from manager.console.charts.svg import box, chart, element, text
-from manager.core.group_states import MOVES
+from manager.core.group_states import TRANSITIONS
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    Move = tuple[str, tuple[GroupState, ...], GroupState]
+    Transition = tuple[str, tuple[GroupState, ...], GroupState]
 
 WIDTH: Final = 980.0
 HEIGHT: Final = 152.0
@@ -24,23 +24,23 @@ APART: Final = 7.0
 """From the middle of the boxes to each of the two arrows that run to and fro."""
 
 
-def state_machine(present: str, moves: tuple[Move, ...] = MOVES) -> Markup:
-    """Boxes in the order of `GroupState`, an arrow for each move; what is open from anywhere is drawn once.
+def state_machine(present: str, transitions: tuple[Transition, ...] = TRANSITIONS) -> Markup:
+    """Boxes in the order of `GroupState`, an arrow for each transition; one from anywhere is drawn once.
 
     Args:
         present: the state that is lit, by its name.
-        moves: the table.
+        transitions: the table.
     """
     states = list(GroupState)
     gap = (WIDTH - BOX_WIDTH) / (len(states) - 1)
     places = {state: number * gap for number, state in enumerate(states)}
     return chart(
         "States of the group",
-        _in_words(present, moves),
+        _in_words(present, transitions),
         [
             _arrowhead("head"),
             _arrowhead("head-lit"),
-            *_arrows(present, places, moves),
+            *_arrows(present, places, transitions),
             *_boxes(present, places),
         ],
         width=WIDTH,
@@ -49,8 +49,8 @@ def state_machine(present: str, moves: tuple[Move, ...] = MOVES) -> Markup:
     )
 
 
-def _in_words(present: str, moves: tuple[Move, ...]) -> str:
-    ways = [f"{name} to {to.value}" for name, froms, to in moves if GroupState(present) in froms]
+def _in_words(present: str, transitions: tuple[Transition, ...]) -> str:
+    ways = [f"{name} to {to.value}" for name, froms, to in transitions if GroupState(present) in froms]
     return f"The group is {present}. From here: {', '.join(ways)}."
 
 
@@ -64,8 +64,10 @@ def _boxes(present: str, places: dict[GroupState, float]) -> Iterator[Markup]:
         )
 
 
-def _arrows(present: str, places: dict[GroupState, float], moves: tuple[Move, ...]) -> Iterator[Markup]:
-    for name, froms, to in moves:
+def _arrows(
+    present: str, places: dict[GroupState, float], transitions: tuple[Transition, ...]
+) -> Iterator[Markup]:
+    for name, froms, to in transitions:
         if set(froms) == set(GroupState):
             yield _from_anywhere(name, places[to])
             continue

@@ -1,4 +1,4 @@
-"""How much of what was sent the other end has taken, as the system knows it (Linux: tcp(7), TCP_INFO).
+"""How much of what was sent the other end has acknowledged, as the system knows it (Linux: tcp(7), TCP_INFO).
 
 For TLS, which hands on what it is given in one piece and forgets it: neither `get_write_buffer_size` nor
 `pause_writing` says that an answer waits.
@@ -25,7 +25,7 @@ class Acknowledged(NamedTuple):
     waits: bool
 
 
-def taken(sock: Any) -> Acknowledged | None:
+def acknowledged(sock: Any) -> Acknowledged | None:
     """What `sock` knows of it; None if it is closed, or the system does not tell."""
     option = getattr(socket, "TCP_INFO", None)
     try:
@@ -39,7 +39,7 @@ def taken(sock: Any) -> Acknowledged | None:
 
 
 class Watch:
-    """Looks at a connection every `seconds`, and calls `cut` once nothing that waits was taken in between."""
+    """Looks at a connection every `seconds`, and calls `cut` if what waits did not move in between."""
 
     def __init__(self, sock: Any, seconds: float, cut: Callable[[], None]) -> None:
         self._sock = sock
@@ -50,14 +50,14 @@ class Watch:
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether the system tells what it takes."""
-        self._before = taken(self._sock)
+        self._before = acknowledged(self._sock)
         if self._before is not None:
             self._next = loop.call_later(self._seconds, self._look, loop)
         return self._before is not None
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         before = self._before
-        if before is not None and before.waits and before == taken(self._sock):
+        if before is not None and before.waits and before == acknowledged(self._sock):
             self._cut()
         else:
             self.begin(loop)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import pytest
 
-from definition.reading import MOST_PROBLEMS, Check, Section, read
+from definition.reading import MOST_PROBLEMS, Constraint, Section, read
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def _blank(text: str) -> str | None:
     return None if text.strip() else "is blank"
 
 
-Text = Annotated[str, Check(_blank)]
+Text = Annotated[str, Constraint(_blank)]
 
 
 class Leaf(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ def _wrong(text: str) -> str:
 
 
 class Wrong(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    wrong: dict[str, Annotated[str, Check(_wrong)]]
+    wrong: dict[str, Annotated[str, Constraint(_wrong)]]
 
 
 def test_a_sound_document_is_read_as_it_is() -> None:

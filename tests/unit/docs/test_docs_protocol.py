@@ -19,7 +19,7 @@ from protocol.worker_metadata import WorkerMetadata
 from tests.fakes.endpoints import api_endpoints
 from tests.unit.docs.contract import PAGES, bodies, default_of, field_tables, listed_fields
 from worker.membership import states
-from worker.membership.reactions import TABLE, Asked
+from worker.membership.reactions import TABLE, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +45,8 @@ def diagram(initial: Enum, moves: Iterable[tuple[Any, Iterable[Enum], Enum]]) ->
 
 
 @pytest.mark.parametrize(
-    ("initial", "moves"), [(GroupState.EMPTY, group_states.MOVES), (states.MemberState.DOWN, states.MOVES)]
+    ("initial", "moves"),
+    [(GroupState.EMPTY, group_states.TRANSITIONS), (states.MemberState.DOWN, states.TRANSITIONS)],
 )
 def test_the_diagrams_are_drawn_from_the_tables(initial: Enum, moves: Any) -> None:
     """What the failure shows is what belongs into the page."""
@@ -101,7 +102,7 @@ def test_the_reactions_of_a_worker_are_those_of_the_table() -> None:
     told = {
         (
             frozenset(re.findall(r"`(\w+)`", codes)),
-            frozenset(Asked if to == "any" else map(Asked, to.split(", "))),
+            frozenset(RequestKind if to == "any" else map(RequestKind, to.split(", "))),
         )
         for codes, to in REACTION.findall(PAGE.partition("### 7.1")[2].partition("### 7.2")[0])
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ClaimRequest
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 
 if TYPE_CHECKING:
     import asyncio
@@ -115,7 +115,7 @@ class Claims:
             self._note(place, known, answer)
             if isinstance(answer, Failure):
                 if place is self._latest:
-                    self._link.refused(Asked.CLAIM, identity, answer)
+                    self._link.refused(RequestKind.CLAIM, identity, answer)
                 elif not self._is_stopped and self._in_doubt.keys() & set(tasks):
                     self._doubted()
                 return
@@ -160,4 +160,4 @@ class Claims:
             tasks=tasks,
             wait_ms=self._wait_ms,
         )
-        return await self._link.persist(Asked.CLAIM, ask, lambda: place is self._latest), sent_at
+        return await self._link.persist(RequestKind.CLAIM, ask, lambda: place is self._latest), sent_at

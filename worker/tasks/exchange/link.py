@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from protocol.errors import Failure
-from worker.membership.reactions import LOSSES, Asked, Reaction, reaction_to
+from worker.membership.reactions import LOSSES, Reaction, RequestKind, reaction_to
 from worker.waiting import MANAGER
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ManagerLink:
     chance: Callable[[], float]
     instance_id: str | None
     identity: Callable[[], Identity]
-    refused: Callable[[Asked, Identity, Failure], None]
+    refused: Callable[[RequestKind, Identity, Failure], None]
 
     async def pause(self, tries: int) -> None:
         """Wait a while after a request failed, the more often the longer."""
@@ -67,7 +67,7 @@ class ManagerLink:
 
     async def persist(
         self,
-        asked: Asked,
+        asked: RequestKind,
         request: Callable[[], Awaitable[Answer | Failure]],
         matters: Callable[[], bool],
     ) -> Answer | Failure:
@@ -84,11 +84,11 @@ class ManagerLink:
             tries += 1
 
 
-def is_passing(failure: Failure, asked: Asked) -> bool:
+def is_passing(failure: Failure, asked: RequestKind) -> bool:
     """Whether the same request may be answered a little later (protocol §7)."""
     return reaction_to(failure.code, asked) is Reaction.RETRY
 
 
-def is_loss(failure: Failure, asked: Asked) -> bool:
+def is_loss(failure: Failure, asked: RequestKind) -> bool:
     """Whether it costs the member its tasks."""
     return reaction_to(failure.code, asked) in LOSSES

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import Failure
 from protocol.messages.ownership import ReleaseRequest
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 from worker.tasks.exchange.link import is_loss, is_passing
 from worker.waiting import News
 
@@ -67,9 +67,9 @@ class Releases:
             for task, token in batch.items():
                 self._released(task, token)
             return True
-        if not is_passing(answer, Asked.RELEASE):
-            link.refused(Asked.RELEASE, identity, answer)
-        if is_loss(answer, Asked.RELEASE) or era is not self._era:
+        if not is_passing(answer, RequestKind.RELEASE):
+            link.refused(RequestKind.RELEASE, identity, answer)
+        if is_loss(answer, RequestKind.RELEASE) or era is not self._era:
             return True
         self._batch = batch | self._batch
         return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest, TaskReport
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 from worker.tasks.exchange.link import is_passing
 from worker.waiting import News, first
 
@@ -107,8 +107,8 @@ class Reports:
 
     def _on_failure(self, identity: Identity, failure: Failure) -> None:
         """Whatever it was, the next report tells the same news, fresher."""
-        if not is_passing(failure, Asked.REPORT):
-            self._link.refused(Asked.REPORT, identity, failure)
+        if not is_passing(failure, RequestKind.REPORT):
+            self._link.refused(RequestKind.REPORT, identity, failure)
         self._tries += 1
         self._is_urgent = True
         self._news.tell()

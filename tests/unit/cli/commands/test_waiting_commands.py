@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cli.views import progress
-from cli.views.progress import Progress, wait_for
+from cli.views.progress import WaitProgress, wait_for
 from tests.unit.cli.answers import put_answer, task
 from tests.unit.cli.terminal import Terminal
 
@@ -136,7 +136,7 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", terminal)
-    assert wait_for(lambda: Progress(3, 3), "tasks", within_s=1) is None
+    assert wait_for(lambda: WaitProgress(3, 3), "tasks", within_s=1) is None
     assert "3/3" in terminal.text
     assert terminal.text.rindex("\x1b[?25h") > terminal.text.rindex("\x1b[?25l")
 
@@ -146,9 +146,9 @@ def test_waiting_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10))
     looks: list[int] = []
 
-    def look() -> Progress:
+    def look() -> WaitProgress:
         looks.append(1)
-        return Progress(0, 1)
+        return WaitProgress(0, 1)
 
     monkeypatch.setattr(progress, "pause", lambda _seconds: None)
     fault = wait_for(look, "it", within_s=3, now=lambda: float(next(clock)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.demo import data
-from cli.demo.check import Verdict, compare
+from cli.demo.check import Comparison, compare
 from cli.demo.data import PARTS, flights, write_parts
 from cli.demo.demo_tasks import demo_tasks
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, Truth, truth
@@ -108,7 +108,7 @@ def test_empty_sink(tmp_path: Path, few: Truth) -> None:
     """A sink whose tables were never created has lost everything."""
     sqlite3.connect(tmp_path / "flights.db").close()
     change(tmp_path / "flights.db", "CREATE TABLE unrelated (x)")
-    expected = Verdict(
+    expected = Comparison(
         rows_in=FEW,
         rows_out=0,
         lost=FEW,

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import Meta
 
-from cli.options.settings import Sources, settings_options, warn_of_stray_variables
+from cli.options.settings import SettingSources, settings_options, warn_of_stray_variables
 from configuration.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True):
 @settings_options(Role)
 def role(**flags: Any) -> None:
     """Resolve the settings; the table is the manager's."""
-    click.echo(Sources("manager", flags, [Role]).resolve(Role))
+    click.echo(SettingSources("manager", flags, [Role]).resolve(Role))
 
 
 def invoke(*args: str, env: dict[str, str] | None = None) -> str:

@@ -12,7 +12,7 @@ from manager.console.charts.series import HOUR_MS, Column, Subject, series
 from manager.console.charts.states import state_machine
 from manager.console.charts.svg import element
 from manager.console.charts.timeline import MOST_LANES, Timeline, timeline
-from manager.core.group_states import MOVES
+from manager.core.group_states import TRANSITIONS
 from protocol.messages.groups import Rebalance
 from protocol.messages.history import Move
 from protocol.states import GroupState
@@ -53,8 +53,8 @@ def test_the_present_state_is_lit_and_the_ways_out_of_it(present: str) -> None:
     boxes = [name for name in classes(root) if name.startswith("state ")]
     assert {name.split()[1] for name in boxes} == {state.value for state in GroupState}
     assert [name.split()[1] for name in boxes if name.endswith(" lit")] == [present]
-    everywhere = [name for name, froms, _ in MOVES if set(froms) == set(GroupState)]
-    arrows = [(origin, to) for name, froms, to in MOVES if name not in everywhere for origin in froms]
+    everywhere = [name for name, froms, _ in TRANSITIONS if set(froms) == set(GroupState)]
+    arrows = [(origin, to) for name, froms, to in TRANSITIONS if name not in everywhere for origin in froms]
     drawn = [name for name in classes(root) if re.match(r"move( lit)?$", name)]
     assert len(drawn) == len(arrows)
     assert drawn.count("move lit") == sum(origin.value == present for origin, _ in arrows)

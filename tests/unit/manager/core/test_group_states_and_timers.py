@@ -26,11 +26,13 @@ LEGAL = {
 
 def test_the_table_has_the_contracts_moves_and_no_other() -> None:
     """Protocol §4, States."""
-    assert {(source, target) for _, sources, target in group_states.MOVES for source in sources} == LEGAL
+    assert {
+        (source, target) for _, sources, target in group_states.TRANSITIONS for source in sources
+    } == LEGAL
 
 
 @pytest.mark.parametrize("state", GroupState)
-@pytest.mark.parametrize("trigger", [move[0] for move in group_states.MOVES])
+@pytest.mark.parametrize("trigger", [move[0] for move in group_states.TRANSITIONS])
 def test_an_illegal_move_raises_tells_the_history_and_changes_nothing(
     state: GroupState, trigger: str
 ) -> None:
@@ -39,12 +41,12 @@ def test_an_illegal_move_raises_tells_the_history_and_changes_nothing(
     group.state = state
     turn = Turn(group, ClockReading(5, 1005), str)
     turn.note("something happened")
-    [(sources, target)] = [(s, t) for name, s, t in group_states.MOVES if name == trigger]
+    [(sources, target)] = [(s, t) for name, s, t in group_states.TRANSITIONS if name == trigger]
     if state in sources:
         group_states.move(turn, trigger)
         assert group.state is target
     else:
-        with pytest.raises(group_states.IllegalMoveError, match=r"1005 \[0\] something happened"):
+        with pytest.raises(group_states.IllegalTransitionError, match=r"1005 \[0\] something happened"):
             group_states.move(turn, trigger)
         assert group.state is state
 

@@ -26,7 +26,7 @@ from worker.membership.events import (
     Wait,
     Waited,
 )
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 from worker.membership.requests import Terms
 from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
@@ -141,5 +141,7 @@ def assignments(*tasks: str) -> tuple[MemberAssignment, ...]:
     return (MemberAssignment(ME, msgspec.Raw(msgspec.json.encode({"tasks": tasks}))),)
 
 
-def refused(code: ErrorCode, asked: Asked = Asked.CLAIM, member: str = ME, generation: int = 3) -> Refused:
+def refused(
+    code: ErrorCode, asked: RequestKind = RequestKind.CLAIM, member: str = ME, generation: int = 3
+) -> Refused:
     return Refused(asked, Identity(member, generation), failure(code))

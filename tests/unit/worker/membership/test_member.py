@@ -26,7 +26,7 @@ from tests.fakes.turns import settle, until
 from worker.background import BackgroundTasks
 from worker.membership.events import Identity, LeaseExpired, Quit, Reason, Refused, Started, StopAsked
 from worker.membership.member import Member
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 from worker.membership.requests import Terms
 from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
@@ -177,7 +177,7 @@ async def test_exactly_one_request_is_under_way(bench: Bench) -> None:
     await bench.stable()
     beat = await bench.manager.next(HeartbeatRequest)
     bench.manager.no_rule(JoinRequest)
-    bench.member.post(Refused(Asked.CLAIM, Identity(ME, 1), failure(ErrorCode.REBALANCE_IN_PROGRESS)))
+    bench.member.post(Refused(RequestKind.CLAIM, Identity(ME, 1), failure(ErrorCode.REBALANCE_IN_PROGRESS)))
     await bench.manager.next(JoinRequest)
     assert beat.is_given_up
 

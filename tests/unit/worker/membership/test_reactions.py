@@ -22,7 +22,7 @@ from worker.membership.events import (
     Started,
     Wait,
 )
-from worker.membership.reactions import FATAL, TABLE, Asked, Reaction, reaction_to
+from worker.membership.reactions import FATAL, TABLE, Reaction, RequestKind, reaction_to
 from worker.membership.states import MemberState
 
 
@@ -32,8 +32,10 @@ def test_every_code_of_the_table_is_there_once_for_a_request() -> None:
     assert len(pairs) == len(set(pairs))
 
 
-@pytest.mark.parametrize("asked", [Asked.HEARTBEAT, Asked.JOIN, Asked.SYNC, Asked.CLAIM])
-def test_a_rebalance_makes_the_member_rejoin(asked: Asked) -> None:
+@pytest.mark.parametrize(
+    "asked", [RequestKind.HEARTBEAT, RequestKind.JOIN, RequestKind.SYNC, RequestKind.CLAIM]
+)
+def test_a_rebalance_makes_the_member_rejoin(asked: RequestKind) -> None:
     """REBALANCE_IN_PROGRESS to a heartbeat, join, sync or claim."""
     assert reaction_to(ErrorCode.REBALANCE_IN_PROGRESS, asked) is Reaction.REJOIN
 

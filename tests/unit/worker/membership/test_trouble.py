@@ -17,7 +17,7 @@ from worker.membership.events import (
     Send,
     Wait,
 )
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 from worker.membership.states import MemberState
 
 
@@ -29,9 +29,9 @@ def test_a_claim_told_of_a_rebalance_rejoins(bench: Bench) -> None:
     assert not bench.wants(Lose)
 
 
-@pytest.mark.parametrize("asked", [Asked.CLAIM, Asked.RELEASE, Asked.REPORT])
+@pytest.mark.parametrize("asked", [RequestKind.CLAIM, RequestKind.RELEASE, RequestKind.REPORT])
 @pytest.mark.parametrize(("code", "kept"), LOSSES.items())
-def test_the_membership_may_be_lost_by_any_request(asked: Asked, code: ErrorCode, kept: str) -> None:
+def test_the_membership_may_be_lost_by_any_request(asked: RequestKind, code: ErrorCode, kept: str) -> None:
     """A report that meets UNKNOWN_MEMBER_ID counts as much as a heartbeat."""
     bench = Bench().to(MemberState.STABLE)
     bench.happen(refused(code, asked))
@@ -39,8 +39,8 @@ def test_the_membership_may_be_lost_by_any_request(asked: Asked, code: ErrorCode
     assert bench.sent(JoinRequest).member_id == kept
 
 
-@pytest.mark.parametrize("asked", [Asked.CLAIM, Asked.RELEASE, Asked.REPORT])
-def test_any_request_may_find_the_member_fenced(asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [RequestKind.CLAIM, RequestKind.RELEASE, RequestKind.REPORT])
+def test_any_request_may_find_the_member_fenced(asked: RequestKind) -> None:
     """Another process carries the instance id."""
     bench = Bench().to(MemberState.STABLE)
     bench.happen(refused(ErrorCode.FENCED_INSTANCE_ID, asked))
@@ -53,7 +53,7 @@ def test_any_request_may_find_the_member_fenced(asked: Asked) -> None:
         refused(ErrorCode.UNKNOWN_MEMBER_ID, member="worker-0"),
         refused(ErrorCode.ILLEGAL_GENERATION, generation=2),
         refused(ErrorCode.REBALANCE_IN_PROGRESS, generation=2),
-        refused(ErrorCode.UNKNOWN_MEMBER_ID, Asked.REPORT, member="worker-0"),
+        refused(ErrorCode.UNKNOWN_MEMBER_ID, RequestKind.REPORT, member="worker-0"),
     ],
 )
 def test_trouble_of_an_earlier_generation_or_id_is_ignored(late: Refused, bench: Bench) -> None:
@@ -65,7 +65,7 @@ def test_trouble_of_an_earlier_generation_or_id_is_ignored(late: Refused, bench:
 def test_a_release_is_bound_to_no_generation(bench: Bench) -> None:
     """Releases and reports are served in every state, so their refusals count in every generation."""
     bench.to(MemberState.STABLE)
-    bench.happen(refused(ErrorCode.UNKNOWN_MEMBER_ID, Asked.RELEASE, generation=2))
+    bench.happen(refused(ErrorCode.UNKNOWN_MEMBER_ID, RequestKind.RELEASE, generation=2))
     assert bench.wants(Lose)
 
 

@@ -21,7 +21,7 @@ from worker.membership.events import (
     Started,
     StopAsked,
 )
-from worker.membership.reactions import Asked, Reaction, reaction_to
+from worker.membership.reactions import Reaction, RequestKind, reaction_to
 from worker.membership.requests import Terms
 from worker.membership.states import MemberState
 
@@ -115,7 +115,7 @@ def test_stopping_before_the_start_is_no_trouble(bench: Bench) -> None:
 def test_losing_the_membership_while_leaving_only_costs_the_tasks(code: ErrorCode, bench: Bench) -> None:
     """There is nothing to join again for."""
     bench.to(MemberState.LEAVING)
-    assert [type(effect) for effect in bench.happen(refused(code, Asked.REPORT))] == [Lose]
+    assert [type(effect) for effect in bench.happen(refused(code, RequestKind.REPORT))] == [Lose]
     assert [type(effect) for effect in bench.happen(LeaseExpired())] == [Lose]
     assert bench.state is MemberState.LEAVING
 
@@ -123,4 +123,4 @@ def test_losing_the_membership_while_leaving_only_costs_the_tasks(code: ErrorCod
 def test_failures_are_values() -> None:
     """What the tables are keyed by comes out of a failure as it went in."""
     assert isinstance(failure(ErrorCode.STALE_TOKEN), Failure)
-    assert reaction_to(ErrorCode.STALE_TOKEN, Asked.REPORT) is Reaction.STOP_QUERY
+    assert reaction_to(ErrorCode.STALE_TOKEN, RequestKind.REPORT) is Reaction.STOP_QUERY

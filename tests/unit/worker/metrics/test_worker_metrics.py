@@ -8,11 +8,11 @@ from protocol.messages.ownership import TaskErrorsResponse
 from protocol.states import TaskState
 from worker.executor import Totals
 from worker.membership.states import MemberState
-from worker.metrics.instruments import Meter, WorkerReader, WorkerView
-from worker.tasks.task_status import TaskView
+from worker.metrics.meter import Meter, WorkerReader, WorkerView
+from worker.tasks.task_status import TaskSnapshot
 
 
-def task(name: str, **changes: Any) -> TaskView:
+def task(name: str, **changes: Any) -> TaskSnapshot:
     """A task that has run for a while."""
     told: dict[str, Any] = {
         "token": 3,
@@ -25,13 +25,13 @@ def task(name: str, **changes: Any) -> TaskView:
         "idle_s": 4.0,
         "has_work": True,
     }
-    return TaskView(task=name, **{**told, **changes})
+    return TaskSnapshot(task=name, **{**told, **changes})
 
 
 class Scrape:
     """What a scrape of a worker with these tasks would show."""
 
-    def __init__(self, *tasks: TaskView, member_id: str = "worker-1") -> None:
+    def __init__(self, *tasks: TaskSnapshot, member_id: str = "worker-1") -> None:
         self.meter = Meter("g")
         view = WorkerView("g", member_id, 7, MemberState.STABLE, 8.5, tasks)
         self.meter.instruments.read_at_scrape(WorkerReader(lambda: view))

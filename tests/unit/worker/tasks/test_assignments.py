@@ -18,7 +18,7 @@ from tests.fakes.turns import until
 from tests.unit.worker.tasks.bench import ME, Bench, grant
 from tests.unit.worker.tasks.test_loss import stale
 from worker.membership.events import Identity
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,7 +251,7 @@ async def test_trouble_of_a_claim_is_the_membership_s(bench: Bench) -> None:
     bench.assign("t1", generation=4)
     (await bench.manager.next(ClaimRequest)).answer(failure(ErrorCode.ILLEGAL_GENERATION))
     await until(lambda: bench.trouble)
-    assert bench.trouble[0].asked is Asked.CLAIM
+    assert bench.trouble[0].asked is RequestKind.CLAIM
     assert bench.trouble[0].identity == Identity(ME, 4)
 
 

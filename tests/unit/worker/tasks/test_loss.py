@@ -16,7 +16,7 @@ from protocol.messages.ownership import (
 from tests.fakes.manager import accept_all, failure, grant_all, granted
 from tests.fakes.turns import until
 from tests.unit.worker.tasks.test_unfenced import FENCED
-from worker.membership.reactions import Asked
+from worker.membership.reactions import RequestKind
 
 if TYPE_CHECKING:
     from tests.unit.worker.tasks.bench import Bench
@@ -231,7 +231,7 @@ async def test_reports_and_releases_tell_the_membership_what_it_must_know(
     query.advance(1)
     await bench.clock.advance(1)
     await until(lambda: bench.trouble)
-    assert (bench.trouble[0].asked, bench.trouble[0].failure.code) == (Asked.REPORT, code)
+    assert (bench.trouble[0].asked, bench.trouble[0].failure.code) == (RequestKind.REPORT, code)
 
 
 async def test_a_report_that_makes_no_sense_to_the_manager_costs_no_task(bench: Bench) -> None:

@@ -6,26 +6,26 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.tasks.ownership import Ownership, plan_round
+from worker.tasks.ownership import Ownership, assignment_delta
 
 TASKS = st.frozensets(st.sampled_from("abcdefgh"))
 
 
 @given(assigned=TASKS, held=TASKS, leaving=TASKS)
-def test_a_round_touches_only_what_moves(
+def test_a_new_assignment_touches_only_what_moves(
     assigned: frozenset[str], held: frozenset[str], leaving: frozenset[str]
 ) -> None:
     """What is assigned and held is never left; what is held elsewhere goes; what goes is not claimed."""
     leaving &= held
-    round_ = plan_round(assigned, held, leaving)
-    assert round_.leave.isdisjoint(assigned)
-    assert held - assigned == round_.leave | (leaving - assigned)
-    assert round_.claim == assigned - leaving
+    delta = assignment_delta(assigned, held, leaving)
+    assert delta.leave.isdisjoint(assigned)
+    assert held - assigned == delta.leave | (leaving - assigned)
+    assert delta.claim == assigned - leaving
 
 
 def test_nothing_is_left_twice() -> None:
     """A task on its way out is not told again."""
-    assert plan_round({"a"}, {"a", "b"}, {"b"}).leave == frozenset()
+    assert assignment_delta({"a"}, {"a", "b"}, {"b"}).leave == frozenset()
 
 
 def a_life(token: int) -> Any:

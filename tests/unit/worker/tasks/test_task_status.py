@@ -9,7 +9,7 @@ from worker.executor import Totals
 
 if TYPE_CHECKING:
     from tests.unit.worker.tasks.bench import Bench
-    from worker.tasks.task_status import TaskView
+    from worker.tasks.task_status import TaskSnapshot
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ class View:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
 
-    def __call__(self) -> TaskView:
+    def __call__(self) -> TaskSnapshot:
         [view] = self._bench.runner.views()
         return view
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from telemetry.metrics import Family, Metric
     from worker.membership.states import MemberState
-    from worker.tasks.task_status import TaskView
+    from worker.tasks.task_status import TaskSnapshot
 
 
 class Meter:
@@ -62,7 +62,7 @@ class WorkerView:
     generation: int
     state: MemberState
     lease_s: float
-    tasks: tuple[TaskView, ...]
+    tasks: tuple[TaskSnapshot, ...]
 
 
 class WorkerReader:
@@ -84,7 +84,7 @@ class WorkerReader:
         yield from _of_tasks(group, worker.tasks)
 
 
-def _of_tasks(group: str, tasks: Iterable[TaskView]) -> Iterator[Family]:
+def _of_tasks(group: str, tasks: Iterable[TaskSnapshot]) -> Iterator[Family]:
     families = {metric: family(metric) for metric in catalog.CATALOG if metric.labels[:2] == catalog.TASK}
     for task in tasks:
         for metric, label, value in _figures(task):
@@ -92,7 +92,7 @@ def _of_tasks(group: str, tasks: Iterable[TaskView]) -> Iterator[Family]:
     yield from families.values()
 
 
-def _figures(task: TaskView) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
+def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
     yield catalog.TASK_STATE, (task.state.value,), 1
     yield catalog.TOKEN, (), task.token
     yield catalog.ROWS, (), task.totals.rows
