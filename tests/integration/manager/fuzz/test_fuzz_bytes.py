@@ -17,102 +17,32 @@ if TYPE_CHECKING:
 BEAT = b'{"member_id": "x", "generation_id": 1}'
 PATH = "/v1/groups/g/heartbeat"
 LINES = (
-    *(
-        b"GET / HTTP/1.1",
-        b"GET / HTTP/1.0",
-        b"GET /healthz HTTP/0.9",
-        b"GET /healthz",
-        b"POST " + PATH.encode() + b" HTTP/1.1",
-    ),
-    *(
-        b"PRI * HTTP/2.0",
-        b"get / HTTP/1.1",
-        b"GET  /  HTTP/1.1",
-        b"GET http://x:99999/ HTTP/1.1",
-        b"CONNECT m:1 HTTP/1.1",
-    ),
-    *(
-        b"OPTIONS * HTTP/1.1",
-        b"\x16\x03\x01\x02\x00\x01\x00",
-        b"\x00",
-        b"",
-        b"GET /\xff\xfe HTTP/1.1",
-        b"GET / HTTP/9.9",
-    ),
-    *(
-        b"GET /\x00 HTTP/1.1",
-        b"G\xc3\x89T / HTTP/1.1",
-        b"POST /v1/groups/g/join HTTP/1.1",
-        b"GET /" + b"a" * 9000 + b" HTTP/1.1",
-    ),
+    *(b"GET / HTTP/1.1", b"GET / HTTP/1.0", b"GET /healthz HTTP/0.9", b"GET /healthz"),
+    *(b"POST " + PATH.encode() + b" HTTP/1.1", b"PRI * HTTP/2.0", b"get / HTTP/1.1", b"GET  /  HTTP/1.1"),
+    *(b"GET http://x:99999/ HTTP/1.1", b"CONNECT m:1 HTTP/1.1", b"OPTIONS * HTTP/1.1"),
+    *(b"\x16\x03\x01\x02\x00\x01\x00", b"\x00", b"", b"GET /\xff\xfe HTTP/1.1", b"GET / HTTP/9.9"),
+    *(b"GET /\x00 HTTP/1.1", b"G\xc3\x89T / HTTP/1.1", b"POST /v1/groups/g/join HTTP/1.1"),
+    b"GET /" + b"a" * 9000 + b" HTTP/1.1",
 )
 HEADERS = (
-    *(
-        b"Host: m",
-        b"Host: a\r\nHost: b",
-        b"Content-Length: 5",
-        b"Content-Length: -1",
-        b"Content-Length: x",
-        b"Content-Length: 38",
-    ),
-    *(
-        b"Content-Length: 38\r\nContent-Length: 38",
-        b"Content-Length: 3\r\nContent-Length: 38",
-        b"Content-Length: +38",
-    ),
-    *(
-        b"Content-Length: 999999999999999999999999",
-        b"Transfer-Encoding: chunked",
-        b"Transfer-Encoding: nonsense",
-    ),
-    *(
-        b"Transfer-Encoding: chunked, chunked",
-        b"Content-Length: 38\r\nTransfer-Encoding: chunked",
-        b"Expect: 100-continue",
-    ),
-    *(b"Expect: miracles", b"Content-Encoding: gzip", b"Content-Encoding: deflate", b"Content-Encoding: br"),
-    *(
-        b"Content-Encoding: zstd",
-        b"Content-Encoding: nonsense",
-        b"Connection: close",
-        b"Connection: keep-alive",
-    ),
-    *(
-        b"Connection: upgrade\r\nUpgrade: websocket",
-        b"Upgrade: h2c",
-        b"no colon",
-        b": no name",
-        b"A : b",
-        b" folded: x",
-    ),
-    *(
-        b"X: \xff\xfe",
-        b"X: \x00",
-        b"X: " + b"y" * 9000,
-        b"\r\n".join(b"X%d: y" % n for n in range(200)),
-        b"X: y\nZ: w",
-    ),
-    *(
-        b"Content-Type: text/plain; charset=utf-99",
-        b"Content-Type: \xff",
-        b"Accept: text/html",
-        b"Sec-WebSocket-Version: 13",
-    ),
+    *(b"Host: m", b"Host: a\r\nHost: b", b"Content-Length: 5", b"Content-Length: -1", b"Content-Length: x"),
+    *(b"Content-Length: 38", b"Content-Length: 38\r\nContent-Length: 38"),
+    *(b"Content-Length: 3\r\nContent-Length: 38", b"Content-Length: +38"),
+    *(b"Content-Length: 999999999999999999999999", b"Transfer-Encoding: chunked"),
+    *(b"Transfer-Encoding: nonsense", b"Transfer-Encoding: chunked, chunked"),
+    *(b"Content-Length: 38\r\nTransfer-Encoding: chunked", b"Expect: 100-continue", b"Expect: miracles"),
+    *(b"Content-Encoding: gzip", b"Content-Encoding: deflate", b"Content-Encoding: br"),
+    *(b"Content-Encoding: zstd", b"Content-Encoding: nonsense", b"Connection: close"),
+    *(b"Connection: keep-alive", b"Connection: upgrade\r\nUpgrade: websocket", b"Upgrade: h2c", b"no colon"),
+    *(b": no name", b"A : b", b" folded: x", b"X: \xff\xfe", b"X: \x00", b"X: " + b"y" * 9000),
+    *(b"\r\n".join(b"X%d: y" % n for n in range(200)), b"X: y\nZ: w"),
+    *(b"Content-Type: text/plain; charset=utf-99", b"Content-Type: \xff", b"Accept: text/html"),
+    b"Sec-WebSocket-Version: 13",
 )
 CHUNKS = (
-    *(
-        b"26\r\n" + BEAT + b"\r\n0\r\n\r\n",
-        b"zz\r\n",
-        b"-1\r\n",
-        b"5\r\nabc",
-        b"26\r\n" + BEAT + b"X",
-        b"0\r\n\r\n",
-    ),
-    *(
-        b"ffffffffffffffffff\r\n",
-        b"26;ext=\x00\r\n" + BEAT + b"\r\n0\r\nTrailer: x\r\n\r\n",
-        b"0\r\nX: \xff\r\n\r\n",
-    ),
+    *(b"26\r\n" + BEAT + b"\r\n0\r\n\r\n", b"zz\r\n", b"-1\r\n", b"5\r\nabc", b"26\r\n" + BEAT + b"X"),
+    *(b"0\r\n\r\n", b"ffffffffffffffffff\r\n", b"26;ext=\x00\r\n" + BEAT + b"\r\n0\r\nTrailer: x\r\n\r\n"),
+    b"0\r\nX: \xff\r\n\r\n",
 )
 pieces = st.one_of(
     st.sampled_from(LINES), st.sampled_from(HEADERS), st.sampled_from(CHUNKS), st.binary(max_size=40)
