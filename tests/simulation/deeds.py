@@ -216,9 +216,7 @@ def _a_lie(history: History, group: str, chance: Random) -> Request:
             LeaveRequest(members=(Leaver("made-up"), Leaver(member, "nobody"))),
             DeleteOffsetsRequest(keys=("a",)),
             CommitOffsetsRequest(
-                member_id=member,
-                generation_id=past,
-                offsets={"lie": OffsetToCommit(encode_opaque([0, 0]))},
+                member_id=member, generation_id=past, offsets={"lie": OffsetToCommit(encode_opaque([0, 0]))}
             ),
             _joining(chance, "made-up"),
             _joining(chance, ""),

@@ -14,13 +14,7 @@ from definition.document import is_fenced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
-from protocol.messages.ownership import (
-    ClaimRequest,
-    ClaimResponse,
-    ReleaseRequest,
-    ReportRequest,
-    TaskReport,
-)
+from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
 from protocol.worker_lease import FREE, part_of
 from tests.simulation.participant import Participant

@@ -12,11 +12,7 @@ from manager.storage.sql import SqlStorage
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-BACKENDS = {
-    "sqlite": "sqlite+aiosqlite",
-    "postgresql": "postgresql+asyncpg",
-    "psycopg": "postgresql+psycopg",
-}
+BACKENDS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "psycopg": "postgresql+psycopg"}
 """What a test is run with, and the driver that its storage has then."""
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 

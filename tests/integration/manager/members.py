@@ -1,9 +1,10 @@
-"""Members of groups, as what asks a manager's runtime."""
+"""Members of groups, as what asks a manager's runtime and as what is stored of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from manager.core.rows import MemberRow
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest
@@ -35,3 +36,19 @@ async def stable(runtime: CoordinatorRuntime, group: str = "g") -> HeartbeatRequ
 def error(outcome: Any) -> str:
     """The name of its code."""
     return outcome.code.name if isinstance(outcome, Failure) else str(outcome.error)
+
+
+def member_row(name: str, *assignors: str, draining: bool = False) -> MemberRow:
+    """What is stored of a member of the group `g` that announces these assignors."""
+    return MemberRow(
+        group="g",
+        member_id=name,
+        position=0,
+        instance_id=None,
+        client_id=name,
+        host="h",
+        session_timeout_ms=600_000,
+        rebalance_timeout_ms=600_000,
+        protocols=tuple(Protocol(assignor, encode_opaque({"owned": {}})) for assignor in assignors),
+        draining=draining,
+    )

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core.rows import GroupRow, MemberRow
+from manager.core.rows import GroupRow
 from manager.storage.sql import SqlStorage
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
-from protocol.messages.base import encode_opaque
-from protocol.messages.membership import Protocol
+from tests.integration.manager.members import member_row
 from tests.integration.node import running
 
 if TYPE_CHECKING:
@@ -14,25 +13,11 @@ if TYPE_CHECKING:
     from tests.integration.manager.backends import Database
 
 
-def member(name: str, *assignors: str) -> MemberRow:
-    return MemberRow(
-        group="g",
-        member_id=name,
-        position=0,
-        instance_id=None,
-        client_id=name,
-        host="h",
-        session_timeout_ms=600_000,
-        rebalance_timeout_ms=600_000,
-        protocols=tuple(Protocol(assignor, encode_opaque({"owned": {}})) for assignor in assignors),
-    )
-
-
 ROWS: list[Row] = [
     GroupRow(group="g", generation=7, protocol_type="sparkherd", protocol_name="sticky", leader_id="a"),
-    member("a", "sticky", "range", "own"),
-    member("b", "sticky", "sticky", "range"),
-    member("c", "range", "sticky"),
+    member_row("a", "sticky", "range", "own"),
+    member_row("b", "sticky", "sticky", "range"),
+    member_row("c", "range", "sticky"),
     GroupRow(group="empty", generation=1),
 ]
 

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from manager.storage.sql import SqlStorage
     from tests.integration.manager.backends import Database
 
-TASK = {
-    "task": "t",
-    "definition": {"entrypoint": "a:b", "options": {"password": "hunter2-in-a-definition"}},
-}
+TASK = {"task": "t", "definition": {"entrypoint": "a:b", "options": {"password": "hunter2-in-a-definition"}}}
 
 
 def _audit(lines: list[Any]) -> list[tuple[str, str, str]]:

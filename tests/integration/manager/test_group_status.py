@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow
+from manager.core.rows import GroupRow, OwnershipRow, TaskRow
 from manager.core.views.group_status import TROUBLES_TOLD, GroupStatus, Trouble
 from manager.storage.sql import SqlStorage
 from protocol.states import Target, TaskState
+from tests.integration.manager.members import member_row
 from tests.integration.node import running
 
 if TYPE_CHECKING:
@@ -15,21 +16,6 @@ if TYPE_CHECKING:
     from tests.integration.manager.backends import Database
 
 FAILING = TROUBLES_TOLD + 5
-
-
-def member(name: str, *, draining: bool) -> MemberRow:
-    return MemberRow(
-        group="g",
-        member_id=name,
-        position=0,
-        instance_id=None,
-        client_id=name,
-        host="h",
-        session_timeout_ms=600_000,
-        rebalance_timeout_ms=600_000,
-        protocols=(),
-        draining=draining,
-    )
 
 
 def task(name: str, target: Target = Target.RUNNING) -> TaskRow:
@@ -53,8 +39,8 @@ def owned(name: str, state: TaskState, cause: str | None = None) -> OwnershipRow
 
 ROWS: list[Row] = [
     GroupRow(group="g", generation=7, protocol_type="sparkherd", leader_id="a"),
-    member("a", draining=False),
-    member("b", draining=True),
+    member_row("a"),
+    member_row("b", draining=True),
     *(task(f"failing-{number:03}") for number in range(FAILING)),
     *(owned(f"failing-{number:03}", TaskState.FAILED, "boom\n at Frame") for number in range(FAILING)),
     task("running"),

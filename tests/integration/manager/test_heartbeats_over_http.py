@@ -217,9 +217,7 @@ async def test_a_connection_that_closes_gives_its_heartbeat_up(
     assert told == {(manager.member["member_id"], True)}
 
 
-async def test_a_connection_that_is_closed_as_its_member_wished_says_nothing_of_it(
-    manager: Manager,
-) -> None:
+async def test_a_connection_that_is_closed_as_its_member_wished_says_nothing_of_it(manager: Manager) -> None:
     """`Connection: close`: the manager closes it, although the member has kept it for several requests."""
     group = manager.runtime._coordinator.group("g")
     assert group is not None

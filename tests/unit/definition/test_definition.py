@@ -386,12 +386,7 @@ def test_the_error_reads_as_one_line_too() -> None:
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [
-        ("weight", 2),
-        ("worker", "rack-7"),
-        ("labels", {"gpu": "yes"}),
-        ("restart", {"max_restarts": 0}),
-    ],
+    [("weight", 2), ("worker", "rack-7"), ("labels", {"gpu": "yes"}), ("restart", {"max_restarts": 0})],
 )
 def test_what_concerns_the_assignor_only_needs_no_restart(path: str, value: Any) -> None:
     """The query runs on."""

@@ -11,14 +11,7 @@ from manager.metrics import catalog as of_manager
 from manager.metrics.facts import Cause, DepartureKind
 from protocol.errors import ErrorCode
 from protocol.states import GroupState, TaskState
-from tests.unit.telemetry.monitoring import (
-    PAGE,
-    expressions,
-    matchers,
-    panels,
-    rules,
-    samples_asked_for,
-)
+from tests.unit.telemetry.monitoring import PAGE, expressions, matchers, panels, rules, samples_asked_for
 from worker.metrics import catalog as of_worker
 
 if TYPE_CHECKING:

@@ -45,10 +45,7 @@ async def ask(front: Front, method: str, target: str, body: bytes) -> None:
 
 @settings(max_examples=100 * FUZZ)
 @given(
-    method=st.sampled_from(METHODS),
-    path=paths,
-    query=st.sampled_from(QUERIES),
-    body=st.sampled_from(BODIES),
+    method=st.sampled_from(METHODS), path=paths, query=st.sampled_from(QUERIES), body=st.sampled_from(BODIES)
 )
 def test_any_method_on_any_path_is_answered(
     front: Front, method: str, path: str, query: str, body: bytes

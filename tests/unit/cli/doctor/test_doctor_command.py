@@ -65,10 +65,7 @@ def test_only_some_checks(sparkherd: Callable[..., Run]) -> None:
 
 
 def test_settings_are_those_of_manager_and_worker(
-    seen: list[Settings],
-    sparkherd: Callable[..., Run],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    seen: list[Settings], sparkherd: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Flag over environment over file; the database is the manager's, all else a worker's."""
     config = tmp_path / "herd.toml"

@@ -67,10 +67,7 @@ def test_good_file(tmp_path: Path) -> None:
             f"tasks: [{'9' * 5000}]",
             f"tasks.yaml: has a value that is none: {TOO_LONG}: value has 5000 digits",
         ),
-        (
-            f"tasks: [0x{'f' * 5000}]",
-            f"tasks.yaml: has a value that is none: {TOO_LONG}",
-        ),
+        (f"tasks: [0x{'f' * 5000}]", f"tasks.yaml: has a value that is none: {TOO_LONG}"),
         ("tasks: [2001-99-99]", "tasks.yaml: has a value that is none: month must be in 1..12"),
         ("group: g", "tasks.yaml: Object missing required field tasks"),
         ("tasks: []\nfoo: 1", "tasks.yaml: Object contains unknown field foo"),
@@ -99,10 +96,7 @@ AFTER = list(pairwise(LEVELS))
     [
         ["x-a: &a [1]", *(f"x-{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in AFTER)],
         [f"x-a: &a {'x' * 100_000}", f"x-b: [{', '.join(['*a'] * 400)}]"],
-        [
-            "x-a: &a {k: 1}",
-            *(f"x-{b}: &{b} {{<<: [{', '.join([f'*{a}'] * 10)}]}}" for a, b in AFTER),
-        ],
+        ["x-a: &a {k: 1}", *(f"x-{b}: &{b} {{<<: [{', '.join([f'*{a}'] * 10)}]}}" for a, b in AFTER)],
     ],
     ids=["lists", "texts", "merges"],
 )

@@ -53,8 +53,7 @@ def test_a_change_is_of_the_task_as_it_was_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "effect"),
-    [("RUNNING", RESTARTS), ("PAUSED", LATER.format(target="PAUSED"))],
+    ("target", "effect"), [("RUNNING", RESTARTS), ("PAUSED", LATER.format(target="PAUSED"))]
 )
 def test_it_says_what_a_change_does(target: str, effect: str) -> None:
     """Before it is done: a query is restarted, one that is not to run is not."""

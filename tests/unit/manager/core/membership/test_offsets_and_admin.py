@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from manager.core.commands import (
-    DeleteGroup,
-    DescribeGroup,
-    ListRebalances,
-    RemoveMember,
-    StartRebalance,
-)
+from manager.core.commands import DeleteGroup, DescribeGroup, ListRebalances, RemoveMember, StartRebalance
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import (
     CommitOffsetsRequest,

@@ -31,14 +31,7 @@ if TYPE_CHECKING:
     from protocol.messages.base import Request
     from tests.unit.manager.core.tables.states import Scene
 
-LETTERS = {
-    GroupRow: "G",
-    MemberRow: "M",
-    OffsetRow: "O",
-    TaskRow: "T",
-    OwnershipRow: "W",
-    RebalanceRow: "H",
-}
+LETTERS = {GroupRow: "G", MemberRow: "M", OffsetRow: "O", TaskRow: "T", OwnershipRow: "W", RebalanceRow: "H"}
 
 
 def outcome(scene: Scene, request: Request) -> str:
@@ -50,13 +43,7 @@ def outcome(scene: Scene, request: Request) -> str:
     turn = bench.coordinator.handle(bench.name, request, ask, bench.instant)
     bench._take(turn)
     after = _state(scene)
-    parts = [
-        _answer(ask),
-        f"> {after}" if after != before else "",
-        _rows(turn),
-        _events(turn),
-        _others(asks),
-    ]
+    parts = [_answer(ask), f"> {after}" if after != before else "", _rows(turn), _events(turn), _others(asks)]
     return "  ".join(part for part in parts if part)
 
 

@@ -176,10 +176,7 @@ def test_the_tag_of_a_list_is_of_what_can_be_changed(bench: Bench) -> None:
 def test_a_group_that_must_not_be_there(bench: Bench) -> None:
     """`If-None-Match: *` makes a group, once; `If-Match` makes none."""
     refused = ask(bench, put("t"), conditions=Conditions(if_match="*"))
-    assert (refused.code.name, refused.message) == (
-        "PRECONDITION_FAILED",
-        "If-Match: there is no such group",
-    )
+    assert (refused.code.name, refused.message) == ("PRECONDITION_FAILED", "If-Match: there is no such group")
     assert bench.coordinator.group("g") is None
     absent = Conditions(if_none_match="*")
     assert [each.result for each in ask(bench, put("t"), conditions=absent).tasks] == ["created"]

@@ -94,8 +94,7 @@ def test_a_task_without_a_fence_waits_for_its_owner_s_lease(
 
 @pytest.mark.parametrize("go", WAYS)
 @pytest.mark.parametrize(
-    "document",
-    [{"sink": {"format": "fenced_files"}}, {"sink": None, "entrypoint": "a:b", "fenced": True}],
+    "document", [{"sink": {"format": "fenced_files"}}, {"sink": None, "entrypoint": "a:b", "fenced": True}]
 )
 def test_a_fenced_task_moves_at_once(
     bench: Bench, go: Callable[[Bench, str], None], document: dict[str, Any]

@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, structs
 
-from manager.core.commands import (
-    DeleteTask,
-    GetTaskStatus,
-    PutTask,
-    RemoveMember,
-    RestartTask,
-    SetTarget,
-)
+from manager.core.commands import DeleteTask, GetTaskStatus, PutTask, RemoveMember, RestartTask, SetTarget
 from manager.core.tasks import quarantine
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
