@@ -58,7 +58,7 @@ def url_fault(text: str) -> str | None:
 
 def _read(text: str) -> URL | None:
     from sqlalchemy import make_url  # noqa: PLC0415 - too heavy for whoever only imports definitions
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - likewise
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - the same
 
     try:
         url = make_url(text)

@@ -97,7 +97,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         runner = Runner(app, _limits(settings))
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(node.leave)
-        outbox = Outbox(node.runtime.feed, node.events, settings, duty=node.routing)
+        outbox = Outbox(node.runtime.feed, node.events, settings, routing=node.routing)
         await stack.enter_async_context(outbox)
         await stack.enter_async_context(token_refresh)
         await runner.setup()

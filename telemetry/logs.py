@@ -61,7 +61,7 @@ class Level:
         return event
 
     def admits(self, record: logging.LogRecord) -> bool:
-        """The same as a filter of the standard library."""
+        """Whether a line is severe enough, as a filter of the standard library asks."""
         return record.levelno >= self._number
 
 

@@ -119,7 +119,7 @@ def _by_tooz(address: str, group: str, members: int) -> float:
 
 
 async def _by_us(url: str, group: str, members: int) -> float:
-    """The same; whoever leads tells everybody how many they are."""
+    """Seconds until all members of ours have met; whoever leads tells everybody how many they are."""
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE_S):
         each = [_Ours(session, f"{url}/v1/groups/{group}-{members}", members) for _ in range(members)]

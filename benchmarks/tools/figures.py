@@ -35,7 +35,7 @@ class ResultLine:
 
     @property
     def verdict(self) -> str:
-        """In a word, or two."""
+        """Whether the goal is met, in a word or two."""
         if self.measured is None:
             return "not measured"
         return "-" if self.goal is None else "met" if self.good else "MISSED"

@@ -120,14 +120,14 @@ class LoadMember(asyncio.Protocol):
             self._write(what(self._group.name, self._joined))
 
     def repeat(self, what: Callable[[str, Joined], bytes]) -> None:
-        """The same from now on, each as soon as the one before is answered; `answers` counts."""
+        """Say it again and again, each time as soon as it is answered; `answers` counts."""
         if self._joined:
             request = what(self._group.name, self._joined)
             self._next = partial(self._is_repeated, request)
             self._write(request)
 
     def rest(self) -> None:
-        """No more of it."""
+        """Say nothing more."""
         self._next = self._idle
 
     def _is_repeated(self, request: bytes, answer: bytes) -> None:

@@ -35,7 +35,7 @@ class ReportSection:
     curves: list[Curve] = field(default_factory=list)
 
     def add(self, result: ResultLine | Curve) -> None:
-        """One more."""
+        """Take in a line or a curve."""
         if isinstance(result, Curve):
             self.curves.append(result)
         else:

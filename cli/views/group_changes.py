@@ -46,7 +46,7 @@ def look(client: AdminClient, group: str) -> GroupSnapshot:
 
 
 def look_again(client: AdminClient, group: str) -> GroupSnapshot:
-    """The same, for those who have seen it before: what goes wrong now may come right again."""
+    """The group at the next look: what goes wrong now may come right again, so it is shown, not raised."""
     try:
         return look(client, group)
     except UnreachableError as error:

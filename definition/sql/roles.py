@@ -46,7 +46,7 @@ _ASKS = _faces("( [ , + - / % || SELECT DISTINCT WHERE HAVING BY AND OR ON WHEN 
 """What an operand of any kind must follow."""
 
 _ASKS_NO_TABLE = _ASKS - {"(", ","}
-"""The same without what a table may follow, too, which can have any name."""
+"""What an operand must follow and a table, which can have any name, may not."""
 
 _FOLLOWS = _COMPARISONS | _faces(
     ") ] , . [ + - * / % || FROM WHERE HAVING GROUP ORDER AND OR WHEN THEN ELSE END AS ON USING",

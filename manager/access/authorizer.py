@@ -146,7 +146,7 @@ class Authorizer:
         return caller
 
     def admits_member(self, authorization: str | None, group: str, *, is_certified: bool = True) -> bool:
-        """The same for a member's header, quickly: each verdict holds until the tokens are read again."""
+        """Whether a member with this header may ask; quick: a verdict holds until tokens are read again."""
         if self.members_show_certificates and not is_certified:
             return False
         if self.is_open:

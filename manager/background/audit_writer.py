@@ -70,7 +70,7 @@ class AuditWriter:
         self._loops: list[Loop] = []
 
     def put(self, entry: AuditEntry) -> None:
-        """It is stored soon."""
+        """Have `entry` stored within `GATHER_S` seconds."""
         if len(self._waiting) < MOST_WAITING:
             self._waiting.append(entry)
             return

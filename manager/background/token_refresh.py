@@ -25,7 +25,7 @@ STALE_S: Final = 60.0
 """How long tokens count that cannot be read again: a database takes less to fail over."""
 
 
-def changes(
+def changes_since(
     known: Mapping[str, AccessToken] | None, tokens: Iterable[AccessToken]
 ) -> Iterator[tuple[str, AccessToken]]:
     """What has been done to tokens since `known` were all, for the audit log; nothing at the first look."""
@@ -37,7 +37,7 @@ def changes(
             yield "revokeToken", token
 
 
-def strangers(
+def of_unknown_role(
     known: Mapping[str, AccessToken] | None, tokens: Iterable[AccessToken]
 ) -> Iterator[AccessToken]:
     """Tokens whose role this version does not know, and has not told of before."""
@@ -79,17 +79,17 @@ class TokenRefresh:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """No more."""
+        """Stop reading them."""
         if self._reading is not None:
             await self._reading.stop()
         if self._stale is not None:
             self._stale.cancel()
 
     async def read(self) -> None:
-        """Once; raises `StorageError`."""
+        """Let the authorizer know the tokens as they are now; raises `StorageError`."""
         tokens = await self._table.all()
         self._access.learn(tokens)
-        for operation, token in changes(self._known, tokens):
+        for operation, token in changes_since(self._known, tokens):
             log.info(
                 "audit",
                 who="the command line",
@@ -98,12 +98,12 @@ class TokenRefresh:
                 role=token.role_name,
                 groups=list(token.groups),
             )
-        for token in strangers(self._known, tokens):
+        for token in of_unknown_role(self._known, tokens):
             log.warning("a token opens nothing: its role is unknown", whose=token.owner, role=token.role_name)
         self._known = {token.token_id: token for token in tokens}
 
     async def _read_again(self) -> None:
-        """Once more; a read that does not come to its end counts as none."""
+        """What was read counts for `STALE_S` seconds; a read that does not come to its end counts as none."""
         await self.read()
         if self._stale is not None:
             self._stale.cancel()

@@ -60,7 +60,7 @@ class Authorization:
         self._now = now
 
     def wrap(self, endpoint: Endpoint, handler: Handler) -> Handler:
-        """The same, for those who may."""
+        """`handler` behind the checks of who asks, and how often."""
         if endpoint.role is None and not endpoint.counted:
             return handler
         guarded = self._guarded(endpoint, handler)

@@ -79,7 +79,7 @@ class Forwarding:
             yield
 
     def wrap(self, handler: Handler) -> Handler:
-        """The same for groups of the whole cluster."""
+        """`handler`, but requests for the groups of another manager are sent on to that one."""
 
         async def handle(request: HttpRequest) -> web.StreamResponse:
             name = request.match_info["group"]

@@ -1,4 +1,4 @@
-"""The same facts as lines of the log."""
+"""What has happened to groups, as lines of the log."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ LOOK_EVERY_S = 1.0
 """How late events may be that another manager has written; those of this one are told of at once."""
 
 
-def told(page: LogPage, after: int | None) -> tuple[Event, ...]:
-    """The events of `page`, which was read from `after` on; first, what is not among them any more.
+def events_after(page: LogPage, after: int | None) -> tuple[Event, ...]:
+    """The events of `page`; before them an `events.pruned` for those that are no longer kept.
 
     Args:
         page: as it was read.
@@ -60,9 +60,9 @@ class Feed:
         self._is_open = False
         if self._looking is not None:
             self._looking.cancel()
-        self.poke()
+        self.wake()
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """There may be new events."""
         self._version += 1
         for waiter in self._waiters:
@@ -105,14 +105,14 @@ class Feed:
             yield page
             after = page.through
             if after == page.last_id:
-                await self.news(version, idle_s)
+                await self.wait_for_change(version, idle_s)
 
     @property
     def version(self) -> int:
-        """Changes whenever there may be something new; for `news`."""
+        """Changes whenever there may be something new; for `wait_for_change`."""
         return self._version
 
-    async def news(self, since: int, at_most_s: float) -> None:
+    async def wait_for_change(self, since: int, at_most_s: float) -> None:
         """Wait until there may be something new since the version `since`, or the time is up."""
         if self._version != since:
             return
@@ -132,4 +132,4 @@ class Feed:
         newest = await self._log.newest()
         if newest != self._newest:
             self._newest = newest
-            self.poke()
+            self.wake()

@@ -17,7 +17,7 @@ from manager.storage.base import StorageError
 if TYPE_CHECKING:
     from manager.background.tasks import Loop
     from manager.outbox.feed import Feed
-    from manager.outbox.webhooks.sender import Duty
+    from manager.outbox.webhooks.sender import WebhookRouting
     from manager.outbox.webhooks.webhook import Webhook
     from manager.settings import ManagerSettings
     from manager.storage.base import EventLog
@@ -32,14 +32,16 @@ class Outbox:
         StartupError: a webhook, or the secret of one, cannot be used.
     """
 
-    def __init__(self, feed: Feed, events: EventLog, settings: ManagerSettings, duty: Duty) -> None:
+    def __init__(
+        self, feed: Feed, events: EventLog, settings: ManagerSettings, routing: WebhookRouting
+    ) -> None:
         self._webhooks = webhooks_of(settings.webhook, settings.webhook_secret)
         self._retention = Retention(
             events, settings.event_retention_ms, settings.event_retention_count, read_clocks
         )
         self._feed = feed
         self._events = events
-        self._duty = duty
+        self._routing = routing
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -49,7 +51,7 @@ class Outbox:
             self._stack.push_async_callback(poster.close)
             for webhook in self._webhooks:
                 await self._subscribe(webhook)
-                self._keep(Sender(webhook, self._feed, self._events, poster, self._duty).start())
+                self._keep(Sender(webhook, self._feed, self._events, poster, self._routing).start())
         return self
 
     async def _subscribe(self, webhook: Webhook) -> None:

@@ -34,7 +34,7 @@ class Retention:
         self._clock = clock
 
     def start(self) -> Loop:
-        """Do so every `PRUNE_EVERY_S` seconds."""
+        """Prune every `PRUNE_EVERY_S` seconds."""
         return Loop("pruning events", self.prune, PRUNE_EVERY_S, "old events cannot be forgotten now")
 
     async def prune(self) -> None:

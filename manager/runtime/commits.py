@@ -34,7 +34,7 @@ class Commit:
         return tuple(self.changes)
 
     @property
-    def tells(self) -> bool:
+    def has_events(self) -> bool:
         """Whether there are events in it."""
         return any(isinstance(change, Event) for changes in self.changes.values() for change in changes)
 

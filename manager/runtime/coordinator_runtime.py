@@ -257,5 +257,5 @@ class CoordinatorRuntime:
     def _durable(self, commit: Commit) -> None:
         for name in commit.groups:
             self._coordinator.bury(name)
-        if commit.tells:
-            self.feed.poke()
+        if commit.has_events:
+            self.feed.wake()

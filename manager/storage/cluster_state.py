@@ -35,7 +35,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class ClusterState(msgspec.Struct, frozen=True):
-    """All of it; slots in order."""
+    """All managers and all slots, these in order."""
 
     peers: tuple[Peer, ...]
     slots: tuple[Slot, ...]

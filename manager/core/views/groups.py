@@ -96,7 +96,7 @@ def assignors_of(group: Group) -> GroupAssignors:
 
 
 def announced_assignors(header: GroupRow, lists: Sequence[Sequence[Protocol]]) -> GroupAssignors:
-    """The same of a group whose members announce these lists, the most announced first."""
+    """The assignors that members announce in `lists`, the most announced first."""
     counts = Counter(name for names in lists for name in {protocol.name: None for protocol in names})
     return GroupAssignors(
         group=header.group,

@@ -37,7 +37,7 @@ class AuditHandlers:
         self._entries = entries
 
     def endpoints(self) -> list[Endpoint]:
-        """Only that."""
+        """The one path of the audit log."""
         return [
             Endpoint(
                 "GET",

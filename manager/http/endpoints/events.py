@@ -12,7 +12,7 @@ from manager.http.authorization import judge_of
 from manager.http.endpoint import Endpoint
 from manager.http.front.replying import JSON
 from manager.http.revocation import while_let_in
-from manager.outbox.feed import told
+from manager.outbox.feed import events_after
 from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.events import EventListQuery, EventListResponse
@@ -69,7 +69,7 @@ class EventHandlers:
         _check_known(place, page)
         if STREAM in call.request.headers.get("Accept", ""):
             return await self._stream(call.request, place)
-        return EventListResponse(events=told(page, place.after), last_id=page.through)
+        return EventListResponse(events=events_after(page, place.after), last_id=page.through)
 
     async def _stream(self, request: HttpRequest, place: ReadPosition) -> web.StreamResponse:
         response = web.StreamResponse(headers={**HEADERS, **request.common_headers})
@@ -81,7 +81,7 @@ class EventHandlers:
                 aclosing(self._feed.follow(after or 0, group, HEARTBEAT_S)) as pages,
             ):
                 async for page in pages:
-                    await response.write(_block(told(page, after), page.through))
+                    await response.write(_block(events_after(page, after), page.through))
                     after = page.through
         except StorageError:
             pass  # the reader comes back, and is told why there is nothing to read

@@ -55,7 +55,7 @@ class OpenApiHandlers:
         self._others = others
 
     def endpoints(self) -> list[Endpoint]:
-        """Only that."""
+        """The one path of the description itself."""
         return [
             Endpoint(
                 "GET",
@@ -69,7 +69,7 @@ class OpenApiHandlers:
         ]
 
     async def show(self, _: Plain) -> web.Response:
-        """The same at all times."""
+        """The document; it does not change while the manager runs."""
         return web.Response(body=self._document, content_type=JSON)
 
     @cached_property

@@ -37,7 +37,7 @@ class Post(NamedTuple):
     event: Event
 
 
-class Rest(NamedTuple):
+class Pause(NamedTuple):
     """Do nothing for so many milliseconds."""
 
     ms: int
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     """What to do: store the position `save`, if it is one, then go on."""
 
     save: int | None
-    then: Fetch | Post | Rest
+    then: Fetch | Post | Pause
 
 
 class Delivery:
@@ -85,9 +85,9 @@ class Delivery:
     def refused(self, now: int, retry_after_ms: int = 0) -> Step:
         """The event was not taken, or nobody knows; the receiver may have said when to come again."""
         self.failures += 1
-        return Step(self._save(now), Rest(self._pause(retry_after_ms)))
+        return Step(self._save(now), Pause(self._pause(retry_after_ms)))
 
-    def rested(self) -> Step:
+    def paused(self) -> Step:
         """The pause is over."""
         return Step(None, self._next())
 

@@ -11,8 +11,8 @@ import structlog
 
 from manager.background.tasks import Loop
 from manager.clock import read_clocks
-from manager.outbox.feed import LOOK_EVERY_S, told
-from manager.outbox.webhooks.delivery import Delivery, Fetch, Post, Rest, Step
+from manager.outbox.feed import LOOK_EVERY_S, events_after
+from manager.outbox.webhooks.delivery import Delivery, Fetch, Pause, Post, Step
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PAUSE_S = 1.0
 LAST_SAVE_S = 2.0
 
 
-class Duty(Protocol):
+class WebhookRouting(Protocol):
     """Which of several managers tells a webhook.
 
     That two think so for a while is allowed: what one has told the other repeats, and positions only grow.
@@ -44,12 +44,14 @@ class Duty(Protocol):
 class Sender:
     """Tells one webhook everything, from its stored position on."""
 
-    def __init__(self, webhook: Webhook, feed: Feed, events: EventLog, poster: Poster, duty: Duty) -> None:
+    def __init__(
+        self, webhook: Webhook, feed: Feed, events: EventLog, poster: Poster, routing: WebhookRouting
+    ) -> None:
         self._webhook = webhook
         self._feed = feed
         self._events = events
         self._poster = poster
-        self._duty = duty
+        self._routing = routing
 
     def start(self) -> Loop:
         """Begin; trouble with the database is waited out."""
@@ -61,12 +63,12 @@ class Sender:
     async def _deliver(self) -> None:
         """As long as it is this manager's to do."""
         name = self._webhook.name
-        if not self._duty.is_mine(name):
+        if not self._routing.is_mine(name):
             return
         delivery = Delivery(await self._events.position(name), random.random)
         step = delivery.begin()
         try:
-            while self._duty.is_mine(name):
+            while self._routing.is_mine(name):
                 if step.save is not None:
                     await self._events.advance(name, step.save)
                 step = await self._carry_out(delivery, step)
@@ -81,17 +83,17 @@ class Sender:
                 return delivery.fetched(await self._fetch(after))
             case Post(event):
                 return await self._post(delivery, event)
-            case Rest(ms):
+            case Pause(ms):
                 await asyncio.sleep(ms / 1000)
-                return delivery.rested()
+                return delivery.paused()
 
     async def _fetch(self, after: int) -> tuple[Event, ...]:
         """What there is, or, if that is nothing, nothing after a while."""
         version = self._feed.version
         page = await self._feed.read(after)
         if not page.events and page.pruned_through <= after:
-            await self._feed.news(version, LOOK_EVERY_S)
-        return told(page, after)
+            await self._feed.wait_for_change(version, LOOK_EVERY_S)
+        return events_after(page, after)
 
     async def _post(self, delivery: Delivery, event: Event) -> Step:
         refusal = await self._poster.post(self._webhook, event)
@@ -107,6 +109,6 @@ class Sender:
             event_id=event.id,
             reason=refusal.reason,
             failures=delivery.failures,
-            retry_ms=step.then.ms if isinstance(step.then, Rest) else None,
+            retry_ms=step.then.ms if isinstance(step.then, Pause) else None,
         )
         return step

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from structlog.testing import capture_logs
 from yarl import URL
 
-from manager.background.token_refresh import changes
+from manager.background.token_refresh import changes_since
 from protocol.messages.audit import AuditEntry, AuditListQuery
 from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, Web, serving
@@ -209,12 +209,12 @@ async def test_an_action_is_there_once_whoever_was_asked(
 def test_what_is_done_to_tokens_is_told_too() -> None:
     """Though it goes past the managers: they see it at the next look. Those of the first look are no news."""
     (_, first), (_, second) = minted(), minted()
-    assert list(changes(None, [first])) == []
+    assert list(changes_since(None, [first])) == []
     known = {first.token_id: first}
-    assert list(changes(known, [first])) == []
-    assert list(changes(known, [first, second])) == [("createToken", second)]
+    assert list(changes_since(known, [first])) == []
+    assert list(changes_since(known, [first, second])) == [("createToken", second)]
     revoked = type(first)(
         **{name: getattr(first, name) for name in first.__struct_fields__} | {"revoked_at_ms": 1}
     )
-    assert list(changes(known, [revoked])) == [("revokeToken", revoked)]
-    assert list(changes({first.token_id: revoked}, [revoked])) == []
+    assert list(changes_since(known, [revoked])) == [("revokeToken", revoked)]
+    assert list(changes_since({first.token_id: revoked}, [revoked])) == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.rows import GroupRow
-from manager.outbox.feed import told
+from manager.outbox.feed import events_after
 from manager.storage import event_log
 from manager.storage.base import StorageError
 from manager.storage.database import database_at
@@ -155,9 +155,9 @@ async def test_what_is_too_old_or_too_much_is_forgotten_and_said_to_be(storage: 
     assert not await storage.events.prune(START_MS + 3, keep=10)
     page = await storage.events.read(1, 10)
     assert (ids(page), page.pruned_through) == ([4, 5, 6, 7, 8, 9, 10], 3)
-    gap = told(page, 1)[0]
+    gap = events_after(page, 1)[0]
     assert (gap.id, gap.type, gap.after, gap.at_ms) == (3, "events.pruned", 1, START_MS + 3)
-    assert [e.id for e in told(page, 3)] == [e.id for e in told(page, None)] == ids(page)
+    assert [e.id for e in events_after(page, 3)] == [e.id for e in events_after(page, None)] == ids(page)
     assert not await storage.events.prune(START_MS, keep=2)
     assert ids(await storage.events.read(0, 10)) == [9, 10]
 

@@ -27,7 +27,7 @@ from tests.integration.node import started_node
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from manager.outbox.webhooks.sender import Duty
+    from manager.outbox.webhooks.sender import WebhookRouting
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from tests.integration.manager.backends import Database
 
@@ -63,21 +63,21 @@ class Site:
         self.storage: SqlStorage
 
     @asynccontextmanager
-    async def telling(self, *urls: str, duty: Duty | None = None) -> AsyncIterator[None]:
+    async def telling(self, *urls: str, routing: WebhookRouting | None = None) -> AsyncIterator[None]:
         """From a manager's start to its stop."""
         self.storage = SqlStorage(self._url)
         node = await started_node(self.storage)
         self.runtime = node.runtime
         try:
-            async with self.outbox(*urls, duty=duty or node.routing):
+            async with self.outbox(*urls, routing=routing or node.routing):
                 yield
         finally:
             await node.leave()
 
-    def outbox(self, *urls: str, duty: Duty) -> Outbox:
-        """One that tells these webhooks when it is its duty."""
+    def outbox(self, *urls: str, routing: WebhookRouting) -> Outbox:
+        """One that tells these webhooks when they are its own."""
         settings = ManagerSettings(webhook=urls, webhook_secret=("env:HOOK_KEY",))
-        return Outbox(self.runtime.feed, self.storage.events, settings, duty)
+        return Outbox(self.runtime.feed, self.storage.events, settings, routing)
 
     async def happen(self, *tasks: str) -> None:
         """One event for each of `tasks`."""
@@ -213,7 +213,7 @@ async def test_a_receiver_that_was_away_too_long_is_told_what_it_missed(site: Si
 
 
 class Rota:
-    """A `Duty` that a test gives and takes away."""
+    """A `WebhookRouting` that a test gives and takes away."""
 
     def __init__(self) -> None:
         self.on = False
@@ -234,7 +234,7 @@ class Rota:
 async def test_of_two_managers_the_one_whose_turn_it_is_tells(site: Site, receiver: Receiver) -> None:
     """When it changes the other goes on where the first one was: none is left out."""
     first, second = Rota(), Rota()
-    async with site.telling(receiver.url, duty=first), site.outbox(receiver.url, duty=second):
+    async with site.telling(receiver.url, routing=first), site.outbox(receiver.url, routing=second):
         await site.happen("a")
         first.on = True
         await receiver.until(lambda: receiver.ids == [2])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from manager.outbox.webhooks import delivery
-from manager.outbox.webhooks.delivery import Delivery, Fetch, Post, Rest, Step
+from manager.outbox.webhooks.delivery import Delivery, Fetch, Pause, Post, Step
 from protocol.messages.events import Event
 
 
@@ -19,7 +19,7 @@ def pauses(count: int, chance: float = 0.5, retry_after_ms: int = 0) -> list[int
     way = Delivery(0, lambda: chance)
     way.fetched([event(1)])
     steps = [way.refused(0, retry_after_ms) for _ in range(count)]
-    return [step.then.ms for step in steps if isinstance(step.then, Rest)]
+    return [step.then.ms for step in steps if isinstance(step.then, Pause)]
 
 
 def test_events_go_one_by_one_and_then_it_looks_for_more() -> None:
@@ -43,9 +43,9 @@ def test_an_event_that_is_not_taken_is_sent_again_after_a_pause() -> None:
     way = Delivery(4, lambda: 0.5)
     way.fetched(events(5, 7))
     way.taken(now=10)
-    assert way.refused(now=20) == Step(5, Rest(1000))
-    assert way.rested() == Step(None, Post(event(6)))
-    assert way.refused(now=30) == Step(None, Rest(2000))
+    assert way.refused(now=20) == Step(5, Pause(1000))
+    assert way.paused() == Step(None, Post(event(6)))
+    assert way.refused(now=30) == Step(None, Pause(2000))
     assert (way.position, way.failures) == (5, 2)
 
 
@@ -71,7 +71,7 @@ def test_pauses_are_short_again_after_a_success() -> None:
     way.refused(now=0)
     way.taken(now=0)
     assert way.failures == 0
-    assert way.refused(now=1).then == Rest(1000)
+    assert way.refused(now=1).then == Pause(1000)
 
 
 def test_the_position_is_stored_now_and_then_while_much_is_told() -> None:
