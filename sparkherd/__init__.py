@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assignors.base import Assignment, Assignor, Kind, Member, Task, holders, in_order
     from assignors.dealing import Lot, deal
     from assignors.eligibility import Eligibility
-    from worker.executor import QueryError
+    from worker.query_engine import QueryError
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
     from worker.sinks.guard import Fence
     from worker.spark.context import TaskContext
@@ -45,7 +45,7 @@ _MODULES: Final = {
     "assignors.base": ("Assignment", "Assignor", "Kind", "Member", "Task", "holders", "in_order"),
     "assignors.dealing": ("Lot", "deal"),
     "assignors.eligibility": ("Eligibility",),
-    "worker.executor": ("QueryError",),
+    "worker.query_engine": ("QueryError",),
     "worker.sinks.errors": (
         "BatchRefusedError",
         "FencedError",

@@ -21,7 +21,7 @@ from worker.client.group_client import GroupClient, Timeouts
 from worker.client.tls import client_tls
 from worker.client.transport import Transport
 from worker.clock import SystemClock
-from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_executor
+from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_engine
 from worker.membership.draining import move_away
 from worker.membership.events import LeaseExpired, Quit, Reason, Started, StopAsked
 from worker.membership.leader import Leader, load_assignors
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from assignors.base import Assignor
-    from worker.executor import EngineDeath, Executor
     from worker.membership.events import Event
+    from worker.query_engine import EngineDeath, QueryEngine
     from worker.settings import WorkerSettings
 
-    MakeExecutor = Callable[[WorkerSettings, Callable[[], bool]], Executor]
+    MakeEngine = Callable[[WorkerSettings, Callable[[], bool]], QueryEngine]
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ def say_on_stdout(line: str) -> None:
 
 async def run(
     settings: WorkerSettings,
-    make_executor: MakeExecutor = spark_executor,
+    make_engine: MakeEngine = spark_engine,
     say: Callable[[str], None] = say_on_stdout,
     end_process: Callable[[int], object] = os._exit,
 ) -> int:
@@ -62,7 +62,7 @@ async def run(
 
     Args:
         settings: the worker's.
-        make_executor: makes the engine; given a function that tells, from any thread, whether the worker may
+        make_engine: makes the engine; given a function that tells, from any thread, whether the worker may
             still write.
         say: prints a line for whoever started the worker.
         end_process: ends this process at once, with an exit code.
@@ -80,7 +80,7 @@ async def run(
             assignors=assignors,
             background=background,
             transport=transport,
-            make_executor=make_executor,
+            make_engine=make_engine,
             say=say,
             end_process=end_process,
         )
@@ -97,7 +97,7 @@ class Worker(Host):
         assignors: Sequence[Assignor],
         background: BackgroundTasks,
         transport: Transport,
-        make_executor: MakeExecutor,
+        make_engine: MakeEngine,
         say: Callable[[str], None],
         end_process: Callable[[int], object],
     ) -> None:
@@ -109,7 +109,7 @@ class Worker(Host):
         self._lease = SessionLease(
             lease_s(settings.session_timeout_ms), clock, lambda: self._post(LeaseExpired())
         )
-        self.executor = make_executor(settings, self._lease.may_write)
+        self.engine = make_engine(settings, self._lease.may_write)
         self._watchdog = Watchdog(clock.now, over_s(settings.session_timeout_ms), self._end_at_once)
         self._discovery = Discovery(transport, settings.manager, settings.group)
         self._clock = clock
@@ -128,7 +128,7 @@ class Worker(Host):
         self.tasks = TaskRunner(
             settings,
             manager=client,
-            executor=self.executor,
+            engine=self.engine,
             clock=clock,
             chance=random.random,
             spawn=background.spawn,
@@ -197,7 +197,7 @@ class Worker(Host):
     def _end_at_once(self, tasks: tuple[str, ...]) -> None:
         """Called from the watchdog's thread: what may not write any more will not."""
         end = partial(self._end_process, EXIT_CODES[Reason.ENGINE_DIED])
-        end_at_once(tasks, self.executor.kill, end, group=self._settings.group)
+        end_at_once(tasks, self.engine.kill, end, group=self._settings.group)
 
     def _surrender(self) -> None:
         self._lease.surrender()
@@ -229,7 +229,7 @@ class Worker(Host):
                 claiming=self.tasks.claiming(),
                 capacity=self._settings.capacity,
                 labels=self._settings.label,
-                url=self.executor.url,
+                url=self.engine.url,
                 tasks_revision=tasks_revision,
                 settles=True,
             )

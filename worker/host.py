@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from protocol.errors import StartupError
-from worker.executor import QueryError
 from worker.membership.events import Reason
 from worker.metrics.meter import Meter, WorkerReader
+from worker.query_engine import QueryError
 from worker.status import StatusHandlers, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from worker.background import BackgroundTasks
-    from worker.executor import EngineDeath, Executor
     from worker.membership.events import Quit
     from worker.metrics.meter import WorkerView
+    from worker.query_engine import EngineDeath, QueryEngine
     from worker.settings import WorkerSettings
     from worker.tasks.runner import TaskRunner
 
@@ -42,20 +42,20 @@ REST_S: Final = 5.0
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-def spark_executor(
+def spark_engine(
     settings: WorkerSettings, may_write: Callable[[], bool], inherited: Sequence[int] = ()
-) -> Executor:
+) -> QueryEngine:
     """The engine of a real worker: one Spark session; its JVM keeps the descriptors `inherited` open.
 
     Raises:
         StartupError: PySpark is not installed.
     """
     try:
-        from worker.spark.executor import SparkExecutor  # noqa: PLC0415 - most of a worker needs no Spark
+        from worker.spark.engine import SparkEngine  # noqa: PLC0415 - most of a worker needs no Spark
         from worker.spark.settings import SparkSettings  # noqa: PLC0415 - likewise
     except ImportError as error:
         raise StartupError(f"Spark is not installed ({error}); pip install 'sparkherd[spark]'") from None
-    return SparkExecutor(
+    return SparkEngine(
         SparkSettings(
             app_name=f"sparkherd {settings.group} {settings.instance_id or settings.client_id}",
             master=settings.spark_master or "local[2]",
@@ -76,10 +76,10 @@ def spark_executor(
 class Host(ABC):
     """Runs tasks in this process. Which ones, and when that is over, its subclasses say.
 
-    `executor` and `tasks` are to be set when `run` is called.
+    `engine` and `tasks` are to be set when `run` is called.
     """
 
-    executor: Executor
+    engine: QueryEngine
     tasks: TaskRunner
 
     def __init__(self, settings: WorkerSettings, background: BackgroundTasks) -> None:
@@ -137,14 +137,14 @@ class Host(ABC):
             await self.tasks.come_to_rest(REST_S)
             return farewell
         finally:
-            await self.executor.close()
+            await self.engine.close()
             self.meter.loop_lag.stop()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
 
     async def _start(self) -> None:
         try:
-            await self.executor.open()
+            await self.engine.open()
         except QueryError as error:
             raise StartupError(str(error)) from None
         gc.freeze()  # what was imported stays: looking through it again and again stops everything for 25 ms
@@ -152,7 +152,7 @@ class Host(ABC):
         await self.engine_is_up()
 
     async def _watch_engine(self) -> None:
-        self.engine_died(await self.executor.died())
+        self.engine_died(await self.engine.died())
 
     def _on_signal(self, number: int) -> None:
         """The first signal ends it in order, the second one at once."""

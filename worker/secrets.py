@@ -17,7 +17,7 @@ import msgspec
 from configuration.settings import PREFIX
 from definition import references
 from telemetry.secrets import SECRETS
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,8 +22,8 @@ from benchmarks.tools.figures import ResultLine, growth, summary
 from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, TYPES, flights_source
 from definition.document import parse_definition
 from tests.integration.postgres import running
-from worker.executor import QuerySpec
-from worker.spark.executor import SparkExecutor
+from worker.query_engine import QuerySpec
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -78,20 +78,20 @@ def measure() -> list[ResultLine]:
 async def _measure(folder: Path, postgres: str) -> list[ResultLine]:
     conf = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
     settings = SparkSettings(app_name="rows", checkpoint_root=str(folder / "checkpoints"), conf=conf)
-    executor = SparkExecutor(settings, lambda: True)
-    await executor.open()
+    engine = SparkEngine(settings, lambda: True)
+    await engine.open()
     try:
-        return [line async for line in _lines(executor, folder, postgres)]
+        return [line async for line in _lines(engine, folder, postgres)]
     finally:
-        await executor.close()
+        await engine.close()
 
 
-async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
+async def _lines(engine: SparkEngine, folder: Path, postgres: str) -> Any:
     sources = {rows: flights_source(folder / f"in-{rows}", rows, BATCHES) for rows in ROWS_A_BATCH}
     for place in _places(folder, postgres):
         medians = []
         for rows, source in sources.items():
-            ratios, fenced = await _compare(executor, folder, place, source)
+            ratios, fenced = await _compare(engine, folder, place, source)
             medians.append(statistics.median(fenced))
             what = f"time of a query into {place.name}, {rows:,} rows a batch, against plain"
             yield ResultLine(what, GOAL, *summary(ratios), "times", reason=REASONS.get(rows, ""))
@@ -101,19 +101,19 @@ async def _lines(executor: SparkExecutor, folder: Path, postgres: str) -> Any:
 
 
 async def _compare(
-    executor: SparkExecutor, folder: Path, place: Place, source: dict[str, Any]
+    engine: SparkEngine, folder: Path, place: Place, source: dict[str, Any]
 ) -> tuple[list[float], list[float]]:
     """In turn, the first pair to warm up: the ratios, and the seconds of the fenced ones."""
     plain, fenced = [], []
     for run in range(RUNS + 1):
         name = f"r{run}_{Path(source['options']['path']).name.replace('-', '_')}"
         plain.append(await asyncio.to_thread(_plain, _session(), folder, place, source, name))
-        fenced.append(await _fenced(executor, folder, place, source, name))
+        fenced.append(await _fenced(engine, folder, place, source, name))
     return [ours / theirs for ours, theirs in zip(fenced[1:], plain[1:], strict=True)], fenced[1:]
 
 
 def _session() -> SparkSession:
-    """A session of the executor's own Spark: both kinds of query are to run in the very same JVM."""
+    """A session of the engine's own Spark: both kinds of query are to run in the very same JVM."""
     return SparkSession.builder.getOrCreate().newSession()
 
 
@@ -140,7 +140,7 @@ def _plain(spark: SparkSession, folder: Path, place: Place, source: dict[str, An
 
 
 async def _fenced(
-    executor: SparkExecutor, folder: Path, place: Place, source: dict[str, Any], name: str
+    engine: SparkEngine, folder: Path, place: Place, source: dict[str, Any], name: str
 ) -> float:
     definition = {
         "source": source,
@@ -149,7 +149,7 @@ async def _fenced(
         "trigger": {"available_now": True},
     }
     spec = QuerySpec(place.name, name, 1, parse_definition(msgspec.json.encode(definition)))
-    query = await executor.start(spec)
+    query = await engine.start(spec)
     if error := await query.ended():
         raise error
     return _seconds(folder / "checkpoints" / place.name / name)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from worker.daemon import run
-from worker.executor import Executor, Progress, Query, QueryError, unheard
+from worker.query_engine import Progress, Query, QueryEngine, QueryError, unheard
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.executor import EngineDeath, NotedQuery, QuerySpec
+    from worker.query_engine import EngineDeath, NotedQuery, QuerySpec
 
 
 class IdleQuery(Query):
@@ -48,7 +48,7 @@ class IdleQuery(Query):
             self._ended.set_result(None)
 
 
-class IdleExecutor(Executor):
+class IdleEngine(QueryEngine):
     """Starts idle queries and says when, on the clock that all processes of a machine share."""
 
     @property
@@ -96,9 +96,9 @@ def say(event: str, task: str) -> None:
     sys.stdout.flush()
 
 
-def make(_: WorkerSettings, __: Callable[[], bool]) -> Executor:
+def make(_: WorkerSettings, __: Callable[[], bool]) -> QueryEngine:
     """The engine of one worker."""
-    return IdleExecutor()
+    return IdleEngine()
 
 
 if __name__ == "__main__":

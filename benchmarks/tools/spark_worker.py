@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from worker.daemon import run
-from worker.executor import unheard
+from worker.query_engine import unheard
 from worker.settings import WorkerSettings
-from worker.spark.classic.engine import ClassicEngine
+from worker.spark.classic.backend import ClassicBackend
 from worker.spark.classic.site import ClassicSite
-from worker.spark.executor import SparkExecutor
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.executor import QuerySpec
+    from worker.query_engine import QuerySpec
     from worker.sinks.marks import Owner
     from worker.spark.classic.handle import JavaHandle
     from worker.spark.query import SparkQuery
@@ -48,8 +48,8 @@ class TimedSite(ClassicSite):
     """Says when the steps of a start are done."""
 
     def __init__(self, owner: Owner, *args: Any) -> None:
-        engine, *others = args
-        super().__init__(engine, owner, *others)
+        backend, *others = args
+        super().__init__(backend, owner, *others)
         self._task = owner.task
         self._handle: JavaHandle | None = None
 
@@ -72,7 +72,7 @@ class TimedSite(ClassicSite):
         super().close()
 
 
-class TimedEngine(ClassicEngine):
+class TimedBackend(ClassicBackend):
     """With timed sites."""
 
     def site(
@@ -82,15 +82,15 @@ class TimedEngine(ClassicEngine):
         return TimedSite(owner, self.spark, conf, checkpoint, may_write)
 
 
-class TimedExecutor(SparkExecutor):
+class TimedEngine(SparkEngine):
     """Says when it is asked for a query: the manager has granted the claim, and the worker knows."""
 
     async def open(self) -> None:
         """From now on the worker joins."""
         await super().open()
-        if isinstance(self._engine, ClassicEngine):
-            timeout_s = self._engine._timeout_s  # noqa: SLF001 - it is to be the same engine, timed
-            self._engine = TimedEngine(self._engine.spark, self._engine.jvm, timeout_s)
+        if isinstance(self._backend, ClassicBackend):
+            timeout_s = self._backend._timeout_s  # noqa: SLF001 - it is to be the same backend, timed
+            self._backend = TimedBackend(self._backend.spark, self._backend.jvm, timeout_s)
         say("joining", "-")
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
@@ -99,10 +99,10 @@ class TimedExecutor(SparkExecutor):
         return await super().start(spec, at)
 
 
-def make(settings: WorkerSettings, may_write: Callable[[], bool]) -> TimedExecutor:
+def make(settings: WorkerSettings, may_write: Callable[[], bool]) -> TimedEngine:
     """The engine of one worker."""
     spark = SparkSettings(app_name="bench", checkpoint_root=settings.checkpoint_root, conf=CONF)
-    return TimedExecutor(spark, may_write)
+    return TimedEngine(spark, may_write)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from tests.fakes.executor import FakeExecutor
+from tests.fakes.query_engine import FakeEngine
 from worker.daemon import run
 from worker.settings import WorkerSettings
 
@@ -22,7 +22,7 @@ CAUSE = (
 )
 
 
-class TickingExecutor(FakeExecutor):
+class TickingEngine(FakeEngine):
     """Its queries finish a batch every half a second; the task `broken` cannot be started."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ async def work(url: str, group: str, names: Sequence[str]) -> None:
                 session_timeout_ms=60_000,
                 status_listen="127.0.0.1:0",
             )
-            workers.create_task(run(settings, lambda *_: TickingExecutor(), lambda _: None))
+            workers.create_task(run(settings, lambda *_: TickingEngine(), lambda _: None))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark import SparkContext
 
 from telemetry.secrets import scrub
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.remedies import judge
 

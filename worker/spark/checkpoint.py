@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.checkpoint_rules import (
     REMEDY,
     Checkpoint,
@@ -31,7 +31,7 @@ OWNER_FILE = "sparkherd.json"
 
 
 class CheckpointFolder(ABC):
-    """One task's checkpoint; how it is reached depends on the engine.
+    """One task's checkpoint; how it is reached depends on the backend.
 
     The three ways in raise `QueryError` if the folder cannot be read or written.
     """

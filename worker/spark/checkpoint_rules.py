@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.fence import foreign, gap, rolled_back
 
 if TYPE_CHECKING:

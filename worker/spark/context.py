@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from definition.document import SQL_SINK
 from definition.document import Sink as SinkDefinition
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.writer import Outlet, spark_sink
 
 if TYPE_CHECKING:

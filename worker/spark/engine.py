@@ -1,180 +1,194 @@
-"""What Spark in a JVM of the worker's own and Spark behind a server have to provide, each in its way.
-
-All else about queries is shared: how they are launched, watched, stopped and reported. `classic` and
-`connect` are the two packages that know which of them it is.
-"""
+"""The engine of a real worker: `worker.query_engine.QueryEngine` over one Spark."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+import asyncio
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from worker.query_engine import QueryError, unheard
+from worker.sinks.errors import FencedError, SinkError
+from worker.spark.causes import refusal
+from worker.spark.launch import launch, settle
+from worker.spark.logs import quieten_pyspark
+from worker.spark.monitor import Monitor
+from worker.spark.query import SparkQuery
+from worker.spark.starts import AT_ONCE, Starts, Way
+from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from worker.query_engine import EngineDeath, NotedQuery, QuerySpec
+    from worker.spark.backend import SparkBackend
+    from worker.spark.settings import SparkSettings
 
-    from worker.executor import EngineDeath, NotedQuery, QueryError
-    from worker.sinks.marks import Owner
-    from worker.spark.checkpoint import CheckpointFolder
-    from worker.spark.writer import Outlet
+log = structlog.get_logger(__name__)
+
+Result = TypeVar("Result")
+
+LOOKS = 8
+"""Queries that are looked at at the same time, for whether their last batch is done."""
+CLOSE_TIMEOUT_S = 10
+CLOSED = "Spark was closed"
 
 
-class Gate(Protocol):
-    """The worker's side of what stands between Spark and a query's batches (`worker.spark.batch`)."""
+class SparkEngine:
+    """Runs queries in one Spark session, every call to it in a thread."""
+
+    def __init__(self, settings: SparkSettings, may_write: Callable[[], bool]) -> None:
+        """`may_write` is the worker's lease on itself, asked at the entry of every batch."""
+        self._settings = settings
+        self._may_write = may_write
+        self._starts = Starts(settings.start_timeout_s)
+        self._settlings = asyncio.Semaphore(AT_ONCE)
+        self._looks = DaemonPool(LOOKS, "spark-look")
+        self._monitor = Monitor()
+        self._backend: SparkBackend | None = None
+        self._opened: SparkBackend | None = None
+
+    async def open(self) -> None:
+        """Bring Spark up, or reach it; takes some seconds."""
+        self._loop = asyncio.get_running_loop()
+        self._died: asyncio.Future[EngineDeath] = self._loop.create_future()
+        self._backend = await asyncio.wrap_future(
+            in_thread("spark-open", partial(open_backend, self._settings))
+        )
+        self._opened = self._backend
+        self._backend.watch(self._on_death)
+        self._monitor.start(self._backend.is_loss)
+        log.info("spark is up", at=self._settings.place, url=self.url, checkpoints=self._settings.root)
+
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
+        """Start a query, in a thread that nobody has to wait for."""
+        way = Way(lambda step: self._loop.call_soon_threadsafe(at, step))
+        return await self._starts.run(spec.task, partial(self._launch, spec, way), way, _undo)
+
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
+        """Raise the fence of a task that is not to run, and end what may be left of it."""
+        way = Way(
+            lambda step: self._loop.call_soon_threadsafe(at, step), "keeping a former owner from writing"
+        )
+        await self._starts.run(spec.task, partial(self._settle, spec, way), way, _keep, self._settlings)
+
+    async def noted(self, group: str) -> Sequence[NotedQuery]:
+        """In a thread of its own, which whoever loses patience leaves behind."""
+        ask = partial(self._ask, lambda backend: backend.noted(f"{self._settings.root}/{group}"))
+        return await asyncio.wrap_future(in_thread("spark-noted", ask))
+
+    async def end_noted(self, query: NotedQuery) -> None:
+        """Likewise."""
+        ask = partial(self._ask, lambda backend: backend.end_noted(query))
+        await asyncio.wrap_future(in_thread("spark-noted", ask))
+
+    def _ask(self, question: Callable[[SparkBackend], Result]) -> Result:
+        if self._backend is None:
+            raise QueryError("Spark is not running")
+        with _trouble():
+            return question(self._backend)
+
+    async def died(self) -> EngineDeath:
+        """Wait for the loss of Spark."""
+        return await asyncio.shield(self._died)
 
     @property
-    def is_occupied(self) -> bool:
-        """Whether a batch is inside; may block."""
-        ...
+    def url(self) -> str | None:
+        """The Spark UI, if it is switched on."""
+        return None if self._backend is None else self._backend.url
 
-    def close(self) -> None:
-        """Let no batch in any more; one that is inside goes on. Never blocks."""
-        ...
-
-    def cut(self) -> None:
-        """Make the batch inside fail at its next step. Never blocks."""
-        ...
-
-    def shut(self, then: Callable[[], None]) -> None:
-        """Spark has ended the query, or is gone: call `then` when no batch is inside this process any more.
-
-        Until then it may write: what a thread of Python's does goes on without the JVM that has called it.
-        Never blocks.
-        """
-        ...
-
-
-class Handle(ABC):
-    """A query that Spark runs. A call may block, and raises what `Engine.is_loss` knows if Spark is gone."""
-
-    query: Any
-    """PySpark's own."""
-    is_bounded: bool
-    """Whether it comes to an end by itself."""
-    commits_late: bool
-    """Whether Spark reports batches before its checkpoint knows of them (`asyncProgressTrackingEnabled`)."""
-
-    @abstractmethod
-    def last_batch(self) -> int:
-        """The last finished batch, -1 before the first."""
-
-    @abstractmethod
-    def progress(self, after: int) -> Sequence[Mapping[str, Any]]:
-        """Spark's records of the batches later than `after`, as far as it keeps them, oldest first."""
-
-    @abstractmethod
-    def is_resting(self) -> bool:
-        """Whether no batch is under way."""
-
-    @abstractmethod
-    def has_terminated(self) -> bool:
-        """Whether nothing of it runs any more."""
-
-    @abstractmethod
-    def failure(self) -> QueryError | None:
-        """Why it failed; None if nothing was wrong."""
-
-    @abstractmethod
-    def halt(self) -> None:
-        """Have Spark end it; returns when it has, or after a short while, and may be called again."""
-
-
-class Site(ABC):
-    """What one query is made of before it runs: a session of its own, its checkpoint, its way out.
-
-    `writer_type` and `query_type` are PySpark's classes, which an entry point's result is checked against.
-    """
-
-    spark: SparkSession
-    checkpoint: CheckpointFolder
-    gate: Gate
-    outlet: Outlet
-    writer_type: type[DataStreamWriter]
-    query_type: type[StreamingQuery]
-
-    @abstractmethod
-    def require_query(self, text: str) -> None:
-        """Refuse all SQL but queries, before `session.sql` would execute it, and what no task's SQL may do.
-
-        What of the latter can be told only this Spark knows (docs/security.md).
-
-        Raises:
-            QueryError: it is a statement of another kind, or it holds one.
-            ParseException: it does not parse.
-        """
-
-    @abstractmethod
-    def inherit(self) -> None:
-        """End what a former owner may have left running; the fence is up already."""
-
-    @abstractmethod
-    def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> Handle:
-        """Start the query that `writer` describes.
-
-        Args:
-            writer: what a query is made by.
-            begin: is called right before Spark is asked to; what it raises ends the start there.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of everything once the query is over, or was never started. Never blocks for long."""
-
-
-class Engine(ABC):
-    """One Spark, as long as a worker lives; what it is asked may block, `watch` excepted.
-
-    `url` is Spark's own web page, if it has one.
-    """
-
-    url: str | None
-
-    @abstractmethod
-    def is_loss(self, error: Exception) -> bool:
-        """Whether a call failed because Spark is gone or going, which `watch` tells; never blocks."""
-
-    @abstractmethod
-    def watch(self, died: Callable[[EngineDeath], None]) -> None:
-        """Call `died` from a thread of its own, once, unless `close` ends it."""
-
-    @abstractmethod
-    def site(
-        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
-    ) -> Site:
-        """A place for a query of the owner's task that keeps its progress in the folder `checkpoint`.
-
-        Args:
-            owner: the task, and the token it runs under.
-            conf: settings of the query's own session.
-            checkpoint: path or URL.
-            may_write: the worker's lease on itself; may be asked from any thread.
-        """
-
-    @abstractmethod
-    def end_former(self, owner: Owner, checkpoint: str) -> None:
-        """End the query that a former owner of the task has left running, if there can be one."""
-
-    @abstractmethod
-    def noted(self, folder: str) -> Sequence[NotedQuery]:
-        """The queries that owners have noted down in the folder of a group's checkpoints.
-
-        Only those that may outlive their workers; they may be over.
-
-        Raises:
-            QueryError: that cannot be read now.
-        """
-
-    @abstractmethod
-    def end_noted(self, query: NotedQuery) -> None:
-        """End it, if this Spark has it and it is not over."""
-
-    @abstractmethod
     def kill(self) -> bool:
-        """End all that it runs at once, and with no word to it; whether that can be done from here."""
+        """Also while it is being closed, which may take its time."""
+        return self._opened is None or self._opened.kill()
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of Spark, whatever state it is in."""
+    async def close(self) -> None:
+        """End every query at once, then let go of Spark."""
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            await self._stop_all()
+            await self._let_go()
+            await asyncio.to_thread(backend.close)
+        await asyncio.to_thread(self._monitor.close)
+        self._looks.shutdown(wait=False)
+
+    async def _let_go(self) -> None:
+        """What is still stopping goes before its backend, which has to answer for that, and may not."""
+        losing = in_thread("spark-let-go", partial(self._monitor.lose_all, CLOSED))
+        await asyncio.wait({asyncio.wrap_future(losing)}, timeout=CLOSE_TIMEOUT_S)
+
+    async def _stop_all(self) -> None:
+        """A batch that waits for its database may take longer than anybody has; its transaction is undone."""
+        queries = [query for query in self._monitor.watched() if isinstance(query, SparkQuery)]
+        stops = [asyncio.ensure_future(query.abort(CLOSED)) for query in queries]
+        if stops:
+            await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
+
+    def _launch(self, spec: QuerySpec, way: Way) -> SparkQuery:
+        backend = self._backend
+        if backend is None:
+            raise QueryError("Spark is not running")
+        with _trouble():
+            launched = launch(backend, spec, self._settings, self._may_write, way)
+        query = SparkQuery(spec, launched, self._loop, self._looks)
+        self._monitor.add(query)
+        return query
+
+    def _settle(self, spec: QuerySpec, way: Way) -> None:
+        if self._backend is None:
+            raise QueryError("Spark is not running")
+        with _trouble():
+            settle(self._backend, spec, self._settings, self._may_write, way)
+
+    def _on_death(self, death: EngineDeath) -> None:
+        """Called from the thread that watches Spark."""
+        self._monitor.lose_all(death.how)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._tell_death, death)
+
+    def _tell_death(self, death: EngineDeath) -> None:
+        if not self._died.done():
+            log.error("spark is lost", how=death.how)
+            self._died.set_result(death)
+
+
+async def _keep(_: None) -> None:
+    """A fence that has been raised stays where it is."""
+
+
+async def _undo(query: SparkQuery) -> None:
+    await query.stop(0)
+
+
+@contextlib.contextmanager
+def _trouble() -> Iterator[None]:
+    """Whatever goes wrong is a `QueryError`."""
+    try:
+        yield
+    except QueryError:
+        raise
+    except SinkError as error:
+        raise QueryError(str(error), fenced=isinstance(error, FencedError)) from error
+    except Exception as error:
+        raise refusal(error) from error
+
+
+def open_backend(settings: SparkSettings) -> SparkBackend:
+    """The backend that the settings ask for; takes seconds.
+
+    Raises:
+        QueryError: it cannot be had; says what to change.
+    """
+    quieten_pyspark()
+    if settings.remote is None:
+        from worker.spark.classic.backend import ClassicBackend  # noqa: PLC0415 - only the one that is used
+
+        return ClassicBackend.open(settings)
+    try:
+        from worker.spark.connect.backend import ConnectBackend  # noqa: PLC0415 - likewise; it needs more packages
+    except ImportError as error:
+        raise QueryError(
+            f"--spark-remote needs Spark Connect's client: pip install 'sparkherd[connect]' ({error})"
+        ) from None
+    return ConnectBackend.open(settings, settings.remote)

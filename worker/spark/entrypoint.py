@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.causes import describe, refusal
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from worker.spark.backend import Site
     from worker.spark.context import TaskContext
-    from worker.spark.engine import Site
 
 
 def is_allowed(entrypoint: str, prefixes: Sequence[str]) -> bool:

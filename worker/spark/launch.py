@@ -10,7 +10,7 @@ import msgspec
 
 from definition.resets import begin_with
 from protocol.messages.tasks import EARLIEST
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Owner
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
     from definition.document import Definition
     from protocol.messages.tasks import TaskReset
-    from worker.executor import QuerySpec
-    from worker.spark.engine import Engine, Handle, Site
+    from worker.query_engine import QuerySpec
+    from worker.spark.backend import Handle, Site, SparkBackend
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import Way
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A query that was started, and where; `checkpoint` is as in `worker.executor.Query`."""
+    """A query that was started, and where; `checkpoint` is as in `worker.query_engine.Query`."""
 
     handle: Handle
     site: Site
@@ -42,7 +42,7 @@ class Launched:
 
 
 def launch(
-    engine: Engine, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
+    backend: SparkBackend, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
 ) -> Launched:
     """Start the task's query in a session of its own, its fence raised before it reads anything.
 
@@ -56,7 +56,7 @@ def launch(
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
     way.at("Spark, for a session")
-    site = engine.site(owner, resolved.definition.spark_conf, checkpoint, may_write)
+    site = backend.site(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
         site.outlet.hidden, site.outlet.at = resolved.values, way.at
         if spec.reached is not None:
@@ -82,7 +82,7 @@ def _begin(may_write: Callable[[], bool], way: Way) -> None:
 
 
 def settle(
-    engine: Engine, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
+    backend: SparkBackend, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
 ) -> None:
     """Raise the fence in the sink that the definition names, and end what a former owner has left running.
 
@@ -105,7 +105,7 @@ def settle(
                 sink.close()
     way.at("Spark, to end what a former owner has left running")
     _require_lease(may_write)
-    engine.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
+    backend.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
 
 
 def _require_lease(may_write: Callable[[], bool]) -> None:

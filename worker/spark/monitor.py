@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from telemetry.scope import in_scope
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from worker.executor import QuerySpec
+    from worker.query_engine import QuerySpec
 
 log = structlog.get_logger(__name__)
 

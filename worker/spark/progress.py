@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import Progress, Totals
+from worker.query_engine import Progress, Totals
 from worker.spark.lag import lag_of
 
 if TYPE_CHECKING:

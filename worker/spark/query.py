@@ -1,4 +1,4 @@
-"""One running streaming query, as the worker sees it (`worker.executor.Query`)."""
+"""One running streaming query, as the worker sees it (`worker.query_engine.Query`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import structlog
 
 from telemetry.causes import new_cause_id
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.progress import Tally
 from worker.threads import in_thread
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor as Pool
 
-    from worker.executor import Progress, QuerySpec
+    from worker.query_engine import Progress, QuerySpec
     from worker.spark.launch import Launched
 
 log = structlog.get_logger(__name__)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from definition.document import Definition, Source
-    from worker.spark.engine import Site
+    from worker.spark.backend import Site
 
 VIEW = "source"
 

@@ -1,4 +1,4 @@
-"""The one place where a batch's rows leave Spark; how the engines hand out partitions is their own."""
+"""The one place where a batch's rows leave Spark; how the backends hand out partitions is their own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SparkBatch(ABC):
         """In how many parts the batch is computed."""
 
     def collect(self, limit: int) -> Rows | None:
-        """An engine that has a way which is cheaper than `scatter` has it here."""
+        """A backend that has a way which is cheaper than `scatter` has it here."""
         del limit
         return None
 

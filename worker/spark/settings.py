@@ -13,7 +13,7 @@ _AUTHORITY = re.compile(r"\A//[^/]*")
 
 
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run Spark; `conf` is set on top of the worker's own choices (`DEFAULTS` of each engine).
+    """How to run Spark; `conf` is set on top of the worker's own choices (`DEFAULTS` of each backend).
 
     With a `remote`, which may carry a token and so is never shown, `master` has no meaning. A JVM of the
     worker's own that is silent for `jvm_timeout_s` seconds counts as hung; a

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.threads import in_thread
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from worker.executor import unheard
+from worker.query_engine import unheard
 from worker.sinks.base import Field
 from worker.sinks.factory import open_sink, place_of
 

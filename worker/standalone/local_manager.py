@@ -22,7 +22,7 @@ from protocol.messages.ownership import (
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
 from telemetry.secrets import scrub
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence

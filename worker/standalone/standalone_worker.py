@@ -16,7 +16,7 @@ import structlog
 from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
 from worker.clock import SystemClock, wall_ms
-from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_executor
+from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_engine
 from worker.membership.events import Identity, Quit, Reason
 from worker.membership.states import MemberState
 from worker.metrics.meter import WorkerView
@@ -27,11 +27,11 @@ from worker.tasks.runner import TaskRunner
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.executor import EngineDeath, Executor
     from worker.membership.events import Refused
+    from worker.query_engine import EngineDeath, QueryEngine
     from worker.settings import WorkerSettings
 
-    MakeExecutor = Callable[[WorkerSettings, Callable[[], bool], Sequence[int]], Executor]
+    MakeEngine = Callable[[WorkerSettings, Callable[[], bool], Sequence[int]], QueryEngine]
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +49,7 @@ async def run_alone(
     *,
     once: bool,
     show: Callable[[LocalManager], None],
-    make_executor: MakeExecutor = spark_executor,
+    make_engine: MakeEngine = spark_engine,
     now_ms: Callable[[], int] = wall_ms,
 ) -> int:
     """Run the tasks; returns the exit code.
@@ -59,7 +59,7 @@ async def run_alone(
         tasks: what to run.
         once: end when the bounded tasks are at their end, whatever the others do.
         show: is called whenever a task has something to tell.
-        make_executor: makes the engine.
+        make_engine: makes the engine.
         now_ms: the wall clock, in milliseconds since 1970.
 
     Raises:
@@ -75,7 +75,7 @@ async def run_alone(
                 tokens=tokens,
                 background=background,
                 show=show,
-                make_executor=make_executor,
+                make_engine=make_engine,
             )
             return await alone.work()
 
@@ -92,21 +92,21 @@ class Standalone(Host):
         tokens: TokenFile,
         background: BackgroundTasks,
         show: Callable[[LocalManager], None],
-        make_executor: MakeExecutor,
+        make_engine: MakeEngine,
     ) -> None:
         super().__init__(settings, background)
         self._local_tasks = tasks
         self._once = once
         self._show = show
         self._over: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
-        self.executor = make_executor(settings, lambda: True, (tokens.descriptor,))
+        self.engine = make_engine(settings, lambda: True, (tokens.descriptor,))
         self._manager = LocalManager(
             tasks, tokens=tokens, look=partial(fence_of, settings), changed=self._on_change
         )
         self.tasks = TaskRunner(
             settings,
             manager=self._manager,
-            executor=self.executor,
+            engine=self.engine,
             clock=SystemClock(),
             chance=random.random,
             spawn=background.spawn,

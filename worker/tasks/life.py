@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protocol.states import Target, TaskState
-from worker.executor import QueryError, QuerySpec
+from worker.query_engine import QueryError, QuerySpec
 from worker.tasks.query_run import QueryRun
 from worker.tasks.restarts import Failures
 from worker.tasks.settling import AGAIN, UNWANTED, Settling
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from definition.document import Definition
     from protocol.messages.ownership import TaskReport
     from worker.clock import Clock
-    from worker.executor import Executor
+    from worker.query_engine import QueryEngine
     from worker.settings import WorkerSettings
     from worker.tasks.grants import Grant
     from worker.watchdog import Work
@@ -38,7 +38,7 @@ class Tools:
     """
 
     settings: WorkerSettings
-    executor: Executor
+    engine: QueryEngine
     clock: Clock
     chance: Callable[[], float]
     changed: Callable[[], None]
@@ -80,7 +80,7 @@ class TaskLife:
             capacity=tools.settings.capacity,
             changed=tools.changed,
         )
-        self._settling = Settling(tools.executor, tools.clock)
+        self._settling = Settling(tools.engine, tools.clock)
         self._failures = Failures()
 
     # What others say to it.
@@ -147,7 +147,7 @@ class TaskLife:
         self.status.tell(TaskState.STARTING)
         run = QueryRun(
             self._spec(grant, definition),
-            self._tools.executor,
+            self._tools.engine,
             self._tools.clock,
             wanted=self.wanted,
             status=self.status,

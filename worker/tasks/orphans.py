@@ -18,13 +18,13 @@ import structlog
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.waiting import first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
-    from worker.executor import Executor, NotedQuery
+    from worker.query_engine import NotedQuery, QueryEngine
     from worker.tasks.exchange.link import ManagerLink
 
 log = structlog.get_logger(__name__)
@@ -80,15 +80,15 @@ class OrphanSweep:
 
     Args:
         link: to the manager.
-        executor: what queries are found and ended by.
+        engine: what queries are found and ended by.
         group: whose tasks.
         patience_s: how long a live owner has to end its query, the time between two looks, and how long an
             answer of the engine is waited for, in seconds.
     """
 
-    def __init__(self, link: ManagerLink, executor: Executor, group: str, patience_s: float) -> None:
+    def __init__(self, link: ManagerLink, engine: QueryEngine, group: str, patience_s: float) -> None:
         self._link = link
-        self._executor = executor
+        self._engine = engine
         self._group = group
         self._patience_s = patience_s
         self._orphans = OrphanedQueries(patience_s)
@@ -111,7 +111,7 @@ class OrphanSweep:
     async def _look(self) -> bool:
         """Whether all of it could be done."""
         try:
-            noted = await self._answer(None, lambda: self._executor.noted(self._group))
+            noted = await self._answer(None, lambda: self._engine.noted(self._group))
         except QueryError as error:
             _tell_of_waiting(error)
             return False
@@ -123,7 +123,7 @@ class OrphanSweep:
 
     async def _end(self, query: NotedQuery) -> bool:
         try:
-            await self._answer(query, lambda: self._executor.end_noted(query))
+            await self._answer(query, lambda: self._engine.end_noted(query))
         except QueryError as error:
             _tell_of_waiting(error)
             return False

@@ -14,7 +14,7 @@ from worker.waiting import first
 
 if TYPE_CHECKING:
     from worker.clock import Clock
-    from worker.executor import Executor, Query, QueryError, QuerySpec
+    from worker.query_engine import Query, QueryEngine, QueryError, QuerySpec
     from worker.tasks.task_status import TaskStatus
     from worker.tasks.wanted import Wanted
 
@@ -29,7 +29,7 @@ class QueryRun:
 
     Args:
         spec: what to run.
-        executor: what runs it.
+        engine: what runs it.
         clock: for what is told of a slow start.
         wanted: what is wanted of the task meanwhile.
         status: is told how it goes.
@@ -39,7 +39,7 @@ class QueryRun:
     def __init__(
         self,
         spec: QuerySpec,
-        executor: Executor,
+        engine: QueryEngine,
         clock: Clock,
         *,
         wanted: Wanted,
@@ -47,7 +47,7 @@ class QueryRun:
         stop_timeout_s: float,
     ) -> None:
         self._spec = spec
-        self._executor = executor
+        self._engine = engine
         self._clock = clock
         self._wanted = wanted
         self._status = status
@@ -56,7 +56,7 @@ class QueryRun:
 
     async def start(self) -> Query | QueryError:
         """The query, or why there is none; `UNWANTED` if something else is wanted before it is there."""
-        starting = asyncio.ensure_future(self._executor.start(self._spec, self._come_to))
+        starting = asyncio.ensure_future(self._engine.start(self._spec, self._come_to))
         telling = asyncio.ensure_future(self._tell_of_waiting())
         try:
             if not await first(asyncio.wait({starting}), self._wanted.until_outdated()):

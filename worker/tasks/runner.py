@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from protocol.errors import Failure
     from protocol.messages.ownership import ClaimResponse, TaskReport
     from worker.clock import Clock
-    from worker.executor import Executor
+    from worker.query_engine import QueryEngine
     from worker.settings import WorkerSettings
     from worker.tasks.grants import Grant
     from worker.tasks.task_status import TaskSnapshot
@@ -46,7 +46,7 @@ class TaskRunner:
     Args:
         settings: the worker's.
         manager: who grants tasks.
-        executor: what runs queries.
+        engine: what runs queries.
         clock: for reports and restarts.
         chance: random numbers in [0, 1), for jitter.
         spawn: runs a coroutine in the background; what it raises ends the worker.
@@ -62,7 +62,7 @@ class TaskRunner:
         settings: WorkerSettings,
         *,
         manager: TaskCoordinator,
-        executor: Executor,
+        engine: QueryEngine,
         clock: Clock,
         chance: Callable[[], float],
         spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
@@ -104,7 +104,7 @@ class TaskRunner:
         self._token_leases = TokenLeases(own_s, clock, lambda: self._ownership, self._on_lapsed)
         self._tools = Tools(
             settings,
-            executor,
+            engine,
             clock,
             chance,
             changed=self._reports.changed,
@@ -112,7 +112,7 @@ class TaskRunner:
             watching=watching,
             is_fresh=self._token_leases.is_fresh,
         )
-        self._sweep = OrphanSweep(link, executor, settings.group, settings.rebalance_timeout_ms / 1000)
+        self._sweep = OrphanSweep(link, engine, settings.group, settings.rebalance_timeout_ms / 1000)
         self._late = LateGrants(link, own_s, self._claim_late, spawn)
         for work in (self._token_leases.watch, self._sweep.run, self._releases.run, self._reports.run):
             spawn(work())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from telemetry.causes import new_cause_id
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.waiting import Backoff, first
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from definition.document import Definition
     from worker.clock import Clock
-    from worker.executor import Executor, QuerySpec
+    from worker.query_engine import QueryEngine, QuerySpec
 
 log = structlog.get_logger(__name__)
 
@@ -29,8 +29,8 @@ UNWANTED: Final = QueryError("something else was wanted before it was done")
 class Settling:
     """One life's: whether the fence has been raised to its token, and in which sink."""
 
-    def __init__(self, executor: Executor, clock: Clock) -> None:
-        self._executor = executor
+    def __init__(self, engine: QueryEngine, clock: Clock) -> None:
+        self._engine = engine
         self._clock = clock
         self._settled: Definition | None = None
 
@@ -60,7 +60,7 @@ class Settling:
             Why that could not be done, `UNWANTED` if nobody wants it any more; None if it is done.
         """
         steps = ["its turn"]
-        settling = asyncio.ensure_future(self._executor.settle(spec, steps.append))
+        settling = asyncio.ensure_future(self._engine.settle(spec, steps.append))
         try:
             if not await first(self._ended(settling, within_s), unwanted):
                 return UNWANTED

@@ -11,12 +11,12 @@ import structlog
 from protocol.messages.ownership import MAX_CAUSE_LENGTH, TaskReport
 from protocol.states import TaskState
 from telemetry.secrets import scrub
-from worker.executor import Progress, Totals
+from worker.query_engine import Progress, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from worker.executor import Query
+    from worker.query_engine import Query
 
 
 MEMORY_S: Final = 60.0

@@ -14,10 +14,10 @@ from manager.app import make_app
 from manager.http.front.server import Runner
 from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
-from tests.fakes.executor import FakeExecutor, FakeQuery
+from tests.fakes.query_engine import FakeEngine, FakeQuery
 from tests.integration.node import started_node
 from worker.daemon import run
-from worker.executor import unheard
+from worker.query_engine import unheard
 from worker.settings import WorkerSettings
 from worker.waiting import News
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from worker.executor import QuerySpec
+    from worker.query_engine import QuerySpec
 
 PATIENCE_S = 120.0
 DEFINITION = {
@@ -34,7 +34,7 @@ DEFINITION = {
 }
 
 
-class Engine(FakeExecutor):
+class Engine(FakeEngine):
     """Tells the herd of every query that starts or ends."""
 
     def __init__(self, news: News) -> None:

@@ -16,7 +16,7 @@ from cli.client.admin_client import AdminClient, UnreachableError
 from protocol.errors import StartupError
 from protocol.messages.groups import GroupListResponse
 from protocol.roles import Role
-from tests.fakes.executor import FakeExecutor
+from tests.fakes.query_engine import FakeEngine
 from tests.integration.manager.secured import Certificates, Tokens, Web, serving
 from worker import daemon as worker_daemon
 from worker.client.bearer import Bearer
@@ -110,8 +110,8 @@ class Herdsman:
         self.settings = WorkerSettings(group="g", session_timeout_ms=600_000, **settings)
         self.running = asyncio.ensure_future(worker_daemon.run(self.settings, self._engine, self._say))
 
-    def _engine(self, _: WorkerSettings, __: Callable[[], bool]) -> FakeExecutor:
-        return FakeExecutor()
+    def _engine(self, _: WorkerSettings, __: Callable[[], bool]) -> FakeEngine:
+        return FakeEngine()
 
     def _say(self, line: str) -> None:
         if line.startswith("joined"):

@@ -11,7 +11,7 @@ from definition.document import Definition, Sink, Source
 from manager.core.commands import RemoveMember, ResetTask, SetTarget
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
-from worker.executor import QueryError, QuerySpec, unheard
+from worker.query_engine import QueryError, QuerySpec, unheard
 from worker.sinks.errors import FencedError
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Owner
@@ -22,7 +22,7 @@ from worker.spark.starts import Way
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", master="local")
 
 
-class Engine(SimpleNamespace):
+class Backend(SimpleNamespace):
     """Knows of no query that a former owner has left."""
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
@@ -39,14 +39,14 @@ def begin(sink: Sink, token: int, resets: int = 0) -> None:
         opened.close()
 
 
-def settle_granted(sink: Sink, granted: Any, *, may_write: bool = True) -> Engine:
+def settle_granted(sink: Sink, granted: Any, *, may_write: bool = True) -> Backend:
     """What a worker does about a grant that is not to run."""
-    engine = Engine()
+    backend = Backend()
     definition = Definition(source=Source(format="rate"), sink=sink)
     spec = QuerySpec("g", "t", granted.token, definition, granted.reset)
-    as_engine: Any = engine
-    settle(as_engine, spec, SETTINGS, lambda: may_write, Way(unheard))
-    return engine
+    as_backend: Any = backend
+    settle(as_backend, spec, SETTINGS, lambda: may_write, Way(unheard))
+    return backend
 
 
 def rest(bench: Bench, worker: str, sink: Sink) -> None:
@@ -106,5 +106,5 @@ def test_without_the_lease_nothing_is_settled(sink: Sink) -> None:
 
 def test_what_a_former_owner_left_running_is_ended(sink: Sink) -> None:
     """After the fence is up, so that nothing of it is written meanwhile."""
-    engine = settle_granted(sink, SimpleNamespace(token=5, reset=None))
-    assert engine.ended == ("t", 5, SETTINGS.checkpoint("g", "t", 0))
+    backend = settle_granted(sink, SimpleNamespace(token=5, reset=None))
+    assert backend.ended == ("t", 5, SETTINGS.checkpoint("g", "t", 0))

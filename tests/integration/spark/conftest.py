@@ -1,4 +1,4 @@
-"""One JVM for nearly all tests: a real executor, real files, a real SQLite database."""
+"""One JVM for nearly all tests: a real engine, real files, a real SQLite database."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ import pytest_asyncio
 from py4j.clientserver import ClientServerConnection
 
 from definition.document import parse_definition
-from worker.executor import QuerySpec
+from worker.query_engine import QuerySpec
 from worker.spark.classic import jvm as jvm_module
-from worker.spark.classic.engine import ClassicEngine
-from worker.spark.executor import SparkExecutor
+from worker.spark.classic.backend import ClassicBackend
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Start = Callable[..., Awaitable["SparkQuery"]]
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Every test here needs the JVM, and shares the event loop that the executor lives in."""
+    """Every test here needs the JVM, and shares the event loop that the engine lives in."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
@@ -155,10 +155,10 @@ def lease() -> Lease:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def executor(
+async def engine(
     lease: Lease, tmp_path_factory: pytest.TempPathFactory, secrets_folder: Path
-) -> AsyncIterator[SparkExecutor]:
-    """The one executor; its entry points are those of the module `tested`."""
+) -> AsyncIterator[SparkEngine]:
+    """The one engine; its entry points are those of the module `tested`."""
     root = str(tmp_path_factory.mktemp("checkpoints"))
     settings = SparkSettings(
         app_name="tests",
@@ -169,23 +169,23 @@ async def executor(
         allow_secret_env=("TESTED_",),
         secrets_dir=str(secrets_folder),
     )
-    executor = SparkExecutor(settings, lease)
-    await executor.open()
-    yield executor
-    await executor.close()
+    engine = SparkEngine(settings, lease)
+    await engine.open()
+    yield engine
+    await engine.close()
 
 
 @pytest.fixture(scope="session")
 def secrets_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The executor's --secrets-dir."""
+    """The engine's --secrets-dir."""
     return tmp_path_factory.mktemp("secrets")
 
 
 @pytest.fixture(scope="session")
-def spark(executor: SparkExecutor) -> SparkSession:
-    """The session of that executor."""
-    assert isinstance(executor._engine, ClassicEngine)
-    return executor._engine.spark
+def spark(engine: SparkEngine) -> SparkSession:
+    """The session of that engine."""
+    assert isinstance(engine._backend, ClassicBackend)
+    return engine._backend.spark
 
 
 @pytest.fixture
@@ -216,14 +216,12 @@ def spec() -> Callable[..., QuerySpec]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def start(
-    executor: SparkExecutor, lease: Lease, spec: Callable[..., QuerySpec]
-) -> AsyncIterator[Start]:
+async def start(engine: SparkEngine, lease: Lease, spec: Callable[..., QuerySpec]) -> AsyncIterator[Start]:
     """Starts a query; the test's end stops it."""
     started = []
 
     async def run(task: str = "t", token: int = 1, **definition: Any) -> SparkQuery:
-        query = await executor.start(spec(task, token, **definition))
+        query = await engine.start(spec(task, token, **definition))
         started.append(query)
         return query
 
@@ -234,7 +232,7 @@ async def start(
 
 @pytest.fixture
 def entrypoint(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], str]:
-    """Makes a function of the test an entry point that the executor allows."""
+    """Makes a function of the test an entry point that the engine allows."""
 
     def publish(function: Callable[..., Any]) -> str:
         module = types.ModuleType("tested")

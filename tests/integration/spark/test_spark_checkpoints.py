@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from protocol.messages.tasks import EARLIEST, Reached, TaskReset
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from protocol.messages.tasks import Offsets
-    from worker.spark.executor import SparkExecutor
+    from worker.spark.engine import SparkEngine
 
 ONCE = {"available_now": True}
 
@@ -25,13 +25,11 @@ ONCE = {"available_now": True}
 class Story:
     """One task: run to the end of what there is, as often as a test wants, each time under a higher token."""
 
-    def __init__(
-        self, start: Any, source: dict[str, Any], sink: dict[str, Any], executor: SparkExecutor
-    ) -> None:
+    def __init__(self, start: Any, source: dict[str, Any], sink: dict[str, Any], engine: SparkEngine) -> None:
         self.query: Any = None
         self._start = start
         self._definition = {"source": source, "sink": sink, "trigger": ONCE}
-        self._executor = executor
+        self._engine = engine
         self._token = 0
 
     async def run(self, task: str = "t") -> None:
@@ -44,7 +42,7 @@ class Story:
         self._token += 1
         reset = TaskReset(number, offsets)
         spec = replace(self.query.spec, token=self._token, reset=reset)
-        query = await self._executor.start(spec)
+        query = await self._engine.start(spec)
         assert await query.ended() is None
 
     async def refused(self) -> str:
@@ -58,19 +56,19 @@ class Story:
 
     @property
     def checkpoint(self) -> Path:
-        return Path(self._executor._settings.checkpoint(self.query.spec.group, "t"))
+        return Path(self._engine._settings.checkpoint(self.query.spec.group, "t"))
 
 
 @pytest.fixture
-def story(start: Any, flights: Any, database: Any, executor: SparkExecutor) -> Story:
-    return Story(start, flights.source, database.sink(), executor)
+def story(start: Any, flights: Any, database: Any, engine: SparkEngine) -> Story:
+    return Story(start, flights.source, database.sink(), engine)
 
 
 @pytest.fixture
-def bare(start: Any, flights: Any, tmp_path: Path, executor: SparkExecutor) -> Story:
+def bare(start: Any, flights: Any, tmp_path: Path, engine: SparkEngine) -> Story:
     """One with a sink of Spark's, which has no fence."""
     return Story(
-        start, flights.source, {"format": "json", "options": {"path": str(tmp_path / "out")}}, executor
+        start, flights.source, {"format": "json", "options": {"path": str(tmp_path / "out")}}, engine
     )
 
 
@@ -157,11 +155,11 @@ async def test_a_damaged_checkpoint(
     assert said in text
 
 
-async def test_another_task_s_checkpoint(bare: Story, flights: Any, executor: SparkExecutor) -> None:
+async def test_another_task_s_checkpoint(bare: Story, flights: Any, engine: SparkEngine) -> None:
     """A copy of it under this task's name is refused, whatever the sink is."""
     flights.add()
     await bare.run("other")
-    place = executor._settings.checkpoint
+    place = engine._settings.checkpoint
     group = bare.query.spec.group
     shutil.copytree(place(group, "other"), place(group, "t"))
     text = await bare.refused()
@@ -182,19 +180,19 @@ async def test_a_reset_reads_all_again(story: Story, flights: Any, database: Any
     assert database.query("SELECT resets, batch_id, row_count FROM sparkherd_fence") == [(1, 1, 40)]
 
 
-async def test_a_reset_from_given_offsets(start: Any, database: Any, executor: SparkExecutor) -> None:
+async def test_a_reset_from_given_offsets(start: Any, database: Any, engine: SparkEngine) -> None:
     """The options of a reset take the place of the source's own, whatever their case."""
     options = {"rowsPerBatch": 3, "startTimestamp": 1000}
-    story = Story(start, {"format": "rate-micro-batch", "options": options}, database.sink("rates"), executor)
+    story = Story(start, {"format": "rate-micro-batch", "options": options}, database.sink("rates"), engine)
     await story.run()
     await story.reset(1, {"STARTTIMESTAMP": 86_400_000})
     days = database.query("SELECT date(timestamp), COUNT(*) FROM rates GROUP BY 1 ORDER BY 1")
     assert days == [("1970-01-01", 3), ("1970-01-02", 3)]
 
 
-async def test_a_reset_of_an_upsert(start: Any, flights: Any, database: Any, executor: SparkExecutor) -> None:
+async def test_a_reset_of_an_upsert(start: Any, flights: Any, database: Any, engine: SparkEngine) -> None:
     """Rows that are read again replace themselves; what the source no longer has stays."""
-    story = Story(start, flights.source, database.sink(mode="upsert", key=["id"]), executor)
+    story = Story(start, flights.source, database.sink(mode="upsert", key=["id"]), engine)
     flights.add(files=2)
     await story.run()
     (flights.folder / "000000.json").unlink()
@@ -203,11 +201,11 @@ async def test_a_reset_of_an_upsert(start: Any, flights: Any, database: Any, exe
     assert database.ids() == flights.ids
 
 
-async def test_a_reset_of_fenced_files(start: Any, flights: Any, tmp_path: Path, executor: Any) -> None:
+async def test_a_reset_of_fenced_files(start: Any, flights: Any, tmp_path: Path, engine: Any) -> None:
     """The files of before stay beside the new ones; once they are removed, every row is there once."""
     out = tmp_path / "out"
     sink = {"format": "fenced_files", "options": {"path": str(out), "format": "json"}}
-    story = Story(start, flights.source, sink, executor)
+    story = Story(start, flights.source, sink, engine)
     flights.add(files=2)
     await story.run()
     await story.reset(1)
@@ -233,25 +231,25 @@ async def test_a_reset_of_spark_s_file_sink(bare: Story, flights: Any, tmp_path:
 
 
 async def test_a_zombie_of_before_a_reset(
-    start: Any, flights: Any, database: Any, catch_up: Any, executor: SparkExecutor
+    start: Any, flights: Any, database: Any, catch_up: Any, engine: SparkEngine
 ) -> None:
     """Its query runs on when the task begins anew; its next batch is refused, and it cannot start again."""
     flights.add()
     zombie = await start(token=1, source=flights.source, sink=database.sink())
     await catch_up(zombie)
-    anew = await executor.start(replace(zombie.spec, token=3, reset=TaskReset(1)))
+    anew = await engine.start(replace(zombie.spec, token=3, reset=TaskReset(1)))
     await catch_up(anew)
     flights.add()
     assert (await zombie.ended()).fenced
     await catch_up(anew)
     assert database.ids() == sorted([*flights.ids, *flights.ids[:10]])
     with pytest.raises(QueryError, match="token 1 is older than 3"):
-        await executor.start(zombie.spec)
+        await engine.start(zombie.spec)
     await anew.stop(0)
 
 
 async def test_an_entry_point_is_told_where_to_begin(
-    start: Any, flights: Any, database: Any, entrypoint: Any, executor: SparkExecutor
+    start: Any, flights: Any, database: Any, entrypoint: Any, engine: SparkEngine
 ) -> None:
     """The offsets of a reset lie over its own options."""
     told = []
@@ -267,7 +265,7 @@ async def test_an_entry_point_is_told_where_to_begin(
     assert await query.ended() is None
     spec = replace(query.spec, token=2)
     for reset in (TaskReset(1, {"since": "2013-06-01"}), TaskReset(2)):
-        query = await executor.start(replace(spec, reset=reset))
+        query = await engine.start(replace(spec, reset=reset))
         assert await query.ended() is None
     assert told == [options, options | {"since": "2013-06-01"}, options]
 
@@ -285,7 +283,7 @@ async def refusal_of(start: Callable[[], Awaitable[None]]) -> str:
 
 
 async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
-    executor: SparkExecutor, start: Any, spec: Any, flights: Any, database: Any
+    engine: SparkEngine, start: Any, spec: Any, flights: Any, database: Any
 ) -> None:
     """It is refused for good before its fence is raised: the former token may still write."""
     flights.add(files=2)
@@ -294,13 +292,13 @@ async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
     assert await first.ended() is None
     later = replace(spec("t", 2, **definition), reached=Reached(2, "/elsewhere/g/t", "w1"))
     with pytest.raises(QueryError, match="ends with batch 1, but the task has come to batch 2") as refused:
-        await executor.start(later)
+        await engine.start(later)
     assert refused.value.permanent
     flights.add()
     again = await start(token=1, **definition)
     assert await again.ended() is None
     reached = Reached(2, again.checkpoint, "w1")
-    last = await executor.start(replace(spec("t", 3, **definition), reached=reached))
+    last = await engine.start(replace(spec("t", 3, **definition), reached=reached))
     assert await last.ended() is None
     assert database.ids() == flights.ids
 

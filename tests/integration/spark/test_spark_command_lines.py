@@ -13,8 +13,8 @@ HUSH = "hush-4711"
 STARTED = """
 import asyncio, json, os, pathlib, sys, tempfile, threading
 from definition.document import parse_definition
-from worker.executor import QuerySpec
-from worker.spark.executor import SparkExecutor
+from worker.query_engine import QuerySpec
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 HUSH, ROOT = sys.argv[1:]
@@ -58,11 +58,11 @@ def look():
 async def main():
     watching = threading.Thread(target=watch)
     watching.start()
-    executor = SparkExecutor(SparkSettings(app_name="told", checkpoint_root=ROOT, conf=CONF), lambda: True)
-    await executor.open()
-    query = await executor.start(QuerySpec("g", "t", 1, parse_definition(json.dumps(SQL).encode())))
+    engine = SparkEngine(SparkSettings(app_name="told", checkpoint_root=ROOT, conf=CONF), lambda: True)
+    await engine.open()
+    query = await engine.start(QuerySpec("g", "t", 1, parse_definition(json.dumps(SQL).encode())))
     await query.ended()
-    spark = executor._engine.spark
+    spark = engine._backend.spark
     spark.sparkContext.parallelize([1]).map(str).collect()
     look()
     over.set()
@@ -83,7 +83,7 @@ async def main():
         },
         sys.stdout,
     )
-    await executor.close()
+    await engine.close()
 
 asyncio.run(main())
 """

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.contracts.executor import CONTRACT
+from tests.contracts.query_engine import CONTRACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from tests.contracts.executor import Bench
+    from tests.contracts.query_engine import Bench
     from worker.spark.query import SparkQuery
 
 ENDLESS = {"format": "rate", "options": {"rowsPerSecond": 5}}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from definition.document import SqlOptions
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.marks import Owner
 from worker.sinks.sql import SqlSink
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import QueryError
-from worker.spark.executor import SparkExecutor
+from worker.query_engine import QueryError
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[3]
 DOOMED = """
 import asyncio, json, os, signal, sys
 from definition.document import parse_definition
-from worker.executor import QuerySpec, QueryError
-from worker.spark.executor import SparkExecutor
+from worker.query_engine import QuerySpec, QueryError
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
@@ -28,20 +28,20 @@ RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 async def main(root):
     conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     settings = SparkSettings(app_name="doomed", checkpoint_root=root, conf=conf)
-    executor = SparkExecutor(settings, lambda: True)
-    await executor.open()
+    engine = SparkEngine(settings, lambda: True)
+    await engine.open()
     spec = QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode()))
-    query = await executor.start(spec)
-    os.kill(executor._engine.jvm._process.pid, signal.SIGKILL)
+    query = await engine.start(spec)
+    os.kill(engine._backend.jvm._process.pid, signal.SIGKILL)
     async with asyncio.timeout(120):
-        how, ended = await asyncio.gather(executor.died(), query.ended())
+        how, ended = await asyncio.gather(engine.died(), query.ended())
     told = {"how": how.how, "ended": ended.cause}
     await query.stop(30)
     try:
-        await executor.start(spec)
+        await engine.start(spec)
     except QueryError as error:
         told["start"] = str(error)
-    await executor.close()
+    await engine.close()
     json.dump(told, sys.stdout)
 
 asyncio.run(main(sys.argv[1]))
@@ -49,7 +49,7 @@ asyncio.run(main(sys.argv[1]))
 
 
 async def test_the_death_of_the_jvm_is_noticed(tmp_path: Path) -> None:
-    """The executor and its queries know how it ended; stop, start and close do not hang on it."""
+    """The engine and its queries know how it ended; stop, start and close do not hang on it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", DOOMED, str(tmp_path)),
         cwd=ROOT,
@@ -67,8 +67,8 @@ async def test_the_death_of_the_jvm_is_noticed(tmp_path: Path) -> None:
 HUNG = """
 import asyncio, json, os, signal, sys
 from definition.document import parse_definition
-from worker.executor import QuerySpec
-from worker.spark.executor import SparkExecutor
+from worker.query_engine import QuerySpec
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
@@ -77,17 +77,17 @@ async def main(root):
     conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     limit = 3.0 if sys.argv[2] == "watched" else 3600.0
     settings = SparkSettings(app_name="hung", checkpoint_root=root, conf=conf, jvm_timeout_s=limit)
-    executor = SparkExecutor(settings, lambda: True)
-    await executor.open()
-    query = await executor.start(QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode())))
-    process = executor._engine.jvm._process
+    engine = SparkEngine(settings, lambda: True)
+    await engine.open()
+    query = await engine.start(QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode())))
+    process = engine._backend.jvm._process
     os.kill(process.pid, signal.SIGSTOP)
-    told = {"url": executor.url}
+    told = {"url": engine.url}
     if sys.argv[2] == "watched":
-        death, ended = await asyncio.gather(executor.died(), query.ended())
+        death, ended = await asyncio.gather(engine.died(), query.ended())
         told["how"] = death.how
         told["ended"] = ended.cause
-    await executor.close()
+    await engine.close()
     json.dump({**told, "code": process.poll()}, sys.stdout)
 
 asyncio.run(main(sys.argv[1]))
@@ -136,13 +136,13 @@ async def test_without_java(
         home = str(tmp_path)
     if home is not None:
         monkeypatch.setenv("JAVA_HOME", home)
-    executor = SparkExecutor(SparkSettings(app_name="none", checkpoint_root=str(tmp_path)), lambda: True)
+    engine = SparkEngine(SparkSettings(app_name="none", checkpoint_root=str(tmp_path)), lambda: True)
     with pytest.raises(QueryError) as refused:
-        await executor.open()
+        await engine.open()
     assert said in str(refused.value)
     assert "apt-get install openjdk-17-jre-headless" in str(refused.value)
     assert "\n" not in str(refused.value)
-    await executor.close()
+    await engine.close()
 
 
 async def test_nothing_listens_to_the_outside(spark: SparkSession) -> None:
@@ -170,16 +170,16 @@ def _listening(pid: int) -> set[str]:
     return listening
 
 
-async def test_the_session_has_the_worker_s_settings(executor: Any, spark: SparkSession) -> None:
+async def test_the_session_has_the_worker_s_settings(engine: Any, spark: SparkSession) -> None:
     """FAIR scheduling, UTC, no web page unless it is asked for."""
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.scheduler.mode") == "FAIR"
-    assert executor.url is None
+    assert engine.url is None
 
 
-async def test_the_guard_of_the_event_loop(executor: Any) -> None:
+async def test_the_guard_of_the_event_loop(engine: Any) -> None:
     """What the worker asks the JVM in the event loop is caught by these tests; what they ask is not."""
-    jvm, loop = executor._engine.jvm, asyncio.get_running_loop()
+    jvm, loop = engine._backend.jvm, asyncio.get_running_loop()
     assert jvm._ask() > 0
     caught = loop.create_future()
     loop.set_exception_handler(lambda _, context: caught.set_result(context["exception"]))

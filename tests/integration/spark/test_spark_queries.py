@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from worker.spark.executor import SparkExecutor
+    from worker.spark.engine import SparkEngine
 
 ONCE = {"available_now": True}
 DELAYS = "SELECT carrier, COUNT(*) AS flights, MAX(delay) AS worst FROM source GROUP BY carrier"
@@ -286,7 +286,7 @@ async def test_a_function_a_batch_runs_in_the_task_s_pool(
 
 async def test_a_start_nobody_waits_for_any_more(
     *,
-    executor: SparkExecutor,
+    engine: SparkEngine,
     spec: Callable[..., Any],
     flights: Any,
     entrypoint: Any,
@@ -299,12 +299,12 @@ async def test_a_start_nobody_waits_for_any_more(
         return context.spark.readStream.schema("id LONG").json(str(flights.folder)).writeStream.format("noop")
 
     wanted = spec("unwanted", 1, entrypoint=entrypoint(run))
-    starting = asyncio.create_task(executor.start(wanted))
+    starting = asyncio.create_task(engine.start(wanted))
     await stage.until_reached()
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    _, over = executor._starts._given_up["unwanted"]
+    _, over = engine._starts._given_up["unwanted"]
     stage.go_on.set()
     await over
-    assert wanted not in [query.spec for query in executor._monitor.watched()]
+    assert wanted not in [query.spec for query in engine._monitor.watched()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from definition.document import DefinitionError
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
     from worker.sinks.base import Batch, Written
-    from worker.spark.executor import SparkExecutor
+    from worker.spark.engine import SparkEngine
 
 SECRET = "s3cr3t-Zx9-of-the-database"
 
@@ -39,7 +39,7 @@ async def test_a_secret_that_is_rotated_within_a_batch(
     secret_database: Any,
     secrets_folder: Path,
     catch_up: Any,
-    executor: SparkExecutor,
+    engine: SparkEngine,
     jvm_log: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -64,7 +64,7 @@ async def test_a_secret_that_is_rotated_within_a_batch(
     query = await start(token=2, source=flights.source, sink=sink)
     await catch_up(query)
     assert secret_database.ids() == flights.ids
-    checkpoint = Path(executor._settings.checkpoint(query.spec.group, query.spec.task))
+    checkpoint = Path(engine._settings.checkpoint(query.spec.group, query.spec.task))
     assert (checkpoint / "offsets" / "2").is_file()
     assert _leaks(checkpoint) == []
     assert SECRET not in jvm_log.all()

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pyspark import TaskContext
 from pyspark.sql import functions as sql
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.files import FilesSink
 from worker.sinks.marks import Owner
 from worker.spark.classic.statements import require_query

@@ -10,7 +10,7 @@ from tests.fakes.manager import granted
 from tests.fakes.turns import eventually
 from tests.unit.worker.tasks.bench import Bench
 from worker.background import BackgroundTasks
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.classic import outlet
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query import SparkQuery
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from worker.sinks.parts import Part, Rows, Take
-    from worker.spark.executor import SparkExecutor
+    from worker.spark.engine import SparkEngine
 
 SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM source"
 
@@ -182,18 +182,18 @@ async def test_without_the_lease_no_query_begins(
 
 
 async def test_a_lost_lease_ends_the_queries_of_spark_s_own_sinks(
-    executor: SparkExecutor, flights: Any, tmp_path: Path
+    engine: SparkEngine, flights: Any, tmp_path: Path
 ) -> None:
     """No gate refuses their batches: the worker stops the query itself, and then nothing more is written."""
     flights.add()
     out = tmp_path / "out"
     document = {"source": flights.source, "sink": {"format": "json", "options": {"path": str(out)}}}
     async with BackgroundTasks() as background:
-        bench = Bench(background, executor=executor)
+        bench = Bench(background, engine=engine)
         bench.grants(lambda _: ClaimResponse(granted=(granted("t1", **document),)))
         bench.assign("t1")
         await eventually(lambda: bench.manager.states("t1")[-1:] == ["RUNNING"])
-        [query] = [each for each in executor._monitor.watched() if isinstance(each, SparkQuery)]
+        [query] = [each for each in engine._monitor.watched() if isinstance(each, SparkQuery)]
         bench.runner.lose("the lease has run out")
         await bench.runner.come_to_rest(60)
         written = len(list(out.glob("*.json")))

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from protocol.errors import StartupError
 from tests.fakes.clock import FakeClock
-from tests.fakes.executor import FakeExecutor
+from tests.fakes.query_engine import FakeEngine
 from tests.fakes.turns import eventually
 from tests.unit.worker.client.servers import Cluster, Server, hangs_up, never_answers, says
 from worker import daemon
@@ -31,7 +31,7 @@ class Herd:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.executor = FakeExecutor()
+        self.engine = FakeEngine()
         self.lines: list[str] = []
         self.may_write: list[Callable[[], bool]] = []
         self.heard = asyncio.Event()
@@ -64,7 +64,7 @@ class Herd:
     def start(self) -> asyncio.Future[int]:
         """The worker, in the background."""
         return asyncio.ensure_future(
-            run(self.settings, self._make_executor, self.lines.append, self._end_process)
+            run(self.settings, self._make_engine, self.lines.append, self._end_process)
         )
 
     async def started(self) -> asyncio.Future[int]:
@@ -78,9 +78,9 @@ class Herd:
         """Called from a thread."""
         self.loop.call_soon_threadsafe(self.ends.put_nowait, code)
 
-    def _make_executor(self, _: WorkerSettings, may_write: Callable[[], bool]) -> FakeExecutor:
+    def _make_engine(self, _: WorkerSettings, may_write: Callable[[], bool]) -> FakeEngine:
         self.may_write.append(may_write)
-        return self.executor
+        return self.engine
 
     def asked(self) -> list[str]:
         """The last word of each request's path, as it came in."""
@@ -99,7 +99,7 @@ async def test_a_worker_joins_says_so_runs_its_task_and_leaves_in_order(herd: He
     """SIGTERM: stop, release, leave, 0."""
     running = await herd.started()
     assert herd.lines == [f"joined g as {ME}"]
-    query = herd.executor.query("t1")
+    query = herd.engine.query("t1")
     assert (query.spec.group, query.spec.token) == ("g", 4)
     assert herd.may_write[0]()
     os.kill(os.getpid(), signal.SIGTERM)
@@ -107,7 +107,7 @@ async def test_a_worker_joins_says_so_runs_its_task_and_leaves_in_order(herd: He
     assert query.stops == [30.0]
     assert herd.asked()[-2:] == ["release", "leave"]
     assert herd.server.bodies("release")[-1]["tasks"] == {"t1": 4}
-    assert not herd.executor.is_open
+    assert not herd.engine.is_open
 
 
 async def test_a_worker_that_is_told_to_stop_has_its_tasks_moved_away_first(herd: Herd) -> None:
@@ -168,7 +168,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
 async def test_a_dead_engine_ends_the_worker(herd: Herd) -> None:
     """It leaves at once, without a release, so that its tasks go elsewhere; exit code 4."""
     running = await herd.started()
-    herd.executor.die("the JVM exited with code 137")
+    herd.engine.die("the JVM exited with code 137")
     assert await running == 4
     assert herd.asked()[-1] == "leave"
     assert "release" not in herd.asked()
@@ -196,7 +196,7 @@ async def test_a_join_refused_for_good_ends_the_worker(herd: Herd) -> None:
 async def test_an_engine_that_cannot_start_is_one_line(herd: Herd) -> None:
     """A usage error for whoever started the worker; the group never hears of it."""
     herd.agree()
-    herd.executor.cannot_open = "Java 17 or newer is needed, and none was found"
+    herd.engine.cannot_open = "Java 17 or newer is needed, and none was found"
     with pytest.raises(StartupError, match="Java 17"):
         await herd.start()
     assert "join" not in herd.asked()
@@ -217,7 +217,7 @@ async def test_a_bug_comes_out_as_itself(herd: Herd) -> None:
     async def broken() -> None:
         raise ZeroDivisionError
 
-    herd.executor.open = broken  # type: ignore[method-assign]  # the simplest bug there is
+    herd.engine.open = broken  # type: ignore[method-assign]  # the simplest bug there is
     with pytest.raises(ZeroDivisionError):
         await herd.start()
 
@@ -266,7 +266,7 @@ async def test_a_signal_ends_a_worker_whose_engine_is_still_on_its_way_up(herd: 
         opening.set()
         await asyncio.get_running_loop().create_future()
 
-    herd.executor.open = slow  # type: ignore[method-assign]  # an engine that takes for ever
+    herd.engine.open = slow  # type: ignore[method-assign]  # an engine that takes for ever
     running = herd.start()
     await opening.wait()
     os.kill(os.getpid(), signal.SIGTERM)
@@ -275,15 +275,15 @@ async def test_a_signal_ends_a_worker_whose_engine_is_still_on_its_way_up(herd: 
 
 async def test_the_second_signal_ends_the_worker_at_once(herd: Herd, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without waiting for the batch in flight."""
-    herd.executor.slow.add("t1")
+    herd.engine.slow.add("t1")
     running = await herd.started()
     exits: asyncio.Queue[int] = asyncio.Queue()
     monkeypatch.setattr(os, "_exit", exits.put_nowait)
     os.kill(os.getpid(), signal.SIGTERM)
-    await herd.executor.query("t1").stopping.wait()
+    await herd.engine.query("t1").stopping.wait()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await exits.get() == 128 + signal.SIGTERM
-    herd.executor.query("t1").finish_batch()
+    herd.engine.query("t1").finish_batch()
     assert await running == 0
 
 
@@ -293,7 +293,7 @@ async def test_a_silent_manager_costs_the_tasks_when_the_lease_runs_out(herd: He
     running = await herd.started()
     for operation in ("heartbeat", "report", "join", "claim"):
         herd.server.group(operation, never_answers)
-    query = herd.executor.query("t1")
+    query = herd.engine.query("t1")
     assert await query.ended() is None
     assert query.stops == [0.0]
     assert not herd.may_write[0]()
@@ -305,7 +305,7 @@ async def never_over(herd: Herd) -> asyncio.Future[int]:
     """The worker, whose manager falls silent, and whose query without a fence does not stop."""
     herd.settings = msgspec.structs.replace(herd.settings, session_timeout_ms=300, heartbeat_wait_ms=100)
     running = await herd.started()
-    herd.executor.query("t1").hold_stops()
+    herd.engine.query("t1").hold_stops()
     for operation in ("heartbeat", "report", "join", "claim"):
         herd.server.group(operation, never_answers)
     return running
@@ -313,7 +313,7 @@ async def never_over(herd: Herd) -> asyncio.Future[int]:
 
 async def end(herd: Herd, running: asyncio.Future[int]) -> None:
     """The process has not ended, for it is the test's."""
-    herd.executor.query("t1").let_stop()
+    herd.engine.query("t1").let_stop()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
 
@@ -323,14 +323,14 @@ async def test_a_worker_ends_its_engine_and_itself_before_a_query_meets_the_next
     with capture_logs() as logs:
         running = await never_over(herd)
         assert await herd.ends.get() == 4
-    assert herd.executor.kills == 1
+    assert herd.engine.kills == 1
     assert [line["tasks"] for line in logs if line["log_level"] == "critical"] == [("t1",)]
     await end(herd, running)
 
 
 async def test_a_worker_does_not_end_for_an_engine_that_goes_on_without_it(herd: Herd) -> None:
     """A Spark Connect server runs what others have there, too: all it can do is to say so."""
-    herd.executor.is_own = False
+    herd.engine.is_own = False
     with capture_logs() as logs:
         running = await never_over(herd)
         await eventually(lambda: any("may write" in line["event"] for line in logs), "it is told")
@@ -360,7 +360,7 @@ async def test_a_thawed_worker_stops_everything_before_it_does_anything_else(
     running = herd.start()
     await herd.heard.wait()
     await held.wait()
-    query, before = herd.executor.query("t1"), len(herd.asked())
+    query, before = herd.engine.query("t1"), len(herd.asked())
     herd.server.group("join", note)
     clock.freeze(herd.settings.session_timeout_ms / 1000)
     thawed.set()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 
 class NoTableError(QueryError):

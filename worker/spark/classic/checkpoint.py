@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.marks import Mark
 from worker.spark.causes import describe

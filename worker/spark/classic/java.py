@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 OLDEST = 17
 REMEDY = (

@@ -22,7 +22,7 @@ from pyspark.java_gateway import launch_gateway
 
 from protocol.messages.membership import EngineEnd
 from telemetry.scope import in_scope
-from worker.executor import EngineDeath, QueryError
+from worker.query_engine import EngineDeath, QueryError
 from worker.spark.classic.pulse import PULSE_S, Pulse
 from worker.spark.classic.submission import environment
 

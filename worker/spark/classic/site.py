@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from worker.spark.backend import Site
 from worker.spark.batch import Gate
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.listeners import remove_listener_bus
 from worker.spark.classic.outlet import LocalOutlet
 from worker.spark.classic.statements import drop_java_callers, require_query
-from worker.spark.engine import Site
 from worker.spark.logs import tell_of_refusal
 
 if TYPE_CHECKING:

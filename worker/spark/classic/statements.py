@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.reader import VIEW
 
 if TYPE_CHECKING:

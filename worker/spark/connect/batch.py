@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from telemetry.secrets import SECRETS
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Mark

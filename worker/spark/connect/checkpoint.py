@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, PySparkException
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.causes import describe
 from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.checkpoint_rules import damaged

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.causes import describe, failure
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from pyspark.errors import PySparkException
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.causes import describe
 from worker.spark.connect.board import Note, Wish

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
+from worker.spark.backend import Handle
 from worker.spark.connect.failure import failure_of
 from worker.spark.connect.sessions import SessionClosedError, asking
-from worker.spark.engine import Handle
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

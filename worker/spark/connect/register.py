@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from worker.executor import NotedQuery
+from worker.query_engine import NotedQuery
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session, token_of
 

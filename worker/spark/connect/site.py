@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
+from worker.spark.backend import Site
 from worker.spark.connect.board import Board
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.gate import WorkerGate
@@ -16,7 +17,6 @@ from worker.spark.connect.outlet import RemoteOutlet
 from worker.spark.connect.register import Register
 from worker.spark.connect.sessions import new_session_id, open_session
 from worker.spark.connect.statements import require_query
-from worker.spark.engine import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

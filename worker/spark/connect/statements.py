@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.plan import SQL
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.causes import describe
 from worker.spark.reader import VIEW
 

@@ -1,4 +1,4 @@
-"""One Spark Connect server for the tests of this folder, and a worker's executor on it."""
+"""One Spark Connect server for the tests of this folder, and a worker's engine on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests import connect_server
-from worker.spark.executor import SparkExecutor
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.connect_server import ConnectServer
     from tests.integration.spark.conftest import Database, Flights, Lease, Start
-    from worker.executor import QuerySpec
+    from worker.query_engine import QuerySpec
     from worker.spark.query import SparkQuery
 
 HERE = Path(__file__).parent
@@ -45,12 +45,10 @@ def settings(server: ConnectServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def opened(
-    settings: SparkSettings, lease: Lease, executor: SparkExecutor
-) -> AsyncIterator[SparkExecutor]:
-    """The worker's executor on the server; that of the JVM comes first, while PySpark still lets it."""
-    del executor
-    remote = SparkExecutor(settings, lease)
+async def opened(settings: SparkSettings, lease: Lease, engine: SparkEngine) -> AsyncIterator[SparkEngine]:
+    """The worker's engine on the server; that of the JVM comes first, while PySpark still lets it."""
+    del engine
+    remote = SparkEngine(settings, lease)
     await remote.open()
     del os.environ[MODE]  # tests of the JVM may follow
     yield remote
@@ -59,15 +57,15 @@ async def opened(
 
 
 @pytest.fixture
-def remote(opened: SparkExecutor, monkeypatch: pytest.MonkeyPatch) -> SparkExecutor:
-    """That executor, in the only kind of Spark there is as long as the test lasts."""
+def remote(opened: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
+    """That engine, in the only kind of Spark there is as long as the test lasts."""
     monkeypatch.setenv(MODE, "1")
     monkeypatch.syspath_prepend(HERE)
     return opened
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def start(remote: SparkExecutor, lease: Lease, spec: Callable[..., QuerySpec]) -> AsyncIterator[Start]:
+async def start(remote: SparkEngine, lease: Lease, spec: Callable[..., QuerySpec]) -> AsyncIterator[Start]:
     """Starts a query on the server; the test's end stops it."""
     started = []
 

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.contracts.executor import CONTRACT
+from tests.contracts.query_engine import CONTRACT
 from tests.integration.spark.test_spark_contract import SparkBench
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from tests.contracts.executor import Bench
+    from tests.contracts.query_engine import Bench
 
 
 @pytest.mark.parametrize("clause", CONTRACT, ids=lambda clause: clause.__name__)

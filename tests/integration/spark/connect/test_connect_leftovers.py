@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 if TYPE_CHECKING:
-    from worker.executor import NotedQuery
+    from worker.query_engine import NotedQuery
 
 ENDLESS: dict[str, Any] = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 

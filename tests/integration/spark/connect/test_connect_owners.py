@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.integration.spark.test_spark_fencing import raise_fence
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.connect.board import Wish  # noqa: TC001
 
 

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from msgspec import structs
 
 from protocol.messages.tasks import Reached
-from worker.executor import QueryError
-from worker.spark.executor import SparkExecutor
+from worker.query_engine import QueryError
+from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ async def test_rows_and_what_is_told_of_them(start: Any, flights: Any, database:
 
 
 async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
-    remote: SparkExecutor, start: Any, spec: Any, flights: Any, database: Any
+    remote: SparkEngine, start: Any, spec: Any, flights: Any, database: Any
 ) -> None:
     """It is refused for good before its fence is raised: the former token may still write."""
     flights.add(files=2)
@@ -146,25 +146,25 @@ async def test_sql_names_no_files(start: Any, flights: Any, database: Any, tmp_p
 
 async def test_a_task_moves_between_kinds_of_workers(
     *,
-    executor: SparkExecutor,
-    remote: SparkExecutor,
+    engine: SparkEngine,
+    remote: SparkEngine,
     flights: Any,
     database: Any,
     spec: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On the server, then in a JVM of the worker's own, and back: one checkpoint, no row lost or twice."""
-    root = executor._settings.checkpoint_root
-    other = SparkExecutor(structs.replace(remote._settings, checkpoint_root=root), lambda: True)
+    root = engine._settings.checkpoint_root
+    other = SparkEngine(structs.replace(remote._settings, checkpoint_root=root), lambda: True)
     await other.open()
-    for token, engine in enumerate((other, executor, other), start=1):
+    for token, each in enumerate((other, engine, other), start=1):
         flights.add(files=2)
-        if engine is executor:
+        if each is engine:
             monkeypatch.delenv("SPARK_CONNECT_MODE_ENABLED")
         else:
             monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
         definition = spec("t", token, source=flights.source, sink=database.sink(), trigger=ONCE)
-        assert await (await engine.start(definition)).ended() is None
+        assert await (await each.start(definition)).ended() is None
         assert database.ids() == flights.ids
     await other.close()
 
@@ -183,10 +183,10 @@ async def test_a_server_that_cannot_be_worked_with(
 ) -> None:
     """The worker does not start; one line says why, and has no token in it."""
     settings = SparkSettings(app_name="no", checkpoint_root="no", remote=server.url + parameters, conf=conf)
-    executor = SparkExecutor(settings, lambda: True)
+    engine = SparkEngine(settings, lambda: True)
     with pytest.raises(QueryError) as refused:
-        await executor.open()
+        await engine.open()
     assert said in str(refused.value)
     assert "s3cret" not in str(refused.value)
     assert "\n" not in str(refused.value)
-    await executor.close()
+    await engine.close()

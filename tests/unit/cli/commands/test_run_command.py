@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.fakes.executor import FakeExecutor, FakeQuery
-from worker.executor import unheard
+from tests.fakes.query_engine import FakeEngine, FakeQuery
+from worker.query_engine import unheard
 from worker.standalone import standalone_worker
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.unit.cli.conftest import Run
     from tests.unit.cli.terminal import Terminal
-    from worker.executor import QuerySpec
+    from worker.query_engine import QuerySpec
 
 BOUNDED = (
     "{source: {format: rate}, sink: {format: noop},"
@@ -29,7 +29,7 @@ BOUNDED = (
 ENDLESS = "{source: {format: rate}, sink: {format: noop}}"
 
 
-class QuickExecutor(FakeExecutor):
+class QuickEngine(FakeEngine):
     """Its bounded queries are at their end as soon as they have begun."""
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
@@ -50,21 +50,21 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logged: list[Any]) -> FakeExecutor:
+def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logged: list[Any]) -> FakeEngine:
     """What runs the queries, in place of Spark; checkpoints go to the test's folder."""
     assert logged == []
-    executor = QuickExecutor()
+    engine = QuickEngine()
     monkeypatch.setattr(
         standalone_worker,
         "run_alone",
-        partial(standalone_worker.run_alone, make_executor=lambda *_: executor),
+        partial(standalone_worker.run_alone, make_engine=lambda *_: engine),
     )
     monkeypatch.chdir(tmp_path)
-    return executor
+    return engine
 
 
 @pytest.fixture
-def run_file(sparkherd: Callable[..., Run], engine: FakeExecutor, tmp_path: Path) -> Callable[..., Run]:
+def run_file(sparkherd: Callable[..., Run], engine: FakeEngine, tmp_path: Path) -> Callable[..., Run]:
     """Run a file that has these tasks, of the group `g`."""
     assert engine.started == []
 
@@ -96,7 +96,7 @@ def test_json_tells_how_each_task_was_doing(run_file: Callable[..., Run]) -> Non
 
 
 def test_a_failed_task_is_exit_code_1(
-    run_file: Callable[..., Run], engine: FakeExecutor, logged: list[Any]
+    run_file: Callable[..., Run], engine: FakeEngine, logged: list[Any]
 ) -> None:
     """The log says why; without --json nothing else goes to a pipe."""
     engine.broken["a"] = "no such path"
@@ -105,7 +105,7 @@ def test_a_failed_task_is_exit_code_1(
     assert logged[-1]["cause"] == "no such path"
 
 
-def test_for_each_runs_every_task(run_file: Callable[..., Run], engine: FakeExecutor) -> None:
+def test_for_each_runs_every_task(run_file: Callable[..., Run], engine: FakeEngine) -> None:
     """Expanded as `tasks apply` expands it, for the group that --group names."""
     tasks = f"{{task: 'a-${{each.n}}', for_each: {{n: [1, 2]}}, definition: {BOUNDED}}}"
     assert run_file(tasks, "--group", "other").code == 0
@@ -125,7 +125,7 @@ def test_for_each_runs_every_task(run_file: Callable[..., Run], engine: FakeExec
     ],
 )
 def test_what_cannot_run_starts_nothing(
-    run_file: Callable[..., Run], engine: FakeExecutor, tasks: str, flags: list[str], named: str
+    run_file: Callable[..., Run], engine: FakeEngine, tasks: str, flags: list[str], named: str
 ) -> None:
     """Exit code 2 and one line a problem."""
     done = run_file(tasks, *flags)

@@ -6,9 +6,9 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
 from protocol.messages.ownership import TaskErrorsResponse
 from protocol.states import TaskState
-from worker.executor import Totals
 from worker.membership.states import MemberState
 from worker.metrics.meter import Meter, WorkerReader, WorkerView
+from worker.query_engine import Totals
 from worker.tasks.task_status import TaskSnapshot
 
 

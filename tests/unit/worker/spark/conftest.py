@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
-from tests.fakes.engine import FakeEngine, FakeWriter
-from tests.unit.worker.spark.executor_bench import SETTINGS, Hanging
-from worker.spark import executor as executor_module
-from worker.spark.executor import SparkExecutor
+from tests.fakes.spark_backend import FakeBackend, FakeWriter
+from tests.unit.worker.spark.engine_bench import SETTINGS, Hanging
+from worker.spark import engine as engine_module
+from worker.spark.engine import SparkEngine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -34,19 +34,19 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], None]], 
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    engine = FakeEngine()
-    monkeypatch.setattr(executor_module, "open_engine", lambda _settings: engine)
-    return engine
+def backend(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
+    backend = FakeBackend()
+    monkeypatch.setattr(engine_module, "open_backend", lambda _settings: backend)
+    return backend
 
 
 @pytest_asyncio.fixture
-async def executor(engine: FakeEngine, begin: Any) -> AsyncIterator[SparkExecutor]:
-    del engine, begin
-    executor = SparkExecutor(SETTINGS, lambda: True)
-    await executor.open()
-    yield executor
-    await executor.close()
+async def engine(backend: FakeBackend, begin: Any) -> AsyncIterator[SparkEngine]:
+    del backend, begin
+    engine = SparkEngine(SETTINGS, lambda: True)
+    await engine.open()
+    yield engine
+    await engine.close()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from protocol.messages.tasks import Reached
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.sinks.errors import OutOfOrderError
 from worker.sinks.fence import FenceRow
 from worker.sinks.marks import Mark, Owner

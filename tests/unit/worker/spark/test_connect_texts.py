@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import PySparkException
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.causes import describe, describe_remote
 from worker.spark.connect.failure import failure_of, failure_text
 from worker.spark.connect.handle import record_of

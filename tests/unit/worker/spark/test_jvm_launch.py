@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.spark.classic.jvm import Jvm
 
 if TYPE_CHECKING:

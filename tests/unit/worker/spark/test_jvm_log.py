@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocol.messages.membership import EngineEnd
-from worker.executor import EngineDeath
+from worker.query_engine import EngineDeath
 from worker.spark.classic.java import parse_version
 from worker.spark.classic.jvm import _pump, _tell, how_it_ended, hung, log_configuration
 from worker.spark.settings import SparkSettings

@@ -7,7 +7,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from definition.document import Definition
-from worker.executor import QueryError, QuerySpec
+from worker.query_engine import QueryError, QuerySpec
 from worker.spark.monitor import Monitor
 from worker.threads import in_thread
 

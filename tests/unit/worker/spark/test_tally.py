@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from worker.executor import Progress, Totals
+from worker.query_engine import Progress, Totals
 from worker.spark.progress import Tally
 
 

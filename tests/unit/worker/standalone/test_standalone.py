@@ -19,9 +19,9 @@ from protocol.messages.base import encode_opaque
 from protocol.messages.ownership import ClaimRequest
 from protocol.states import Target, TaskState
 from tests.fakes.clock import FakeClock
-from tests.fakes.executor import FakeExecutor
+from tests.fakes.query_engine import FakeEngine
 from tests.fakes.turns import settle
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.session_lease import lease_s
 from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
@@ -35,7 +35,7 @@ from worker.standalone.token_file import TokenFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from worker.executor import QuerySpec
+    from worker.query_engine import QuerySpec
 
 BOUNDED: dict[str, Any] = {"trigger": {"available_now": True}}
 SESSION_MS = 1_800_000
@@ -53,7 +53,7 @@ class Alone:
     """One run, and what it shows."""
 
     def __init__(self, folder: Path) -> None:
-        self.executor = FakeExecutor()
+        self.engine = FakeEngine()
         self.manager: LocalManager | None = None
         self._settings = WorkerSettings(
             group="g",
@@ -73,7 +73,7 @@ class Alone:
                 tasks,
                 once=once,
                 show=self._show,
-                make_executor=self._make_executor,
+                make_engine=self._make_engine,
                 now_ms=lambda: 0,
             )
         )
@@ -94,10 +94,10 @@ class Alone:
         assert self.running is not None
         return await self.running
 
-    def _make_executor(self, *given: Any) -> FakeExecutor:
+    def _make_engine(self, *given: Any) -> FakeEngine:
         _, _, inherited = given
         self.inherited = [Path(f"/proc/self/fd/{each}").readlink() for each in inherited]
-        return self.executor
+        return self.engine
 
     def _are(self, states: dict[str, str]) -> bool:
         now = {} if self.manager is None else self.manager.states
@@ -126,8 +126,8 @@ async def test_sigterm_stops_in_order(alone: Callable[[], Alone]) -> None:
     await run.until(a="RUNNING", b="RUNNING")
     signalled()
     assert await run.ended() == 0
-    assert [query.stops for query in run.executor.started] == [[30.0], [30.0]]
-    assert not run.executor.is_open
+    assert [query.stops for query in run.engine.started] == [[30.0], [30.0]]
+    assert not run.engine.is_open
     assert run.manager is not None
     assert set(run.manager.states.values()) == {TaskState.UNASSIGNED}
 
@@ -138,7 +138,7 @@ async def test_tokens_grow_from_run_to_run(alone: Callable[[], Alone]) -> None:
         run = alone()
         run.start(local("a"))
         await run.until(a="RUNNING")
-        assert run.executor.query("a").spec.token == token
+        assert run.engine.query("a").spec.token == token
         signalled()
         await run.ended()
 
@@ -151,8 +151,8 @@ async def test_a_second_run_is_refused(alone: Callable[[], Alone]) -> None:
     second.start(local("a"))
     with pytest.raises(StartupError, match="another `sparkherd run`"):
         await second.ended()
-    assert second.executor.attempts == []
-    assert first.executor.running == {"a"}
+    assert second.engine.attempts == []
+    assert first.engine.running == {"a"}
     signalled()
     assert await first.ended() == 0
 
@@ -165,30 +165,30 @@ async def test_it_ends_when_nothing_is_left(
     run = alone()
     run.start(local("a", **BOUNDED), local("b", **(BOUNDED if bounded_only else {})), once=once)
     await run.until(a="RUNNING", b="RUNNING")
-    run.executor.query("a").end()
+    run.engine.query("a").end()
     if bounded_only:
         await run.until(a="COMPLETED", b="RUNNING")
         assert run.running is not None
         assert not run.running.done()
-        run.executor.query("b").end()
+        run.engine.query("b").end()
     assert await run.ended() == 0
-    assert run.executor.running == set()
+    assert run.engine.running == set()
 
 
 async def test_a_failed_task_shows_in_the_exit_code(alone: Callable[[], Alone]) -> None:
     """The others run on to their end, and then it is 1."""
     run = alone()
-    run.executor.broken["bad"] = "no such path"
+    run.engine.broken["bad"] = "no such path"
     run.start(local("bad", **BOUNDED, **NO_RESTART), local("good", **BOUNDED), once=True)
     await run.until(bad="FAILED", good="RUNNING")
-    run.executor.query("good").end()
+    run.engine.query("good").end()
     assert await run.ended() == 1
 
 
 async def test_a_failed_task_shows_after_sigterm_too(alone: Callable[[], Alone]) -> None:
     """That it was stopped in order does not make it well."""
     run = alone()
-    run.executor.broken["bad"] = "no such path"
+    run.engine.broken["bad"] = "no such path"
     run.start(local("bad", **NO_RESTART), local("good"))
     await run.until(bad="FAILED", good="RUNNING")
     signalled()
@@ -200,7 +200,7 @@ async def test_a_restart_is_no_end(alone: Callable[[], Alone]) -> None:
     run = alone()
     run.start(local("a", **BOUNDED), once=True)
     await run.until(a="RUNNING")
-    run.executor.query("a").end("a bad moment")
+    run.engine.query("a").end("a bad moment")
     await run.until(a="RESTARTING")
     assert run.manager is not None
     assert run.manager.restarts == {"a": 1}
@@ -213,9 +213,9 @@ async def test_targets_are_kept_to(alone: Callable[[], Alone]) -> None:
     run = alone()
     run.start(local("p", Target.PAUSED), local("s", Target.STOPPED), local("a", **BOUNDED))
     await run.until(p="PAUSED", s="STOPPED", a="RUNNING")
-    run.executor.query("a").end()
+    run.engine.query("a").end()
     assert await run.ended() == 0
-    assert [spec.task for spec in run.executor.attempts] == ["a"]
+    assert [spec.task for spec in run.engine.attempts] == ["a"]
 
 
 async def test_the_death_of_the_engine(alone: Callable[[], Alone]) -> None:
@@ -223,21 +223,21 @@ async def test_the_death_of_the_engine(alone: Callable[[], Alone]) -> None:
     run = alone()
     run.start(local("a"))
     await run.until(a="RUNNING")
-    run.executor.die("killed")
+    run.engine.die("killed")
     assert await run.ended() == 4
 
 
 async def test_an_engine_that_does_not_start(alone: Callable[[], Alone]) -> None:
     """One line that says why, for the caller to show; the next run may have the tokens."""
     run = alone()
-    run.executor.cannot_open = "no Java"
+    run.engine.cannot_open = "no Java"
     run.start(local("a"))
     with pytest.raises(StartupError, match="no Java"):
         await run.ended()
     again = alone()
     again.start(local("a", **BOUNDED))
     await again.until(a="RUNNING")
-    again.executor.query("a").end()
+    again.engine.query("a").end()
     assert await again.ended() == 0
 
 
@@ -247,7 +247,7 @@ async def test_the_engine_is_given_the_lock(alone: Callable[[], Alone], tmp_path
     run.start(local("a", **BOUNDED))
     await run.until(a="RUNNING")
     assert run.inherited == [tmp_path / "g" / "~run.json.lock"]
-    run.executor.query("a").end()
+    run.engine.query("a").end()
     assert await run.ended() == 0
 
 
@@ -281,8 +281,8 @@ async def test_a_frozen_run_goes_on_with_its_queries(
     await settle()
     clock.freeze(LEASE_S + 1)
     await clock.advance(LEASE_S)
-    assert run.executor.query("a").stops == []
-    assert len(run.executor.attempts) == 1
+    assert run.engine.query("a").stops == []
+    assert len(run.engine.attempts) == 1
     signalled()
     assert await run.ended() == 0
 
@@ -298,7 +298,7 @@ async def test_a_signal_while_the_engine_starts(
         await asyncio.Event().wait()
 
     run = alone()
-    monkeypatch.setattr(run.executor, "open", never)
+    monkeypatch.setattr(run.engine, "open", never)
     run.start(local("a"))
     await opening.wait()
     signalled()
@@ -352,7 +352,7 @@ async def spec_of(run: Alone, task: LocalTask) -> QuerySpec:
     await run.until(**{task.name: "RUNNING"})
     signalled()
     await run.ended()
-    return run.executor.query(task.name).spec
+    return run.engine.query(task.name).spec
 
 
 async def test_whoever_had_the_task_before_is_fenced(alone: Callable[[], Alone], sinks: Sinks) -> None:
@@ -378,9 +378,9 @@ async def test_a_run_on_the_wrong_checkpoints_fences_nobody(
     await run.until(lost="FAILED", kept="RUNNING")
     assert run.manager is not None
     assert "up to batch 12" in (run.manager.reports["lost"].cause or "")
-    assert [(spec.task, spec.token) for spec in run.executor.attempts] == [("kept", 58)]
+    assert [(spec.task, spec.token) for spec in run.engine.attempts] == [("kept", 58)]
     assert "lost" not in (tmp_path / "g" / "~run.json").read_text()
-    run.executor.query("kept").end()
+    run.engine.query("kept").end()
     assert await run.ended() == 1
 
 
@@ -404,15 +404,15 @@ async def test_a_slow_sink_delays_no_other_task(alone: Callable[[], Alone], sink
     run = alone()
     run.start(local("slow", **BOUNDED), local("quick", **BOUNDED))
     await run.until(quick="RUNNING")
-    assert run.executor.running == {"quick"}
-    run.executor.query("quick").end()
+    assert run.engine.running == {"quick"}
+    run.engine.query("quick").end()
     await run.until(quick="COMPLETED")
     await settle()
     assert run.running is not None
     assert not run.running.done()
     sinks.held["slow"].set()
     await run.until(slow="RUNNING")
-    run.executor.query("slow").end()
+    run.engine.query("slow").end()
     assert await run.ended() == 0
 
 

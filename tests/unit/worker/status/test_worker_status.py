@@ -79,7 +79,7 @@ async def test_health_says_how_it_stands_with_the_group(watched: Watched) -> Non
 
 async def test_a_scrape_has_every_metric_of_the_catalogue(watched: Watched) -> None:
     """And the figures of the task that runs."""
-    watched.herd.executor.query("t1").advance(0, rows=11, batch_ms=500, lag={"files": 2})
+    watched.herd.engine.query("t1").advance(0, rows=11, batch_ms=500, lag={"files": 2})
     _, text = await watched.get("/metrics")
     families = text_string_to_metric_families(text)
     names = {
@@ -99,7 +99,7 @@ async def test_losing_all_tasks_at_once_is_counted(watched: Watched) -> None:
     herd = watched.herd
     herd.server.group("join", never_answers)
     herd.server.group("report", says(404, error="UNKNOWN_MEMBER_ID", message="who?"))
-    query = herd.executor.query("t1")
+    query = herd.engine.query("t1")
     query.advance(0)
     await query.ended()
     losses = [s.value for s in await watched.samples() if s.name == "sparkherd_worker_losses_total"]
@@ -108,7 +108,7 @@ async def test_losing_all_tasks_at_once_is_counted(watched: Watched) -> None:
 
 async def test_tasks_are_shown_as_they_run(watched: Watched) -> None:
     """State, token, last batch."""
-    watched.herd.executor.query("t1").advance(3, rows=5)
+    watched.herd.engine.query("t1").advance(3, rows=5)
     status, body = await watched.get("/tasks")
     [task] = body["tasks"]
     assert status == 200
@@ -179,6 +179,6 @@ async def test_an_address_of_the_network_is_refused_before_anything_is_started()
     herd.settings = msgspec.structs.replace(herd.settings, status_listen="0.0.0.0:0")
     with pytest.raises(StartupError, match="--status-listen"):
         await herd.start()
-    assert not herd.executor.is_open
+    assert not herd.engine.is_open
     assert herd.asked() == []
     await cluster.close()

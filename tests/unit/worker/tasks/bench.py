@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest, ReportRequest
 from tests.fakes.clock import FakeClock
-from tests.fakes.executor import FakeExecutor, FakeQuery
 from tests.fakes.manager import ScriptedManager, accept_all, grant_all, granted
+from tests.fakes.query_engine import FakeEngine, FakeQuery
 from tests.fakes.turns import settle, until
 from worker.membership.events import Identity
 from worker.session_lease import over_s
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.background import BackgroundTasks
-    from worker.executor import Executor
     from worker.membership.events import Refused
+    from worker.query_engine import QueryEngine
 
 ME = "worker-1"
 SETTINGS = WorkerSettings(group="g", session_timeout_ms=9000, stop_timeout_ms=30_000)
@@ -31,17 +31,17 @@ class Bench:
 
     The `watchdog` looks when the test has it look.
 
-    With an `executor` the runner has that one, and not the fake.
+    With an `engine` the runner has that one, and not the fake.
     """
 
     def __init__(
         self,
         background: BackgroundTasks,
         settings: WorkerSettings = SETTINGS,
-        executor: Executor | None = None,
+        engine: QueryEngine | None = None,
     ) -> None:
         self.clock = FakeClock()
-        self.executor = FakeExecutor()
+        self.engine = FakeEngine()
         self.manager = ScriptedManager()
         self.trouble: list[Refused] = []
         self.fenced: list[None] = []
@@ -55,7 +55,7 @@ class Bench:
         self.runner = TaskRunner(
             settings,
             manager=self.manager,
-            executor=executor or self.executor,
+            engine=engine or self.engine,
             clock=self.clock,
             chance=lambda: 0.5,
             spawn=background.spawn,
@@ -77,9 +77,9 @@ class Bench:
     async def run(self, *tasks: str) -> list[FakeQuery]:
         """Assign `tasks` and wait until they all run; returns their queries."""
         self.assign(*tasks)
-        await until(lambda: self.executor.running == set(tasks), f"{tasks} run")
+        await until(lambda: self.engine.running == set(tasks), f"{tasks} run")
         await settle()
-        return [self.executor.query(task) for task in tasks]
+        return [self.engine.query(task) for task in tasks]
 
     async def settle(self) -> None:
         """Let everything happen that needs no time."""

@@ -55,14 +55,14 @@ async def test_a_task_that_does_not_move_is_not_touched(bench: Bench) -> None:
     for generation in range(2, 12):
         bench.assign("stays", f"t{generation}", generation=generation)
         await bench.settle()
-    assert bench.executor.queries("stays") == [query]
+    assert bench.engine.queries("stays") == [query]
     assert query.is_running
     assert query.stops == []
 
 
 async def test_what_moves_away_is_stopped_and_then_released(bench: Bench) -> None:
     """The new owner must not start before the old query is gone."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query, other) = await bench.run("t1", "t2")
     bench.assign("t2", generation=2)
     await bench.settle()
@@ -78,11 +78,11 @@ async def test_what_moves_away_is_stopped_and_then_released(bench: Bench) -> Non
 
 async def test_a_slow_stop_delays_nobody(bench: Bench) -> None:
     """Another task is released, and a new one starts, while the slow one still finishes its batch."""
-    bench.executor.slow.add("slow")
+    bench.engine.slow.add("slow")
     await bench.run("slow", "quick")
     bench.assign("new", generation=2)
     await until(lambda: bench.released == {"quick": 1})
-    await until(lambda: bench.executor.running == {"slow", "new"})
+    await until(lambda: bench.engine.running == {"slow", "new"})
 
 
 async def test_a_stop_that_goes_wrong_keeps_nobody_from_the_task(bench: Bench) -> None:
@@ -96,17 +96,17 @@ async def test_a_stop_that_goes_wrong_keeps_nobody_from_the_task(bench: Bench) -
 
 async def test_a_slow_start_delays_nobody(bench: Bench) -> None:
     """Its neighbours run while its start hangs."""
-    gate = bench.executor.hold("slow")
+    gate = bench.engine.hold("slow")
     bench.assign("slow", "quick")
-    await until(lambda: bench.executor.running == {"quick"})
+    await until(lambda: bench.engine.running == {"quick"})
     gate.set()
-    await until(lambda: bench.executor.running == {"quick", "slow"})
+    await until(lambda: bench.engine.running == {"quick", "slow"})
 
 
 async def test_a_task_taken_away_during_its_start_is_stopped_and_released(bench: Bench) -> None:
     """A query that the engine has begun cannot be called off: however long it takes, it is ended first."""
-    gate = bench.executor.hold("t1")
-    bench.executor.begun.add("t1")
+    gate = bench.engine.hold("t1")
+    bench.engine.begun.add("t1")
     bench.assign("t1")
     await bench.settle()
     bench.assign(generation=2)
@@ -115,20 +115,20 @@ async def test_a_task_taken_away_during_its_start_is_stopped_and_released(bench:
     assert bench.runner.owned() == {"t1": 1}
     gate.set()
     await until(lambda: bench.released == {"t1": 1})
-    assert bench.executor.running == set()
+    assert bench.engine.running == set()
 
 
 async def test_pending_tasks_are_claimed_until_they_are_granted(bench: Bench) -> None:
     """What is free runs at once; the rest is claimed alone, with a wait, and again."""
     bench.grants(pending("t2"))
     bench.assign("t1", "t2")
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     bench.manager.no_rule(ClaimRequest)
     await bench.clock.advance(1)
     call = await bench.manager.next(ClaimRequest)
     assert (call.request.tasks, call.request.wait_ms) == (("t2",), 3000)
     call.answer(ClaimResponse(granted=(granted("t2"),)))
-    await until(lambda: bench.executor.running == {"t1", "t2"})
+    await until(lambda: bench.engine.running == {"t1", "t2"})
 
 
 async def test_what_is_pending_beside_a_grant_is_claimed_again_at_once(bench: Bench) -> None:
@@ -148,7 +148,7 @@ async def test_claims_that_are_not_held_do_not_run_hot(bench: Bench) -> None:
 
 async def test_a_moved_task_given_back_is_claimed_after_its_release(bench: Bench) -> None:
     """Before, the grant would be of the very token that the release is about to give back."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     bench.assign(generation=2)
     bench.assign("t1", generation=3)
@@ -156,7 +156,7 @@ async def test_a_moved_task_given_back_is_claimed_after_its_release(bench: Bench
     assert bench.claimed == [("t1",)]
     bench.grants(grant_all(2))
     query.finish_batch()
-    await until(lambda: bench.executor.query("t1").spec.token == 2)
+    await until(lambda: bench.engine.query("t1").spec.token == 2)
     assert bench.released == {"t1": 1}
     assert bench.claimed == [("t1",), ("t1",)]
 
@@ -172,7 +172,7 @@ async def test_a_refused_claim_stops_the_query(error: ErrorCode, bench: Bench) -
         )
     )
     bench.refresh()
-    await until(lambda: bench.executor.running == {"t2"})
+    await until(lambda: bench.engine.running == {"t2"})
     bench.refresh()
     await bench.settle()
     assert bench.claimed[-1] == ("t2",)
@@ -201,7 +201,7 @@ async def test_a_change_is_claimed_again_only_if_the_claim_under_way_has_not_tol
     assert len(bench.claimed) == 1
     bench.grants(grant_all())
     claim.answer(ClaimResponse(granted=(granted("t1"),), tasks_revision=told))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     await bench.settle()
     assert len(bench.claimed) == claims
 
@@ -215,7 +215,7 @@ async def test_a_newer_claim_takes_the_place_of_a_waiting_one(bench: Bench) -> N
     second = await bench.manager.next(ClaimRequest)
     first.answer(failure(ErrorCode.REBALANCE_IN_PROGRESS))
     second.answer(ClaimResponse(granted=(granted("t1"),)))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     assert bench.trouble == []
 
 
@@ -231,7 +231,7 @@ async def test_what_may_be_granted_any_moment_is_told_in_a_join(bench: Bench) ->
     await bench.settle()
     assert bench.runner.claiming() == ("t1",)
     first.answer(ClaimResponse(granted=(granted("t1"),)))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     assert bench.runner.claiming() == ()
     assert bench.runner.owned() == {"t1": 1}
 
@@ -262,7 +262,7 @@ async def test_a_claim_nobody_could_answer_is_made_again(bench: Bench) -> None:
     (await bench.manager.next(ClaimRequest)).answer(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     bench.grants(grant_all())
     await bench.clock.advance(0.1)
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     assert bench.trouble == []
 
 
@@ -274,7 +274,7 @@ async def test_a_late_grant_of_what_is_no_longer_assigned_is_released(bench: Ben
     bench.assign(generation=2)
     call.answer(ClaimResponse(granted=(granted("t1", 7),)))
     await until(lambda: bench.released == {"t1": 7})
-    assert bench.executor.started == []
+    assert bench.engine.started == []
 
 
 async def test_a_higher_token_is_not_released_while_the_query_of_the_lower_one_stops(bench: Bench) -> None:
@@ -292,7 +292,7 @@ async def test_a_higher_token_is_not_released_while_the_query_of_the_lower_one_s
     assert (bench.released, bench.runner.owned()) == ({}, {"t1": 2})
     query.let_stop()
     await until(lambda: bench.released == {"t1": 2})
-    assert bench.executor.queries("t1") == [query]
+    assert bench.engine.queries("t1") == [query]
     assert bench.runner.owned() == {}
 
 
@@ -307,9 +307,9 @@ async def test_a_late_grant_of_a_released_token_is_no_grant(bench: Bench) -> Non
     bench.assign("t1", generation=3)
     late.answer(ClaimResponse(granted=(granted("t1", 1),)))
     await bench.settle()
-    assert bench.executor.queries("t1") == [query]
+    assert bench.engine.queries("t1") == [query]
     (await bench.manager.next(ClaimRequest)).answer(ClaimResponse(granted=(granted("t1", 2),)))
-    await until(lambda: bench.executor.query("t1").spec.token == 2)
+    await until(lambda: bench.engine.query("t1").spec.token == 2)
 
 
 async def test_releases_that_come_together_go_together(bench: Bench) -> None:
@@ -345,7 +345,7 @@ async def test_a_task_whose_grant_was_lost_is_released_when_it_moves_on(bench: B
     assert (again.request.tasks, again.request.generation_id) == (("t1", "t2"), 2)
     again.answer(ClaimResponse(granted=(granted("t1", 7), granted("t2"))))
     await until(lambda: bench.released == {"t1": 7})
-    await until(lambda: bench.executor.running == {"t2"})
+    await until(lambda: bench.engine.running == {"t2"})
     bench.refresh()
     assert (await bench.manager.next(ClaimRequest)).request.tasks == ("t2",)
 
@@ -355,7 +355,7 @@ async def test_a_lost_grant_is_asked_for_when_the_token_before_it_is_gone(
     bench: Bench, *, is_stale: bool
 ) -> None:
     """The task was taken away and given again while its query ran here: that one's release frees nobody."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     bench.manager.no_rule(ClaimRequest)
     bench.refresh()
@@ -370,7 +370,7 @@ async def test_a_lost_grant_is_asked_for_when_the_token_before_it_is_gone(
     else:
         query.finish_batch()
     await until(lambda: bench.released == {"t1": 2})
-    assert bench.executor.queries("t1") == [query]
+    assert bench.engine.queries("t1") == [query]
 
 
 async def test_a_worker_without_tasks_asks_what_became_of_its_lost_claim(bench: Bench) -> None:
@@ -408,7 +408,7 @@ async def test_what_was_heard_after_all_is_not_in_doubt(bench: Bench) -> None:
     (await bench.manager.next(ClaimRequest)).answer(failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     bench.grants(grant_all())
     await bench.clock.advance(0.2)
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     bench.assign(generation=2)
     await until(lambda: bench.released == {"t1": 1})
     assert bench.claimed == [("t1",), ("t1",)]

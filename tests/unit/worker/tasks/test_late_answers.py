@@ -31,10 +31,10 @@ async def test_an_older_answer_does_not_undo_a_pause(bench: Bench) -> None:
     """Nothing would correct it: the newer claim has told all there is to know."""
     former, latter = await overtaken(bench)
     latter.answer(ClaimResponse(granted=(granted("t1", 1, "PAUSED"),), tasks_revision=7))
-    await until(lambda: bench.executor.running == set())
+    await until(lambda: bench.engine.running == set())
     former.answer(ClaimResponse(granted=(granted("t1", 1, "RUNNING"),), tasks_revision=6))
     await bench.settle()
-    assert bench.executor.running == set()
+    assert bench.engine.running == set()
     assert bench.manager.states("t1")[-1] == "PAUSED"
 
 
@@ -43,11 +43,11 @@ async def test_an_older_answer_does_not_bring_back_a_former_definition(bench: Be
     former, latter = await overtaken(bench)
     changed = granted("t1", 1, version=2, sql="SELECT 2 AS two FROM source")
     latter.answer(ClaimResponse(granted=(changed,), tasks_revision=7))
-    await until(lambda: len(bench.executor.queries("t1")) == 2)
+    await until(lambda: len(bench.engine.queries("t1")) == 2)
     former.answer(ClaimResponse(granted=(granted("t1", 1),), tasks_revision=6))
     await bench.settle()
-    assert len(bench.executor.queries("t1")) == 2
-    assert bench.executor.query("t1").is_running
+    assert len(bench.engine.queries("t1")) == 2
+    assert bench.engine.query("t1").is_running
 
 
 @pytest.mark.parametrize("revision", [7, 8, None])
@@ -55,6 +55,6 @@ async def test_an_answer_that_is_as_new_is_followed(revision: int | None, bench:
     """Also that of a manager which does not say how new it is."""
     former, latter = await overtaken(bench)
     latter.answer(ClaimResponse(granted=(granted("t1", 1, "PAUSED"),), tasks_revision=7))
-    await until(lambda: bench.executor.running == set())
+    await until(lambda: bench.engine.running == set())
     former.answer(ClaimResponse(granted=(granted("t1", 1, "RUNNING"),), tasks_revision=revision))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})

@@ -29,11 +29,11 @@ def stale(request: ReportRequest) -> TaskErrorsResponse:
 
 async def test_lost_tasks_are_stopped_at_once_and_not_released(bench: Bench) -> None:
     """They belong to somebody else; from this moment on the worker claims to own none."""
-    bench.executor.slow.update({"t1", "t2"})
+    bench.engine.slow.update({"t1", "t2"})
     queries = await bench.run("t1", "t2")
     bench.runner.lose("ILLEGAL_GENERATION")
     assert bench.runner.owned() == {}
-    await until(lambda: bench.executor.running == set())
+    await until(lambda: bench.engine.running == set())
     assert [query.stops for query in queries] == [[0.0], [0.0]]
     await bench.clock.advance(5)
     assert bench.released == {}
@@ -41,7 +41,7 @@ async def test_lost_tasks_are_stopped_at_once_and_not_released(bench: Bench) -> 
 
 async def test_an_orderly_stop_under_way_is_cut_short_by_a_loss(bench: Bench) -> None:
     """The batch in flight gets no more time, and the release is not sent."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     bench.assign(generation=2)
     await bench.settle()
@@ -74,14 +74,14 @@ async def test_a_claim_under_way_when_all_is_lost_is_given_up(bench: Bench) -> N
     assert call.is_given_up
     bench.grants(grant_all(1))
     bench.assign("t2", generation=2)
-    await until(lambda: bench.executor.running == {"t2"})
+    await until(lambda: bench.engine.running == {"t2"})
     assert bench.released == {}
 
 
 async def test_a_start_that_fails_when_all_is_lost_is_no_news(bench: Bench) -> None:
     """The engine died while the query was on its way up: nobody is told of a restart that never comes."""
-    gate = bench.executor.hold("t1")
-    bench.executor.broken["t1"] = "connection refused"
+    gate = bench.engine.hold("t1")
+    bench.engine.broken["t1"] = "connection refused"
     bench.assign("t1")
     await bench.settle()
     with capture_logs() as logs:
@@ -93,7 +93,7 @@ async def test_a_start_that_fails_when_all_is_lost_is_no_news(bench: Bench) -> N
 
 async def test_a_task_won_back_starts_when_its_old_start_is_called_back(bench: Bench) -> None:
     """One process never runs two queries of a task side by side, and starts nothing that was lost."""
-    gate = bench.executor.hold("t1")
+    gate = bench.engine.hold("t1")
     bench.assign("t1")
     await bench.settle()
     bench.runner.lose("ILLEGAL_GENERATION")
@@ -101,11 +101,11 @@ async def test_a_task_won_back_starts_when_its_old_start_is_called_back(bench: B
     bench.assign("t1", generation=2)
     await bench.settle()
     assert bench.runner.owned() == {"t1": 2}
-    assert bench.executor.started == []
+    assert bench.engine.started == []
     gate.set()
-    await until(lambda: [query.spec.token for query in bench.executor.queries("t1")] == [2])
-    assert [spec.token for spec in bench.executor.attempts] == [1, 2]
-    assert bench.executor.query("t1").is_running
+    await until(lambda: [query.spec.token for query in bench.engine.queries("t1")] == [2])
+    assert [spec.token for spec in bench.engine.attempts] == [1, 2]
+    assert bench.engine.query("t1").is_running
 
 
 async def test_a_task_lost_and_won_back_keeps_its_token_if_the_manager_says_so(bench: Bench) -> None:
@@ -113,7 +113,7 @@ async def test_a_task_lost_and_won_back_keeps_its_token_if_the_manager_says_so(b
     await bench.run("t1")
     bench.runner.lose("the lease ran out")
     bench.assign("t1", generation=2)
-    await until(lambda: len(bench.executor.queries("t1")) == 2)
+    await until(lambda: len(bench.engine.queries("t1")) == 2)
     assert bench.runner.owned() == {"t1": 1}
 
 
@@ -126,12 +126,12 @@ async def test_tokens_of_another_manager_may_start_anew(bench: Bench) -> None:
     bench.runner.lose("UNKNOWN_MEMBER_ID")
     bench.grants(grant_all(1))
     bench.assign("t1", member="worker-2")
-    await until(lambda: bench.executor.query("t1").spec.token == 1)
+    await until(lambda: bench.engine.query("t1").spec.token == 1)
 
 
 async def test_a_task_that_is_taken_away_while_it_is_let_go_is_cut_at_once(bench: Bench) -> None:
     """No claim speaks of what is let go, so a heartbeat with news has it reported: its token is stale."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     query, other = await bench.run("t1", "t2")
     bench.assign("t2", generation=2)
     await bench.settle()
@@ -161,7 +161,7 @@ async def test_a_stale_token_stops_that_query_at_once(bench: Bench) -> None:
         ),
     )
     await bench.clock.advance(1)
-    await until(lambda: bench.executor.running == {"t2"})
+    await until(lambda: bench.engine.running == {"t2"})
     assert query.stops == [0.0]
     assert other.stops == []
     assert bench.released == {}
@@ -176,7 +176,7 @@ async def test_a_stale_task_that_is_still_assigned_is_claimed_afresh(bench: Benc
         ReportRequest, lambda request: stale(request) if request.tasks[0].token == 1 else accept_all(request)
     )
     await bench.clock.advance(1)
-    await until(lambda: bench.executor.query("t1").spec.token == 2)
+    await until(lambda: bench.engine.query("t1").spec.token == 2)
     assert not query.is_running
 
 
@@ -185,8 +185,8 @@ async def test_a_higher_token_restarts_the_query_under_it(bench: Bench) -> None:
     await bench.run("t1")
     bench.grants(grant_all(2))
     bench.assign("t1", generation=2)
-    await until(lambda: bench.executor.query("t1").spec.token == 2)
-    assert bench.executor.queries("t1")[0].is_running is False
+    await until(lambda: bench.engine.query("t1").spec.token == 2)
+    assert bench.engine.queries("t1")[0].is_running is False
 
 
 async def test_a_report_of_an_old_token_says_nothing_of_the_new_one(bench: Bench) -> None:
@@ -198,11 +198,11 @@ async def test_a_report_of_an_old_token_says_nothing_of_the_new_one(bench: Bench
     call = await bench.manager.next(ReportRequest)
     bench.grants(grant_all(2))
     bench.assign("t1", generation=2)
-    await until(lambda: bench.executor.query("t1").spec.token == 2)
+    await until(lambda: bench.engine.query("t1").spec.token == 2)
     call.answer(stale(call.request))
     await bench.settle()
-    assert bench.executor.query("t1").is_running
-    assert len(bench.executor.queries("t1")) == 2
+    assert bench.engine.query("t1").is_running
+    assert len(bench.engine.queries("t1")) == 2
 
 
 async def test_a_report_of_a_deleted_task_ends_it(bench: Bench) -> None:
@@ -247,7 +247,7 @@ async def test_a_report_that_makes_no_sense_to_the_manager_costs_no_task(bench: 
 
 async def test_letting_go_stops_in_order_and_releases_all(bench: Bench) -> None:
     """Before an eager join, and before leaving."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     query, _ = await bench.run("t1", "t2")
     done: list[bool] = []
 
@@ -266,7 +266,7 @@ async def test_letting_go_stops_in_order_and_releases_all(bench: Bench) -> None:
 
 async def test_letting_go_ends_when_its_time_is_up(bench: Bench) -> None:
     """What is too slow is cut, and not released: the leave, or the session's end, frees it."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     letting_go = bench.spawn(bench.runner.let_go(10))
     await bench.clock.advance(9.9)
@@ -280,7 +280,7 @@ async def test_letting_go_ends_when_its_time_is_up(bench: Bench) -> None:
 
 async def test_letting_go_says_that_nothing_runs_any_more(bench: Bench) -> None:
     """What was cut before counts, too: it may be on its way down still."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     letting_go = bench.spawn(bench.runner.let_go(10))
     await bench.settle()
@@ -290,8 +290,8 @@ async def test_letting_go_says_that_nothing_runs_any_more(bench: Bench) -> None:
 
 async def test_a_start_that_cannot_be_called_back_still_runs(bench: Bench) -> None:
     """Cut or not, it may become a query yet: the worker that ends must not vouch for it."""
-    gate = bench.executor.hold("t1")
-    bench.executor.begun.add("t1")
+    gate = bench.engine.hold("t1")
+    bench.engine.begun.add("t1")
     bench.assign("t1")
     await bench.settle()
     letting_go = bench.spawn(bench.runner.let_go(35, for_good=True))
@@ -307,7 +307,7 @@ async def test_a_worker_that_ends_waits_for_no_manager_when_all_are_gone(
     bench: Bench, *, for_good: bool
 ) -> None:
     """Its queries have stopped; before an eager join the release is waited for, whoever comes back."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     bench.is_alone = True
     bench.manager.rule(ReleaseRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -334,7 +334,7 @@ async def test_a_worker_that_ends_waits_for_a_manager_that_is_out_of_reach(bench
 
 async def test_letting_go_reports_at_once(bench: Bench) -> None:
     """Heartbeats have ended; the reports keep the session meanwhile."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     await bench.run("t1")
     before = len(bench.manager.asked(ReportRequest))
     bench.spawn(bench.runner.let_go(10))
@@ -343,7 +343,7 @@ async def test_letting_go_reports_at_once(bench: Bench) -> None:
 
 async def test_coming_to_rest_has_an_end(bench: Bench) -> None:
     """A start that hangs does not keep a worker from exiting."""
-    bench.executor.hold("t1")
+    bench.engine.hold("t1")
     bench.assign("t1")
     await bench.settle()
     bench.runner.lose("the end")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.executor import NotedQuery
+from worker.query_engine import NotedQuery
 from worker.tasks.orphans import OrphanedQueries
 
 PATIENCE_S = 60.0

@@ -11,7 +11,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.ownership import ReportRequest, TaskErrorsResponse
 from tests.fakes.manager import accept_all, failure
 from tests.unit.worker.tasks.bench import SETTINGS
-from worker.executor import NotedQuery
+from worker.query_engine import NotedQuery
 from worker.tasks import orphans
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def asked(bench: Bench) -> list[dict[str, int]]:
 @pytest.fixture
 def left(bench: Bench) -> Bench:
     """Two queries are noted down, one of which nobody owns."""
-    bench.executor.left = [GONE, OTHERS]
+    bench.engine.left = [GONE, OTHERS]
     bench.manager.rule(ReportRequest, knowing)
     return bench
 
@@ -46,9 +46,9 @@ async def test_a_query_that_nobody_owns_is_ended(left: Bench) -> None:
     """After a while in which its owner, if it is alive, can end it; the one that somebody owns goes on."""
     left.assign()
     await left.clock.advance(PATIENCE_S / 2)
-    assert left.executor.swept == []
+    assert left.engine.swept == []
     await left.clock.advance(PATIENCE_S)
-    assert left.executor.swept == [GONE]
+    assert left.engine.swept == [GONE]
     assert asked(left)[0] == {"gone": 4, "others": 5}
 
 
@@ -56,10 +56,10 @@ async def test_looking_ends_when_there_is_nothing_left(left: Bench) -> None:
     """Until the next assignment, which asks no more about what has been ended."""
     left.assign()
     await left.clock.advance(5 * PATIENCE_S)
-    assert left.executor.sweeps == 2
+    assert left.engine.sweeps == 2
     left.assign()
     await left.clock.advance(5 * PATIENCE_S)
-    assert left.executor.sweeps == 3
+    assert left.engine.sweeps == 3
     assert asked(left)[2:] == [{"others": 5}]
 
 
@@ -68,7 +68,7 @@ async def test_many_assignments_are_one_look(left: Bench) -> None:
     for generation in range(10):
         left.assign(generation=generation)
         await left.clock.advance(PATIENCE_S / 20)
-    assert left.executor.sweeps == 1
+    assert left.engine.sweeps == 1
 
 
 async def test_where_queries_end_with_their_workers_nobody_is_asked(bench: Bench) -> None:
@@ -83,36 +83,36 @@ async def test_trouble_ends_nothing_and_is_tried_again(trouble: str, left: Bench
     """What cannot be asked is left as it is."""
     match trouble:
         case "the register":
-            left.executor.unreadable = "an entry is being replaced"
+            left.engine.unreadable = "an entry is being replaced"
         case "the manager":
             left.manager.rule(ReportRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         case "a former manager":
             left.manager.rule(ReportRequest, accept_all)
         case _:
-            left.executor.broken["gone"] = "the server is busy"
+            left.engine.broken["gone"] = "the server is busy"
     left.assign()
     await left.clock.advance(3 * PATIENCE_S)
-    assert left.executor.swept == []
-    left.executor.unreadable = None
-    left.executor.broken.clear()
+    assert left.engine.swept == []
+    left.engine.unreadable = None
+    left.engine.broken.clear()
     left.manager.rule(ReportRequest, knowing)
     if trouble == "a former manager":  # which has said that all is well
         left.assign()
     await left.clock.advance(3 * PATIENCE_S)
-    assert left.executor.swept == [GONE]
+    assert left.engine.swept == [GONE]
 
 
 async def test_one_that_cannot_be_ended_holds_up_no_other(left: Bench) -> None:
     """Each is tried."""
-    left.executor.left = [NotedQuery("bad", 1, "c"), GONE]
-    left.executor.broken["bad"] = "it does not end"
+    left.engine.left = [NotedQuery("bad", 1, "c"), GONE]
+    left.engine.broken["bad"] = "it does not end"
     left.manager.rule(
         ReportRequest,
         lambda request: TaskErrorsResponse(tasks={}, found=dict.fromkeys(request.found or {}, "STALE_TOKEN")),
     )
     left.assign()
     await left.clock.advance(2 * PATIENCE_S)
-    assert left.executor.swept == [GONE]
+    assert left.engine.swept == [GONE]
 
 
 async def test_very_many_are_asked_about_in_pieces(left: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,14 +121,14 @@ async def test_very_many_are_asked_about_in_pieces(left: Bench, monkeypatch: pyt
     left.assign()
     await left.clock.advance(2 * PATIENCE_S)
     assert asked(left)[:2] == [{"gone": 4}, {"others": 5}]
-    assert left.executor.swept == [GONE]
+    assert left.engine.swept == [GONE]
 
 
 async def test_an_end_that_hangs_holds_up_no_other_for_long_and_is_asked_for_once(left: Bench) -> None:
     """The server may never answer; what it has done by the next look counts."""
     hung = NotedQuery("hung", 1, "c")
-    left.executor.left = [hung, GONE]
-    gate = left.executor.unanswered["hung"] = asyncio.Event()
+    left.engine.left = [hung, GONE]
+    gate = left.engine.unanswered["hung"] = asyncio.Event()
     left.manager.rule(
         ReportRequest,
         lambda request: TaskErrorsResponse(tasks={}, found=dict.fromkeys(request.found or {}, "STALE_TOKEN")),
@@ -136,22 +136,22 @@ async def test_an_end_that_hangs_holds_up_no_other_for_long_and_is_asked_for_onc
     left.assign()
     for _ in range(6):
         await left.clock.advance(PATIENCE_S)
-    assert left.executor.swept == [GONE]
+    assert left.engine.swept == [GONE]
     gate.set()
     for _ in range(3):
         await left.clock.advance(PATIENCE_S)
-    assert left.executor.swept == [GONE, hung]
+    assert left.engine.swept == [GONE, hung]
 
 
 async def test_a_register_that_is_never_read_is_asked_for_once(left: Bench) -> None:
     """Each look in vain would leave a thread behind; when it has been read, looking goes on."""
-    gate = left.executor.unanswered["the register"] = asyncio.Event()
+    gate = left.engine.unanswered["the register"] = asyncio.Event()
     left.assign()
     for _ in range(4):
         await left.clock.advance(PATIENCE_S)
-    assert (left.executor.sweeps, left.executor.swept) == (1, [])
-    del left.executor.unanswered["the register"]
+    assert (left.engine.sweeps, left.engine.swept) == (1, [])
+    del left.engine.unanswered["the register"]
     gate.set()
     for _ in range(4):
         await left.clock.advance(PATIENCE_S)
-    assert left.executor.swept == [GONE]
+    assert left.engine.swept == [GONE]

@@ -30,11 +30,11 @@ async def test_a_task_that_is_not_to_run_is_settled_first(target: str, bench: Be
     grant(bench, token=5, target=target, reset=reset)
     bench.assign("t1")
     await until(lambda: bench.manager.states("t1") == [target])
-    [spec] = bench.executor.settled
+    [spec] = bench.engine.settled
     assert (spec.token, spec.reset) == (5, reset)
-    assert bench.executor.attempts == []
+    assert bench.engine.attempts == []
     await change(bench, token=5, target=target, reset=reset, restart_count=1)
-    assert bench.executor.settled == [spec]
+    assert bench.engine.settled == [spec]
 
 
 @pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
@@ -43,13 +43,13 @@ async def test_a_query_that_has_run_has_settled_its_task(target: str, bench: Ben
     await bench.run("t1")
     await change(bench, target=target)
     assert bench.manager.states("t1")[-1] == target
-    assert bench.executor.settled == []
+    assert bench.engine.settled == []
 
 
 @pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
 async def test_what_could_not_be_settled_says_why(target: str, bench: Bench) -> None:
     """And is as it is meant to be all the same: the manager remembers that it is not settled."""
-    bench.executor.broken["t1"] = "no such host"
+    bench.engine.broken["t1"] = "no such host"
     grant(bench, target=target)
     bench.assign("t1")
     await until(lambda: causes(bench)[-1:] == ["no such host"])
@@ -61,7 +61,7 @@ async def test_a_stop_that_nothing_is_known_of_settles_nothing(bench: Bench) -> 
     grant(bench, target="STOPPED", sinc={})
     bench.assign("t1")
     await until(lambda: bench.manager.states("t1") == ["STOPPED"])
-    assert bench.executor.settled == []
+    assert bench.engine.settled == []
     cause = bench.manager.reports("t1")[-1].cause
     assert cause is not None
     assert "sinc" in cause
@@ -70,7 +70,7 @@ async def test_a_stop_that_nothing_is_known_of_settles_nothing(bench: Bench) -> 
 @pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
 async def test_settling_that_takes_long_is_in_nobody_s_way(target: str, bench: Bench) -> None:
     """A database that does not answer keeps no task from being resumed, and none from being stopped here."""
-    bench.executor.unsettled["t1"] = asyncio.Event()
+    bench.engine.unsettled["t1"] = asyncio.Event()
     grant(bench, target=target)
     bench.assign("t1")
     await bench.settle()
@@ -79,12 +79,12 @@ async def test_settling_that_takes_long_is_in_nobody_s_way(target: str, bench: B
     await until(lambda: not bench.runner._running)
     grant(bench)
     bench.assign("t1", generation=2)
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
 
 
 async def test_a_stopped_task_whose_sink_hangs_says_so_before_its_token_is_fenced(bench: Bench) -> None:
     """The manager's patience is a rebalance timeout; a start may take three times that."""
-    bench.executor.unsettled["t1"] = asyncio.Event()
+    bench.engine.unsettled["t1"] = asyncio.Event()
     grant(bench, target="STOPPED")
     bench.assign("t1")
     await bench.settle()
@@ -100,11 +100,11 @@ async def test_a_stopped_task_whose_sink_hangs_says_so_before_its_token_is_fence
 
 async def test_what_took_time_before_a_task_is_settled_counts_as_well(bench: Bench) -> None:
     """The manager's patience has begun with the stop."""
-    bench.executor.unsettled["t1"] = asyncio.Event()
-    bench.executor.begun.add("t1")
-    gate = bench.executor.hold("t1")
+    bench.engine.unsettled["t1"] = asyncio.Event()
+    bench.engine.begun.add("t1")
+    gate = bench.engine.hold("t1")
     bench.assign("t1")
-    await until(lambda: bool(bench.executor.attempts))
+    await until(lambda: bool(bench.engine.attempts))
     await change(bench, target="STOPPED")
     await bench.clock.advance(40.0)
     gate.set()
@@ -116,13 +116,13 @@ async def test_what_took_time_before_a_task_is_settled_counts_as_well(bench: Ben
 
 async def test_a_paused_task_has_all_the_time_that_a_start_has(bench: Bench) -> None:
     """Nobody loses patience with it: its owner keeps it."""
-    bench.executor.unsettled["t1"] = asyncio.Event()
+    bench.engine.unsettled["t1"] = asyncio.Event()
     grant(bench, target="PAUSED")
     bench.assign("t1")
     await bench.settle()
     await bench.clock.advance(2 * SETTINGS.rebalance_timeout_ms / 1000)
-    bench.executor.unsettled["t1"].set()
-    await until(lambda: bool(bench.executor.settled))
+    bench.engine.unsettled["t1"].set()
+    await until(lambda: bool(bench.engine.settled))
     assert causes(bench)[-1] is None
 
 
@@ -132,7 +132,7 @@ async def test_a_settling_that_was_given_up_is_not_one_that_is_done(
     turns: int, target: str, bench: Bench
 ) -> None:
     """Whoever resumes a task and stops it again while it is being given up finds it settled all the same."""
-    bench.executor.unsettled["t1"] = asyncio.Event()
+    bench.engine.unsettled["t1"] = asyncio.Event()
     grant(bench, target=target, token=5)
     bench.assign("t1")
     await bench.settle()
@@ -142,9 +142,9 @@ async def test_a_settling_that_was_given_up_is_not_one_that_is_done(
     await settle(turns)
     life.wanted.follow(read_grant(granted("t1", token=5, target=target), life.wanted.grant))
     await bench.settle()
-    assert bench.executor.started or "STOPPED" not in bench.manager.states("t1")
-    bench.executor.unsettled["t1"].set()
-    await until(lambda: bool(bench.executor.settled or bench.executor.started))
+    assert bench.engine.started or "STOPPED" not in bench.manager.states("t1")
+    bench.engine.unsettled["t1"].set()
+    await until(lambda: bool(bench.engine.settled or bench.engine.started))
     await until(lambda: target in bench.manager.states("t1"))
 
 
@@ -156,55 +156,55 @@ async def test_a_task_that_names_another_sink_is_settled_there(before: str, benc
     )
     grant(bench, target=before, token=5, sink=one)
     bench.assign("t1")
-    await until(lambda: bool(bench.executor.settled or bench.executor.started))
+    await until(lambda: bool(bench.engine.settled or bench.engine.started))
     await change(bench, target="PAUSED", token=5, sink=one)
     await change(bench, target="PAUSED", token=5, version=2, sink=other)
     await change(bench, target="STOPPED", token=5, version=2, sink=other)
     await until(lambda: "STOPPED" in bench.manager.states("t1"))
-    sinks = [spec.definition.sink for spec in bench.executor.settled]
+    sinks = [spec.definition.sink for spec in bench.engine.settled]
     assert [sink.options["url"] for sink in sinks if sink is not None][-1] == "sqlite:///y.db"
 
 
 async def test_a_paused_task_is_settled_as_soon_as_its_sink_answers(bench: Bench) -> None:
     """It stays with its owner, so nobody else will ever be asked."""
-    bench.executor.broken["t1"] = "no such host"
+    bench.engine.broken["t1"] = "no such host"
     grant(bench, target="PAUSED")
     bench.assign("t1")
     await until(lambda: causes(bench)[-1:] == ["no such host"])
-    del bench.executor.broken["t1"]
+    del bench.engine.broken["t1"]
     await bench.clock.advance(2 * AGAIN.first_s)
     await until(lambda: causes(bench)[-1] is None)
-    assert [spec.task for spec in bench.executor.settled] == ["t1"]
+    assert [spec.task for spec in bench.engine.settled] == ["t1"]
     assert bench.manager.states("t1") == ["PAUSED"]
 
 
 async def test_a_paused_task_whose_sink_never_answers_can_be_resumed(bench: Bench) -> None:
     """Between two tries it is no less awake than during one."""
-    bench.executor.broken["t1"] = "no such host"
+    bench.engine.broken["t1"] = "no such host"
     grant(bench, target="PAUSED")
     bench.assign("t1")
     await until(lambda: causes(bench)[-1:] == ["no such host"])
-    del bench.executor.broken["t1"]
+    del bench.engine.broken["t1"]
     await change(bench)
-    await until(lambda: bench.executor.running == {"t1"})
-    assert bench.executor.settled == []
+    await until(lambda: bench.engine.running == {"t1"})
+    assert bench.engine.settled == []
 
 
 async def test_a_paused_task_is_paused_while_it_is_settled(bench: Bench) -> None:
     """Nothing of it is being started."""
-    bench.executor.unsettled["t1"] = asyncio.Event()
+    bench.engine.unsettled["t1"] = asyncio.Event()
     grant(bench, target="PAUSED")
     bench.assign("t1")
     await until(lambda: bench.manager.states("t1") == ["PAUSED"])
-    bench.executor.unsettled["t1"].set()
-    await until(lambda: bool(bench.executor.settled))
+    bench.engine.unsettled["t1"].set()
+    await until(lambda: bool(bench.engine.settled))
     assert bench.manager.states("t1") == ["PAUSED"]
 
 
 @pytest.mark.parametrize("target", ["STOPPED", "PAUSED"])
 async def test_a_surprise_of_a_sink_is_told_as_any_trouble_is(target: str, bench: Bench) -> None:
     """It harms this task only, and does not end in silence."""
-    bench.executor.surprise = RuntimeError("a driver's own")
+    bench.engine.surprise = RuntimeError("a driver's own")
     grant(bench, target=target)
     bench.assign("t1")
     await until(lambda: causes(bench)[-1:] not in ([], [None]))
@@ -215,12 +215,12 @@ async def test_a_surprise_of_a_sink_is_told_as_any_trouble_is(target: str, bench
 @pytest.mark.parametrize("why", ["hopeless", "unreadable"])
 async def test_what_no_other_try_would_change_is_not_tried_again(why: str, bench: Bench) -> None:
     """Another definition is another try."""
-    bench.executor.broken["t1"] = "no such table"
-    bench.executor.hopeless.add("t1")
+    bench.engine.broken["t1"] = "no such table"
+    bench.engine.hopeless.add("t1")
     grant(bench, target="PAUSED", **({"sinc": {}} if why == "unreadable" else {}))
     bench.assign("t1")
     await until(lambda: causes(bench)[-1:] not in ([], [None]))
-    del bench.executor.broken["t1"]
+    del bench.engine.broken["t1"]
     await bench.clock.advance(10 * AGAIN.limit_s)
     await bench.settle()
-    assert bench.executor.settled == []
+    assert bench.engine.settled == []

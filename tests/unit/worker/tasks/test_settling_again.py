@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.turns import until
 from tests.unit.worker.tasks.bench import grant
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 from worker.tasks import life
 from worker.tasks.settling import AGAIN
 
@@ -47,7 +47,7 @@ async def test_a_sink_that_does_not_answer_is_asked_more_and_more_seldom(
     bench: Bench, delays: Delays
 ) -> None:
     """Twice as long each time, to a minute: paused tasks must not keep a database down."""
-    bench.executor.broken["t1"] = "no such host"
+    bench.engine.broken["t1"] = "no such host"
     await paused(bench)
     await bench.clock.advance(sum((1, 2, 4, 8, 16, 32, 60)))
     assert delays.s == [1, 2, 4, 8, 16, 32, 60, 60]
@@ -59,9 +59,9 @@ async def test_nothing_is_tried_again_that_comes_to_the_same(why: str, bench: Be
     if why == "an unreadable definition":
         await paused(bench, sinc={})
     else:
-        bench.executor.surprise = QueryError(why, fenced=why == "a newer token", permanent=why == "for good")
+        bench.engine.surprise = QueryError(why, fenced=why == "a newer token", permanent=why == "for good")
         await paused(bench)
-    bench.executor.surprise = None
+    bench.engine.surprise = None
     await bench.clock.advance(10 * AGAIN.limit_s)
-    assert (bench.executor.settled, delays.s) == ([], [])
+    assert (bench.engine.settled, delays.s) == ([], [])
     assert bench.manager.states("t1") == ["PAUSED"]

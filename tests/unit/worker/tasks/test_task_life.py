@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def test_a_task_is_reported_starting_and_running(bench: Bench) -> None:
     """As soon as it is either."""
-    gate = bench.executor.hold("t1")
+    gate = bench.engine.hold("t1")
     bench.assign("t1")
     await bench.settle()
     assert bench.manager.states("t1") == ["STARTING"]
@@ -71,32 +71,32 @@ async def test_a_failing_query_is_started_again_after_a_while(bench: Bench) -> N
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.cause) == ("RESTARTING", "the disk is full\nat line 3")
     await bench.clock.advance(0.9)
-    assert bench.executor.running == set()
+    assert bench.engine.running == set()
     await bench.clock.advance(0.1)
-    assert bench.executor.query("t1").spec == query.spec
+    assert bench.engine.query("t1").spec == query.spec
     assert bench.manager.states("t1")[-3:] == ["RESTARTING", "STARTING", "RUNNING"]
     assert bench.manager.reports("t1")[-1].cause is None
 
 
 async def test_a_query_that_fails_too_often_is_failed(bench: Bench) -> None:
     """After five restarts it stays owned, with its cause, and rests; its neighbour runs on."""
-    bench.executor.broken["t1"] = "no such path"
+    bench.engine.broken["t1"] = "no such path"
     bench.assign("t1", "t2")
     await bench.clock.advance(60)
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.cause) == ("FAILED", "no such path")
-    assert [spec.task for spec in bench.executor.attempts].count("t1") == 6
+    assert [spec.task for spec in bench.engine.attempts].count("t1") == 6
     assert bench.runner.owned() == {"t1": 1, "t2": 1}
-    assert bench.executor.running == {"t2"}
+    assert bench.engine.running == {"t2"}
     await bench.clock.advance(600)
-    assert bench.executor.queries("t1") == []
-    assert [spec.task for spec in bench.executor.attempts].count("t1") == 6
+    assert bench.engine.queries("t1") == []
+    assert [spec.task for spec in bench.engine.attempts].count("t1") == 6
 
 
 async def test_the_limit_is_the_definition_s(bench: Bench) -> None:
     """`max_restarts` 0 means once and no more."""
     grant(bench, restart={"max_restarts": 0})
-    bench.executor.broken["t1"] = "no such path"
+    bench.engine.broken["t1"] = "no such path"
     bench.assign("t1")
     await bench.settle()
     assert bench.manager.states("t1")[-1] == "FAILED"
@@ -104,7 +104,7 @@ async def test_the_limit_is_the_definition_s(bench: Bench) -> None:
 
 async def test_a_surprise_harms_only_its_own_task(bench: Bench) -> None:
     """An engine that raises what it never said it would is a failing start; one id leads to its trace."""
-    bench.executor.surprise = ZeroDivisionError("division by zero")
+    bench.engine.surprise = ZeroDivisionError("division by zero")
     bench.assign("t1")
     with capture_logs() as logs:
         await bench.settle()
@@ -187,33 +187,33 @@ async def test_a_fenced_query_is_not_started_again(bench: Bench) -> None:
     (query,) = await bench.run("t1")
     query.end("token 1 is stale, 2 is the present one", fenced=True)
     await bench.clock.advance(600)
-    assert bench.executor.queries("t1") == [query]
+    assert bench.engine.queries("t1") == [query]
     assert bench.manager.states("t1")[-1] == "FAILED"
     assert len(bench.fenced) == 1
 
 
 async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
     """The sink has seen a higher token before the first batch."""
-    bench.executor.fenced.add("t1")
+    bench.engine.fenced.add("t1")
     bench.assign("t1")
     await bench.clock.advance(600)
-    assert len(bench.executor.attempts) == 1
+    assert len(bench.engine.attempts) == 1
     assert bench.manager.states("t1") == ["STARTING", "FAILED"]
     assert len(bench.fenced) == 1
 
 
 async def test_a_start_that_can_never_work_is_not_tried_again(bench: Bench) -> None:
     """A secret that the worker may not use will not be there at the next try; a change of the task helps."""
-    bench.executor.broken["t1"] = "sink.options.url: ${env:PW} is not set on this worker"
-    bench.executor.hopeless.add("t1")
+    bench.engine.broken["t1"] = "sink.options.url: ${env:PW} is not set on this worker"
+    bench.engine.hopeless.add("t1")
     bench.assign("t1")
     await bench.clock.advance(600)
-    assert len(bench.executor.attempts) == 1
+    assert len(bench.engine.attempts) == 1
     assert bench.manager.states("t1")[-1] == "FAILED"
     assert bench.fenced == []
-    bench.executor.broken.clear()
+    bench.engine.broken.clear()
     await change(bench, restart_count=1)
-    assert bench.executor.query("t1").is_running
+    assert bench.engine.query("t1").is_running
 
 
 async def test_a_cause_is_cut_when_its_secrets_are_out_of_it(
@@ -223,7 +223,7 @@ async def test_a_cause_is_cut_when_its_secrets_are_out_of_it(
     known = KnownSecrets()
     known.learn("hunter2-hunter2-hunter2")
     monkeypatch.setattr("telemetry.secrets.SECRETS", known)
-    bench.executor.broken["t1"] = "x" * (MAX_CAUSE_LENGTH - 10) + "hunter2-hunter2-hunter2"
+    bench.engine.broken["t1"] = "x" * (MAX_CAUSE_LENGTH - 10) + "hunter2-hunter2-hunter2"
     bench.assign("t1")
     await bench.settle()
     cause = bench.manager.reports("t1")[-1].cause
@@ -233,7 +233,7 @@ async def test_a_cause_is_cut_when_its_secrets_are_out_of_it(
 
 async def test_a_start_that_takes_long_says_what_it_waits_for(bench: Bench) -> None:
     """In its state, not before some seconds; and no more when it runs."""
-    gate = bench.executor.hold("t1")
+    gate = bench.engine.hold("t1")
     bench.assign("t1")
     await bench.clock.advance(SLOW_START_S - 1)
     assert bench.manager.reports("t1")[-1].cause is None
@@ -249,19 +249,19 @@ async def test_a_start_that_takes_long_says_what_it_waits_for(bench: Bench) -> N
 @pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
 async def test_a_start_that_hangs_is_not_in_a_stop_s_way(bench: Bench, target: str) -> None:
     """What is wanted now is done at once; nothing was started that would have to be stopped."""
-    bench.executor.hold("t1")
+    bench.engine.hold("t1")
     bench.assign("t1")
     await bench.settle()
     await change(bench, target=target)
     assert bench.manager.states("t1")[-1] == target
-    assert bench.executor.started == []
+    assert bench.engine.started == []
 
 
 @pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
 async def test_a_task_is_not_at_rest_while_its_query_may_begin_yet(bench: Bench, target: str) -> None:
     """Nothing is told of a start that cannot be called back until it has been taken back."""
-    gate = bench.executor.hold("t1")
-    bench.executor.begun.add("t1")
+    gate = bench.engine.hold("t1")
+    bench.engine.begun.add("t1")
     bench.assign("t1")
     await bench.settle()
     await change(bench, target=target)
@@ -270,12 +270,12 @@ async def test_a_task_is_not_at_rest_while_its_query_may_begin_yet(bench: Bench,
     assert (last.state.value, last.cause) == ("STARTING", "waits for the gate of t1")
     gate.set()
     await until(lambda: bench.manager.states("t1")[-1] == target)
-    assert bench.executor.running == set()
+    assert bench.engine.running == set()
 
 
 async def test_a_task_that_moves_away_while_its_start_hangs(bench: Bench) -> None:
     """Is released at once, for its next owner."""
-    bench.executor.hold("t1")
+    bench.engine.hold("t1")
     bench.assign("t1")
     await bench.settle()
     bench.assign(generation=2)
@@ -293,8 +293,8 @@ async def test_pausing_stops_the_query_and_keeps_the_task(bench: Bench) -> None:
     assert bench.runner.owned() == {"t1": 1}
     assert bench.released == {}
     await change(bench)
-    assert bench.executor.query("t1").is_running
-    assert bench.executor.query("t1").spec.token == 1
+    assert bench.engine.query("t1").is_running
+    assert bench.engine.query("t1").spec.token == 1
 
 
 async def test_a_task_may_be_paused_from_the_start(bench: Bench) -> None:
@@ -302,7 +302,7 @@ async def test_a_task_may_be_paused_from_the_start(bench: Bench) -> None:
     grant(bench, target="PAUSED")
     bench.assign("t1")
     await bench.settle()
-    assert bench.executor.started == []
+    assert bench.engine.started == []
     assert bench.manager.states("t1") == ["PAUSED"]
 
 
@@ -329,7 +329,7 @@ async def test_a_stop_that_is_taken_back_before_it_is_known_is_no_stop(bench: Be
     await change(bench)
     bench.manager.rule(ReportRequest, heard)
     await bench.clock.advance(1)
-    assert bench.executor.running == {"t1"}
+    assert bench.engine.running == {"t1"}
     assert bench.released == {}
 
 
@@ -339,19 +339,19 @@ async def test_what_differs_in_effect_restarts_the_query(what: dict[str, Any], b
     (query,) = await bench.run("t1")
     await change(bench, **what)
     assert query.stops == [30.0]
-    assert len(bench.executor.queries("t1")) == 2
-    assert bench.executor.running == {"t1"}
+    assert len(bench.engine.queries("t1")) == 2
+    assert bench.engine.running == {"t1"}
 
 
 async def test_a_higher_token_is_another_life(bench: Bench) -> None:
     """The task was taken away and given again, perhaps as another one of that name: nothing goes on."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     (query,) = await bench.run("t1")
     query.advance(7, rows=1)
     await change(bench, token=2)
     assert query.stops == [0.0]
-    assert [each.spec.token for each in bench.executor.queries("t1")] == [1, 2]
-    assert bench.executor.running == {"t1"}
+    assert [each.spec.token for each in bench.engine.queries("t1")] == [1, 2]
+    assert bench.engine.running == {"t1"}
     assert {report.batch_id for report in bench.manager.reports("t1") if report.token == 2} == {None}
     assert bench.released == {}
 
@@ -360,7 +360,7 @@ async def test_a_task_deleted_and_created_again_runs_its_new_definition(bench: B
     """Its version is the one that the worker knows, which ran the former task and has heard nothing of it."""
     await bench.run("t1")
     await change(bench, token=2, version=1, sql="SELECT 2 AS two FROM source")
-    (_, query) = bench.executor.queries("t1")
+    (_, query) = bench.engine.queries("t1")
     assert (query.spec.token, query.spec.definition.sql) == (2, "SELECT 2 AS two FROM source")
 
 
@@ -368,7 +368,7 @@ async def test_the_new_definition_is_the_one_that_runs(bench: Bench) -> None:
     """Not the one the query was first started with."""
     await bench.run("t1")
     await change(bench, version=2, sql="SELECT * FROM source")
-    assert bench.executor.query("t1").spec.definition.sql == "SELECT * FROM source"
+    assert bench.engine.query("t1").spec.definition.sql == "SELECT * FROM source"
 
 
 @pytest.mark.parametrize("changes", [{"weight": 5.0}, {"labels": {"a": "b"}}, {"worker": "w"}])
@@ -376,7 +376,7 @@ async def test_what_is_the_same_in_effect_runs_on(changes: dict[str, Any], bench
     """The query is not touched."""
     (query,) = await bench.run("t1")
     await change(bench, version=2, **changes)
-    assert bench.executor.queries("t1") == [query]
+    assert bench.engine.queries("t1") == [query]
     assert query.stops == []
 
 
@@ -393,7 +393,7 @@ async def test_a_new_restart_policy_counts_without_a_restart(bench: Bench) -> No
 async def test_a_failed_task_is_started_afresh(what: dict[str, Any], bench: Bench) -> None:
     """By a manual restart or a mended definition, with a clean record."""
     policy = {"restart": {"max_restarts": 1}}
-    bench.executor.broken["t1"] = "boom"
+    bench.engine.broken["t1"] = "boom"
     grant(bench, **policy)
     bench.assign("t1")
     await bench.clock.advance(10)
@@ -407,9 +407,9 @@ async def test_a_restart_does_not_wait_for_the_back_off(bench: Bench) -> None:
     (query,) = await bench.run("t1")
     query.end("boom")
     await bench.settle()
-    assert bench.executor.running == set()
+    assert bench.engine.running == set()
     await change(bench, restart_count=1)
-    assert bench.executor.running == {"t1"}
+    assert bench.engine.running == {"t1"}
 
 
 async def test_a_definition_this_worker_cannot_read_fails_the_task(bench: Bench) -> None:
@@ -421,7 +421,7 @@ async def test_a_definition_this_worker_cannot_read_fails_the_task(bench: Bench)
     assert last.state.value == "FAILED"
     assert "nonsense" in (last.cause or "")
     await change(bench, version=2)
-    assert bench.executor.running == {"t1"}
+    assert bench.engine.running == {"t1"}
 
 
 async def test_a_claim_that_brings_nothing_new_changes_nothing(bench: Bench) -> None:
@@ -430,7 +430,7 @@ async def test_a_claim_that_brings_nothing_new_changes_nothing(bench: Bench) -> 
     for _ in range(5):
         bench.refresh()
         await bench.settle()
-    assert bench.executor.queries("t1") == [query]
+    assert bench.engine.queries("t1") == [query]
     assert len(bench.manager.asked(ClaimRequest)) == 6
 
 
@@ -449,7 +449,7 @@ async def test_a_query_begins_where_its_grant_says(bench: Bench) -> None:
     (query,) = await bench.run("t1")
     query.end("no such path")
     await bench.clock.advance(2)
-    assert [(spec.token, spec.reset) for spec in bench.executor.attempts] == [(5, reset), (5, reset)]
+    assert [(spec.token, spec.reset) for spec in bench.engine.attempts] == [(5, reset), (5, reset)]
 
 
 async def test_what_was_reached_goes_to_the_engine_and_comes_back_with_each_batch(bench: Bench) -> None:
@@ -457,7 +457,7 @@ async def test_what_was_reached_goes_to_the_engine_and_comes_back_with_each_batc
     reached = Reached(41, "/shared/g/t1", "worker-0")
     grant(bench, token=5, reached=reached)
     [query] = await bench.run("t1")
-    assert [spec.reached for spec in bench.executor.attempts] == [reached]
+    assert [spec.reached for spec in bench.engine.attempts] == [reached]
     query.advance(42)
     await bench.clock.advance(1)
     told = [(report.batch_id, report.checkpoint) for report in bench.manager.reports("t1")]

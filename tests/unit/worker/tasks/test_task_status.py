@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from protocol.states import TaskState
-from worker.executor import Totals
+from worker.query_engine import Totals
 
 if TYPE_CHECKING:
     from tests.unit.worker.tasks.bench import Bench
@@ -31,14 +31,14 @@ class View:
 async def test_what_several_queries_did_adds_up(bench: Bench, seen: View) -> None:
     """A failure and a restart later the rows of before still count, and the restart does."""
     await bench.run("t1")
-    bench.executor.query("t1").advance(0, rows=100, batch_ms=20)
-    bench.executor.query("t1").advance(1, rows=50, batch_ms=10)
+    bench.engine.query("t1").advance(0, rows=100, batch_ms=20)
+    bench.engine.query("t1").advance(1, rows=50, batch_ms=10)
     assert seen().totals == Totals(2, 150, 30)
-    bench.executor.query("t1").end("boom")
+    bench.engine.query("t1").end("boom")
     await bench.settle()
     assert (seen().state, seen().restarts, seen().totals.rows) == (TaskState.RESTARTING, 1, 150)
     await bench.clock.advance(5)
-    bench.executor.query("t1").advance(2, rows=7, batch_ms=1)
+    bench.engine.query("t1").advance(2, rows=7, batch_ms=1)
     assert seen().totals == Totals(3, 157, 31)
     assert (seen().state, seen().batch_id) == (TaskState.RUNNING, 2)
 
@@ -48,10 +48,10 @@ async def test_idle_counts_from_the_last_batch_or_from_the_start(bench: Bench, s
     await bench.run("t1")
     await bench.clock.advance(30)
     assert seen().idle_s == pytest.approx(30, abs=1)
-    bench.executor.query("t1").advance(0)
+    bench.engine.query("t1").advance(0)
     await bench.clock.advance(10)
     assert seen().idle_s == pytest.approx(10, abs=1)
-    bench.executor.query("t1").end("boom")
+    bench.engine.query("t1").end("boom")
     await bench.settle()
     assert seen().idle_s is None
 
@@ -59,7 +59,7 @@ async def test_idle_counts_from_the_last_batch_or_from_the_start(bench: Bench, s
 async def test_whether_there_is_work_is_the_querys_to_say(bench: Bench, seen: View) -> None:
     """And nobody's, while there is no query."""
     await bench.run("t1")
-    query = bench.executor.query("t1")
+    query = bench.engine.query("t1")
     assert not seen().has_work
     query.has_work = True
     assert seen().has_work

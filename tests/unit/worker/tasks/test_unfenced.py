@@ -83,7 +83,7 @@ async def test_a_task_that_gets_a_sink_without_a_fence_is_to_be_confirmed(bench:
     await bench.settle()
     bench.manager.no_rule(ClaimRequest)
     await bench.clock.advance(LEASE_S + A_WHILE_S)
-    assert [query.stops for query in bench.executor.queries("t1")] == [[30.0], [0.0]]
+    assert [query.stops for query in bench.engine.queries("t1")] == [[30.0], [0.0]]
 
 
 @pytest.mark.parametrize(("document", "starts"), [({}, 0), (FENCED, 1)])
@@ -97,7 +97,7 @@ async def test_an_answer_that_took_too_long_grants_nothing(
     bench.clock.freeze(LEASE_S)
     late.answer(ClaimResponse(granted=(granted("t1", **document),)))
     await bench.settle()
-    assert len(bench.executor.queries("t1")) == starts
+    assert len(bench.engine.queries("t1")) == starts
     assert len(bench.claimed) == 2 - starts
 
 
@@ -122,7 +122,7 @@ async def test_claims_that_are_always_answered_too_late_are_sent_less_and_less_o
         await bench.clock.advance(0.1)
         assert len(bench.claimed) == claimed + 1
     (await bench.manager.next(ClaimRequest)).answer(ClaimResponse(granted=(granted("t1", token=4),)))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
 
 
 async def test_whoever_looks_at_a_task_that_is_granted_too_late_sees_why_it_does_not_start(
@@ -143,7 +143,7 @@ async def test_whoever_looks_at_a_task_that_is_granted_too_late_sees_why_it_does
     assert [(line["tries"], line["again_in_s"]) for line in lines] == [(1, 0), (2, 1)]
     await bench.clock.advance(1)
     (await bench.manager.next(ClaimRequest)).answer(ClaimResponse(granted=(granted("t1", token=4),)))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     await bench.settle()
     assert bench.manager.reports("t1")[-1].cause is None
 
@@ -167,10 +167,10 @@ async def test_a_claim_counts_from_the_try_that_was_answered(bench: Bench) -> No
     await bench.clock.advance(2 * LEASE_S)
     bench.grants(grant_all())
     await bench.clock.advance(2)
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     bench.manager.rule(ReportRequest, accept_all)
     await bench.clock.advance(LEASE_S)
-    assert bench.executor.query("t1").stops == []
+    assert bench.engine.query("t1").stops == []
 
 
 async def test_a_late_answer_with_an_older_token_takes_no_token_off_the_watch(bench: Bench) -> None:
@@ -181,18 +181,18 @@ async def test_a_late_answer_with_an_older_token_takes_no_token_off_the_watch(be
     bench.refresh()
     bench.assign("t1")
     (await bench.manager.next(ClaimRequest)).answer(ClaimResponse(granted=(granted("t1", token=6),)))
-    await until(lambda: bench.executor.running == {"t1"})
+    await until(lambda: bench.engine.running == {"t1"})
     late.answer(ClaimResponse(granted=(granted("t1", token=5),)))
     await bench.settle()
     bench.manager.rule(ReportRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     await bench.clock.advance(LEASE_S + A_WHILE_S)
-    assert bench.executor.query("t1").stops == [0.0]
+    assert bench.engine.query("t1").stops == [0.0]
 
 
 async def test_a_query_without_a_fence_is_confirmed_until_it_is_over(bench: Bench) -> None:
     """Though its definition says by now that the next one writes through a fence."""
     bench.grants(grant_all())
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     query = await running(bench)
     bench.grants(grant_all(**FENCED))
     bench.refresh()
@@ -237,7 +237,7 @@ async def test_a_query_that_has_stopped_is_not_overdue(bench: Bench) -> None:
 
 async def test_a_confirmed_query_is_never_overdue(bench: Bench) -> None:
     """However long it takes to stop: nobody else is given the task meanwhile."""
-    bench.executor.slow.add("t1")
+    bench.engine.slow.add("t1")
     await bench.run("t1")
     bench.assign(generation=2)
     await bench.clock.advance(2 * OVER_S)
@@ -257,8 +257,8 @@ async def test_a_fenced_query_is_never_overdue(bench: Bench) -> None:
 @pytest.mark.parametrize("is_begun", [True, False])
 async def test_a_begun_start_that_hangs_is_overdue(bench: Bench, *, is_begun: bool) -> None:
     """Spark may make a query of it at any time; one that was not begun can be called back."""
-    bench.executor.hold("t1")
-    bench.executor.begun |= {"t1"} if is_begun else set()
+    bench.engine.hold("t1")
+    bench.engine.begun |= {"t1"} if is_begun else set()
     bench.assign("t1")
     await bench.settle()
     bench.runner.lose("the lease has run out")
@@ -297,7 +297,7 @@ async def test_nothing_without_a_fence_begins_under_a_token_of_long_ago(bench: B
     await bench.settle()
     bench.clock.freeze(2 * OVER_S)
     await bench.clock.advance(A_WHILE_S)
-    assert len(bench.executor.queries("t1")) == 1
+    assert len(bench.engine.queries("t1")) == 1
     assert bench.watchdog.overdue() == ()
 
 
@@ -332,7 +332,7 @@ async def test_a_query_that_is_started_again_is_watched_again(bench: Bench) -> N
     (query,) = await bench.run("t1")
     query.end("it failed")
     await bench.clock.advance(OVER_S)
-    assert len(bench.executor.queries("t1")) == 2
+    assert len(bench.engine.queries("t1")) == 2
     (await running(bench)).hold_stops()
     await bench.clock.advance(OVER_S)
     assert bench.watchdog.overdue() == ("t1",)

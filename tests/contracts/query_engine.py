@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from worker.executor import QueryError
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from worker.executor import Query
+    from worker.query_engine import Query
 
 LONG_S = 30.0
 
 
 class Bench(Protocol):
-    """An open executor, and queries of each kind on it; every query is of a task of its own."""
+    """An open engine, and queries of each kind on it; every query is of a task of its own."""
 
     async def endless(self) -> Query:
         """Runs until it is stopped."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException, SparkException
 
-from worker.spark.connect import engine as engine_module
-from worker.spark.connect.engine import ConnectEngine
+from worker.spark.connect import backend as backend_module
+from worker.spark.connect.backend import ConnectBackend
 from worker.spark.connect.site import RemoteSite
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worker.executor import EngineDeath
+    from worker.query_engine import EngineDeath
 
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", remote="sc://server:15002")
 BROKEN = SparkException("[INTERNAL_ERROR] The server has a bug.")
@@ -54,25 +54,25 @@ def session() -> Session:
 
 
 @pytest.fixture
-def engine(session: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectEngine]:
+def backend(session: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectBackend]:
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
-    monkeypatch.setattr(engine_module, "_PING_EVERY_S", 0.001)
-    engine = ConnectEngine(SETTINGS, "sc://server:15002", session)
-    yield engine
-    engine.close()
+    monkeypatch.setattr(backend_module, "_PING_EVERY_S", 0.001)
+    backend = ConnectBackend(SETTINGS, "sc://server:15002", session)
+    yield backend
+    backend.close()
 
 
-def watched(engine: ConnectEngine) -> queue.SimpleQueue[EngineDeath]:
+def watched(backend: ConnectBackend) -> queue.SimpleQueue[EngineDeath]:
     """What the watcher tells."""
     told: queue.SimpleQueue[EngineDeath] = queue.SimpleQueue()
-    engine.watch(told.put)
+    backend.watch(told.put)
     return told
 
 
-def test_an_error_of_the_server_s_is_no_end_of_the_watch(engine: ConnectEngine, session: Session) -> None:
+def test_an_error_of_the_server_s_is_no_end_of_the_watch(backend: ConnectBackend, session: Session) -> None:
     """It goes on, and so a server that is lost afterwards is told."""
     session.answers = [None, BROKEN, None, SparkException("[INVALID_HANDLE.SESSION_CLOSED] It is closed.")]
-    death = watched(engine).get(timeout=120)
+    death = watched(backend).get(timeout=120)
     assert death.how.startswith(
         "the Spark Connect server sc://server:15002 has been restarted, or has closed"
     )
@@ -80,19 +80,19 @@ def test_an_error_of_the_server_s_is_no_end_of_the_watch(engine: ConnectEngine, 
 
 @pytest.mark.parametrize("answer", [BROKEN, SparkConnectGrpcException("gone"), RuntimeError("a bug of ours")])
 def test_a_server_that_gives_no_answer_is_lost(
-    engine: ConnectEngine, session: Session, monkeypatch: pytest.MonkeyPatch, answer: Exception
+    backend: ConnectBackend, session: Session, monkeypatch: pytest.MonkeyPatch, answer: Exception
 ) -> None:
     """Whatever it says instead of one, for long enough."""
-    monkeypatch.setattr(engine_module, "LOST_AFTER_S", 0.05)
+    monkeypatch.setattr(backend_module, "LOST_AFTER_S", 0.05)
     session.answers = [answer]
-    death = watched(engine).get(timeout=120)
+    death = watched(backend).get(timeout=120)
     assert death.how.startswith("the Spark Connect server sc://server:15002 does not answer: ")
 
 
-def test_what_comes_after_the_end_is_let_go(engine: ConnectEngine, session: Any) -> None:
+def test_what_comes_after_the_end_is_let_go(backend: ConnectBackend, session: Any) -> None:
     """A query that was still being stopped has nothing left to end."""
-    engine.close()
-    engine.let_go(session)
+    backend.close()
+    backend.let_go(session)
 
 
 def test_a_query_has_begun_when_it_has_its_turn_at_the_server() -> None:

@@ -13,7 +13,8 @@ from pyspark.errors import PySparkException
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
 from protocol.messages.membership import EngineEnd
-from worker.executor import EngineDeath, NotedQuery, QueryError
+from worker.query_engine import EngineDeath, NotedQuery, QueryError
+from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
 from worker.spark.connect.register import Register, end_queries, read_register
 from worker.spark.connect.sessions import (
@@ -25,7 +26,6 @@ from worker.spark.connect.sessions import (
     open_session,
 )
 from worker.spark.connect.site import RemoteSite
-from worker.spark.engine import Engine
 from worker.threads import DaemonPool
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _STARTS = 2
 """How many queries may start at once: the server gives a Python process ten seconds to report."""
 
 
-class ConnectEngine(Engine):
+class ConnectBackend(SparkBackend):
     """A session that only asks whether the server is there; each query has one of its own."""
 
     url = None  # the server does not tell its clients
@@ -74,7 +74,7 @@ class ConnectEngine(Engine):
         os.environ[_MODE] = "1"
 
     @classmethod
-    def open(cls, settings: SparkSettings, remote: str) -> ConnectEngine:
+    def open(cls, settings: SparkSettings, remote: str) -> ConnectBackend:
         """Reach the server `remote`, and see that it takes the settings.
 
         Raises:

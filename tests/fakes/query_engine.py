@@ -1,4 +1,4 @@
-"""An engine without Spark, behind `worker.executor.Executor`; a test says how its queries fare."""
+"""An engine without Spark, behind `worker.query_engine.QueryEngine`; a test says how its queries fare."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.membership import EngineEnd
-from worker.executor import EngineDeath, Progress, QueryError, Totals, unheard
+from worker.query_engine import EngineDeath, Progress, QueryError, Totals, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.executor import NotedQuery, QuerySpec
+    from worker.query_engine import NotedQuery, QuerySpec
 
 
 class FakeQuery:
@@ -93,7 +93,7 @@ class FakeQuery:
             self._ended.set_result(ended)
 
 
-class FakeExecutor:
+class FakeEngine:
     """Starts fake queries.
 
     `broken` maps tasks to the cause of their failing starts, for good of those in `hopeless`; the sinks of

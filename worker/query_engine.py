@@ -143,7 +143,7 @@ def unheard(step: str) -> None:
     del step
 
 
-class Executor(Protocol):
+class QueryEngine(Protocol):
     """The engine of one worker."""
 
     async def open(self) -> None:

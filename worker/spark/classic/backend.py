@@ -11,19 +11,18 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
-from worker.executor import QueryError
+from worker.query_engine import QueryError
+from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.site import ClassicSite
 from worker.spark.classic.submission import submission
-from worker.spark.engine import Engine
-from worker.spark.logs import quieten_pyspark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from worker.executor import EngineDeath, NotedQuery
+    from worker.query_engine import EngineDeath, NotedQuery
     from worker.sinks.marks import Owner
     from worker.spark.settings import SparkSettings
 
@@ -45,7 +44,7 @@ LOCAL_DEFAULTS = {
 }
 
 
-class ClassicEngine(Engine):
+class ClassicBackend(SparkBackend):
     """A Spark session together with the JVM that runs it."""
 
     def __init__(self, spark: SparkSession, jvm: Jvm, timeout_s: float) -> None:
@@ -56,14 +55,14 @@ class ClassicEngine(Engine):
         self._timeout_s = timeout_s
 
     @classmethod
-    def open(cls, settings: SparkSettings) -> ClassicEngine:
+    def open(cls, settings: SparkSettings) -> ClassicBackend:
         """Start Spark; takes seconds.
 
         Raises:
             QueryError: no Java, or Spark refused its settings.
         """
         require_java()
-        _quieten()
+        _quieten_py4j()
         chosen = _chosen(settings)
         with submission(chosen, log_configuration()) as environ:
             jvm = Jvm.launch(environ, settings.inherited)
@@ -127,8 +126,7 @@ def _chosen(settings: SparkSettings) -> dict[str, str]:
     return chosen
 
 
-def _quieten() -> None:
-    quieten_pyspark()
+def _quieten_py4j() -> None:
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
 

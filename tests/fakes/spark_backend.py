@@ -1,4 +1,4 @@
-"""A Spark without Spark, behind `worker.spark.engine`: what a test of the executor needs of one.
+"""A Spark without Spark, behind `worker.spark.backend`: what a test of the engine needs of one.
 
 Its tasks are entry points of the module `tested`, whose function may do what the test wants a start to do.
 """
@@ -9,16 +9,16 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from worker.executor import unheard
+from worker.query_engine import unheard
+from worker.spark.backend import Handle, Site, SparkBackend
 from worker.spark.batch import Gate
 from worker.spark.checkpoint_rules import knows_of
-from worker.spark.engine import Engine, Handle, Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from protocol.messages.tasks import Reached
-    from worker.executor import EngineDeath, NotedQuery, QueryError
+    from worker.query_engine import EngineDeath, NotedQuery, QueryError
     from worker.sinks.marks import Owner
 
 
@@ -112,8 +112,8 @@ class FakeSite(Site):
     writer_type: Any = FakeWriter
     query_type: Any = FakeHandle
 
-    def __init__(self, engine: FakeEngine, owner: Owner, may_write: Callable[[], bool]) -> None:
-        self._engine = engine
+    def __init__(self, backend: FakeBackend, owner: Owner, may_write: Callable[[], bool]) -> None:
+        self._backend = backend
         self.owner = owner
         self.spark: Any = None
         self.checkpoint: Any = FakeCheckpoint()
@@ -134,8 +134,8 @@ class FakeSite(Site):
         may_block()
         begin()
         del writer
-        handle = FakeHandle(commits_late=self._engine.commits_late)
-        self._engine.started[self.owner.task] = handle
+        handle = FakeHandle(commits_late=self._backend.commits_late)
+        self._backend.started[self.owner.task] = handle
         return handle
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class FakeSite(Site):
         self.closed.set()
 
 
-class FakeEngine(Engine):
+class FakeBackend(SparkBackend):
     """Runs as long as the test wants."""
 
     url = None

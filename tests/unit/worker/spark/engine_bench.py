@@ -1,4 +1,4 @@
-"""What the tests of the executor are made of: a task, and starts that hang."""
+"""What the tests of the engine are made of: a task, and starts that hang."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from definition.document import Definition
-from worker.executor import QuerySpec
+from worker.query_engine import QuerySpec
 from worker.spark.settings import SparkSettings
 
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", allow_entrypoint=("tested",))

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from definition.document import parse_definition
-from tests.contracts.executor import CONTRACT
-from tests.fakes.executor import FakeExecutor
-from worker.executor import QuerySpec
+from tests.contracts.query_engine import CONTRACT
+from tests.fakes.query_engine import FakeEngine
+from worker.query_engine import QuerySpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tests.contracts.executor import Bench
-    from tests.fakes.executor import FakeQuery
+    from tests.contracts.query_engine import Bench
+    from tests.fakes.query_engine import FakeQuery
 
 DEFINITION = parse_definition(b'{"source": {"format": "rate"}, "sink": {"format": "noop"}}')
 
@@ -23,11 +23,11 @@ class FakeBench:
     """Queries that fare as the contract wants them to."""
 
     def __init__(self) -> None:
-        self.executor = FakeExecutor()
+        self.engine = FakeEngine()
         self._numbers = count()
 
     async def endless(self) -> FakeQuery:
-        return await self.executor.start(QuerySpec("g", f"t{next(self._numbers)}", 1, DEFINITION))
+        return await self.engine.start(QuerySpec("g", f"t{next(self._numbers)}", 1, DEFINITION))
 
     async def bounded(self) -> FakeQuery:
         query = await self.endless()
@@ -41,8 +41,8 @@ class FakeBench:
         return query
 
     async def broken(self) -> FakeQuery:
-        self.executor.broken["no"] = "it cannot be"
-        return await self.executor.start(QuerySpec("g", "no", 1, DEFINITION))
+        self.engine.broken["no"] = "it cannot be"
+        return await self.engine.start(QuerySpec("g", "no", 1, DEFINITION))
 
 
 @pytest.mark.parametrize("clause", CONTRACT, ids=lambda clause: clause.__name__)

@@ -1,4 +1,4 @@
-"""The executor over an engine that has no Spark: what it does about starts, stops and losses."""
+"""The engine over a backend that has no Spark: what it does about starts, stops and losses."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from msgspec import structs
 
 from protocol.messages.membership import EngineEnd
 from protocol.messages.tasks import Reached
-from tests.fakes.engine import FakeEngine, FakeHandle, FakeSite
+from tests.fakes.spark_backend import FakeBackend, FakeHandle, FakeSite
 from tests.fakes.turns import settle
-from tests.unit.worker.spark.executor_bench import SETTINGS, spec
-from worker.executor import EngineDeath, NotedQuery, QueryError
+from tests.unit.worker.spark.engine_bench import SETTINGS, spec
+from worker.query_engine import EngineDeath, NotedQuery, QueryError
 from worker.sinks.errors import BatchRefusedError
-from worker.spark.executor import SparkExecutor
+from worker.spark.engine import SparkEngine
 from worker.spark.starts import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.unit.worker.spark.executor_bench import Hanging
+    from tests.unit.worker.spark.engine_bench import Hanging
 
 
 ROOT = Path(__file__).parents[4]
 
 
 async def test_starts_that_hang_keep_no_other_from_starting(
-    executor: SparkExecutor, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor from stopping; those that hang go on when what they wait for is there."""
     monkeypatch.setattr("worker.spark.starts.TURN_S", 0.01)
     names = [f"t{n}" for n in range(2 * AT_ONCE)]
     hanging = hang(*names)
-    starts = [asyncio.create_task(executor.start(spec(name))) for name in names]
-    query = await executor.start(spec("healthy"))
+    starts = [asyncio.create_task(engine.start(spec(name))) for name in names]
+    query = await engine.start(spec("healthy"))
     await query.stop(30)
     assert await query.ended() is None
     assert not any(each.done() for each in starts)
@@ -48,11 +48,11 @@ async def test_starts_that_hang_keep_no_other_from_starting(
     assert [query.spec.task for query in await asyncio.gather(*starts)] == names
 
 
-async def test_what_a_start_waits_for_is_told(executor: SparkExecutor, hang: Any) -> None:
+async def test_what_a_start_waits_for_is_told(engine: SparkEngine, hang: Any) -> None:
     """Step by step, in the event loop."""
     hang()
     told: list[str] = []
-    await executor.start(spec(), told.append)
+    await engine.start(spec(), told.append)
     assert told == [
         "Spark, for a session",
         "the entry point tested:run",
@@ -62,44 +62,44 @@ async def test_what_a_start_waits_for_is_told(executor: SparkExecutor, hang: Any
 
 
 async def test_a_start_that_hangs_is_given_up(
-    engine: FakeEngine, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
+    backend: FakeBackend, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what it waited for as its cause. Its task's next start waits for it, and its query never runs."""
     monkeypatch.setattr("worker.spark.starts.TURN_S", 0.01)
     hanging = hang("t")
-    executor = SparkExecutor(structs.replace(SETTINGS, start_timeout_s=0.05), lambda: True)
-    await executor.open()
+    engine = SparkEngine(structs.replace(SETTINGS, start_timeout_s=0.05), lambda: True)
+    await engine.open()
     said = r"given up after 0.05 s \(--start-timeout-ms\): it was waiting for the entry point tested:run"
     for _ in range(2):
         with pytest.raises(QueryError, match=said) as refused:
-            await executor.start(spec())
+            await engine.start(spec())
         assert not refused.value.permanent
     assert hanging.entered == ["t"]
-    (site,) = engine.sites
+    (site,) = backend.sites
     hanging.go_on.set()
     assert await asyncio.to_thread(site.closed.wait, 120)
-    assert engine.started == {}
-    executor._starts._limit_s = 120
-    query = await executor.start(spec())
+    assert backend.started == {}
+    engine._starts._limit_s = 120
+    query = await engine.start(spec())
     assert query.spec.task == "t"
-    await executor.close()
+    await engine.close()
 
 
 async def test_a_start_that_nobody_wants_any_more_starts_nothing(
-    executor: SparkExecutor, engine: FakeEngine, hang: Callable[..., Hanging]
+    engine: SparkEngine, backend: FakeBackend, hang: Callable[..., Hanging]
 ) -> None:
     """Whoever cancels it has not to wait for what it waits for."""
     hanging = hang("t")
     steps: asyncio.Queue[str] = asyncio.Queue()
-    starting = asyncio.create_task(executor.start(spec(), steps.put_nowait))
+    starting = asyncio.create_task(engine.start(spec(), steps.put_nowait))
     while await steps.get() != "the entry point tested:run":
         pass
     starting.cancel()
     await asyncio.wait({starting})
     assert starting.cancelled()
     hanging.go_on.set()
-    assert await asyncio.to_thread(engine.sites[0].closed.wait, 120)
-    assert engine.started == {}
+    assert await asyncio.to_thread(backend.sites[0].closed.wait, 120)
+    assert backend.started == {}
 
 
 class Slow:
@@ -120,11 +120,11 @@ class Slow:
 
 
 async def test_a_query_that_was_begun_is_ended_before_its_start_is_given_up(
-    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is too late to call it back: whoever cancels waits until nothing of it runs any more."""
     slow = Slow(monkeypatch, begins=True)
-    starting = asyncio.create_task(executor.start(spec()))
+    starting = asyncio.create_task(engine.start(spec()))
     assert await asyncio.to_thread(slow.held.wait, 120)
     starting.cancel()
     await asyncio.wait({starting}, timeout=0)
@@ -132,53 +132,53 @@ async def test_a_query_that_was_begun_is_ended_before_its_start_is_given_up(
     slow.go_on.set()
     await asyncio.wait({starting})
     assert starting.cancelled()
-    assert engine.started["t"].halts == 1
+    assert backend.started["t"].halts == 1
 
 
 async def test_a_query_that_was_begun_is_waited_for_however_long_it_takes(
-    engine: FakeEngine, begin: Any, monkeypatch: pytest.MonkeyPatch
+    backend: FakeBackend, begin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Giving it up would call a task over whose query begins afterwards."""
     del begin
     monkeypatch.setattr("worker.spark.starts.TURN_S", 0.01)
     slow = Slow(monkeypatch, begins=True)
-    executor = SparkExecutor(structs.replace(SETTINGS, start_timeout_s=0.02), lambda: True)
-    await executor.open()
-    starting = asyncio.create_task(executor.start(spec()))
+    engine = SparkEngine(structs.replace(SETTINGS, start_timeout_s=0.02), lambda: True)
+    await engine.open()
+    starting = asyncio.create_task(engine.start(spec()))
     assert await asyncio.to_thread(slow.held.wait, 120)
     await asyncio.wait({starting}, timeout=0.1)
     assert not starting.done()
     slow.go_on.set()
     query = await starting
     assert query.spec.task == "t"
-    assert engine.started["t"].halts == 0
-    await executor.close()
+    assert backend.started["t"].halts == 0
+    await engine.close()
 
 
 async def test_a_start_that_waits_for_its_turn_at_spark_is_not_begun(
-    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody waits for it to be called back; when its turn comes, it starts nothing."""
     slow = Slow(monkeypatch, begins=False)
-    starting = asyncio.create_task(executor.start(spec()))
+    starting = asyncio.create_task(engine.start(spec()))
     assert await asyncio.to_thread(slow.held.wait, 120)
     starting.cancel()
     await asyncio.wait({starting})
     assert starting.cancelled()
     slow.go_on.set()
-    assert await asyncio.to_thread(engine.sites[0].closed.wait, 120)
-    assert engine.started == {}
+    assert await asyncio.to_thread(backend.sites[0].closed.wait, 120)
+    assert backend.started == {}
 
 
 async def test_a_query_is_not_over_while_a_batch_of_it_is_in_python(
-    executor: SparkExecutor, engine: FakeEngine
+    engine: SparkEngine, backend: FakeBackend
 ) -> None:
     """It outlives the JVM that called it, may write until it is through, and gets no further than it must."""
-    query = await executor.start(spec())
-    gate: Any = engine.sites[0].gate
+    query = await engine.start(spec())
+    gate: Any = backend.sites[0].gate
     gate.enter()
     ending = asyncio.create_task(query.ended())
-    await asyncio.to_thread(engine.die, EngineDeath("the JVM ended", EngineEnd.EXITED))
+    await asyncio.to_thread(backend.die, EngineDeath("the JVM ended", EngineEnd.EXITED))
     await settle()
     assert not ending.done()
     with pytest.raises(BatchRefusedError):
@@ -190,11 +190,11 @@ async def test_a_query_is_not_over_while_a_batch_of_it_is_in_python(
 
 
 async def test_a_query_that_cannot_be_watched_is_ended_before_it_is_over(
-    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its task is started again, or given to another worker: nothing of it may run on."""
-    query = await executor.start(spec())
-    handle = engine.started["t"]
+    query = await engine.start(spec())
+    handle = backend.started["t"]
     halts: list[bool] = []
 
     def halt() -> None:
@@ -214,30 +214,30 @@ async def test_a_query_that_cannot_be_watched_is_ended_before_it_is_over(
 
 
 async def test_a_stop_does_not_wait_for_the_next_look(
-    engine: FakeEngine, begin: Any, monkeypatch: pytest.MonkeyPatch
+    backend: FakeBackend, begin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With many queries that comes a second later, which is half of what is left after the end of a lease."""
-    del engine, begin
+    del backend, begin
     monkeypatch.setattr("worker.spark.monitor.PERIOD_S", 3600)
-    executor = SparkExecutor(SETTINGS, lambda: True)
-    await executor.open()
-    query = await executor.start(spec())
+    engine = SparkEngine(SETTINGS, lambda: True)
+    await engine.open()
+    query = await engine.start(spec())
     async with asyncio.timeout(60):
         await query.stop(0)
     assert await query.ended() is None
-    await executor.close()
+    await engine.close()
 
 
-async def test_what_is_over_is_let_go_of_once(executor: SparkExecutor, engine: FakeEngine) -> None:
+async def test_what_is_over_is_let_go_of_once(engine: SparkEngine, backend: FakeBackend) -> None:
     """Whoever has stopped it finds that out, and so does who looks after all of them."""
-    query = await executor.start(spec())
+    query = await engine.start(spec())
     await query.stop(0)
     assert await asyncio.to_thread(query.poll)
-    assert [site.closings for site in engine.sites] == [1]
+    assert [site.closings for site in backend.sites] == [1]
 
 
 async def test_the_engine_can_be_killed_while_it_is_being_closed(
-    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closing waits for what is still stopping, and that is what may take too long."""
     closing, go_on = threading.Event(), threading.Event()
@@ -246,21 +246,21 @@ async def test_the_engine_can_be_killed_while_it_is_being_closed(
         closing.set()
         assert go_on.wait(120)
 
-    monkeypatch.setattr(engine, "close", close)
-    ending = asyncio.create_task(executor.close())
+    monkeypatch.setattr(backend, "close", close)
+    ending = asyncio.create_task(engine.close())
     await asyncio.to_thread(closing.wait)
-    assert executor.kill()
-    assert engine.is_killed
+    assert engine.kill()
+    assert backend.is_killed
     go_on.set()
     await ending
 
 
 async def test_queries_that_are_cut_are_halted_all_at_once(
-    executor: SparkExecutor, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a lease has run out, a quarter of a session is left, however many queries are slow to stop."""
     names = [f"t{n}" for n in range(64)]
-    queries = [await executor.start(spec(name)) for name in names]
+    queries = [await engine.start(spec(name)) for name in names]
     all_asked = threading.Barrier(len(names))
 
     def halt(self: FakeHandle) -> None:
@@ -271,14 +271,14 @@ async def test_queries_that_are_cut_are_halted_all_at_once(
     monkeypatch.setattr(FakeHandle, "halt", halt)
     await asyncio.gather(*(query.stop(0) for query in queries))
     assert not all_asked.broken
-    assert all(handle.over.is_set() for handle in engine.started.values())
+    assert all(handle.over.is_set() for handle in backend.started.values())
 
 
 HUNG = """
 import asyncio, sys, threading, types
-from tests.fakes.engine import FakeEngine
-from tests.unit.worker.spark.test_executor import SETTINGS, spec
-from worker.spark import executor as module
+from tests.fakes.spark_backend import FakeBackend
+from tests.unit.worker.spark.test_spark_engine import SETTINGS, spec
+from worker.spark import engine as module
 
 hanging = threading.Semaphore(0)
 def run(context):
@@ -288,15 +288,15 @@ def run(context):
 tested = types.ModuleType("tested")
 tested.run = run
 sys.modules["tested"] = tested
-module.open_engine = lambda _settings: FakeEngine()
+module.open_backend = lambda _settings: FakeBackend()
 
 async def main():
-    executor = module.SparkExecutor(SETTINGS, lambda: True)
-    await executor.open()
-    starts = [asyncio.create_task(executor.start(spec(str(n)))) for n in range(8)]
+    engine = module.SparkEngine(SETTINGS, lambda: True)
+    await engine.open()
+    starts = [asyncio.create_task(engine.start(spec(str(n)))) for n in range(8)]
     for _ in starts:
         await asyncio.to_thread(hanging.acquire)
-    await executor.close()
+    await engine.close()
 
 asyncio.run(main())
 print("the end")
@@ -316,15 +316,15 @@ async def test_the_process_ends_though_starts_hang() -> None:
     assert out.decode().splitlines()[-1] == "the end"
 
 
-async def test_a_query_that_the_end_of_the_worker_ends_is_not_complete(executor: SparkExecutor) -> None:
+async def test_a_query_that_the_end_of_the_worker_ends_is_not_complete(engine: SparkEngine) -> None:
     """Nobody has asked for that end: a bounded query that was cut must not pass for one that is done."""
-    query = await executor.start(spec())
-    await executor.close()
+    query = await engine.start(spec())
+    await engine.close()
     assert await query.ended() == QueryError("Spark was closed")
 
 
 async def test_another_checkpoint_is_refused_before_anything_is_made_of_the_query(
-    executor: SparkExecutor, engine: FakeEngine, begin: Any
+    engine: SparkEngine, backend: FakeBackend, begin: Any
 ) -> None:
     """Its sinks' fences are raised there: whoever runs it with the right checkpoint would be stopped."""
     called: list[Any] = []
@@ -332,37 +332,37 @@ async def test_another_checkpoint_is_refused_before_anything_is_made_of_the_quer
     with pytest.raises(
         QueryError, match="the checkpoint nowhere holds no batch, but the task has come to batch 3"
     ):
-        await executor.start(replace(spec(), reached=Reached(3, "/shared/g/t", "w1")))
-    assert (called, engine.started) == ([], {})
-    [site] = engine.sites
+        await engine.start(replace(spec(), reached=Reached(3, "/shared/g/t", "w1")))
+    assert (called, backend.started) == ([], {})
+    [site] = backend.sites
     assert site.closed.is_set()
 
 
 @pytest.mark.parametrize(("commits_late", "told"), [(False, SETTINGS.checkpoint("g", "t")), (True, None)])
 async def test_where_a_query_keeps_its_progress(
-    *, executor: SparkExecutor, engine: FakeEngine, commits_late: bool, told: str | None
+    *, engine: SparkEngine, backend: FakeBackend, commits_late: bool, told: str | None
 ) -> None:
     """Not said of one whose checkpoint lags behind its batches: it would be taken for another's."""
-    engine.commits_late = commits_late
-    query = await executor.start(spec())
+    backend.commits_late = commits_late
+    query = await engine.start(spec())
     assert query.checkpoint == told
 
 
-async def test_what_is_noted_down_is_the_group_s(engine: FakeEngine, executor: SparkExecutor) -> None:
+async def test_what_is_noted_down_is_the_group_s(backend: FakeBackend, engine: SparkEngine) -> None:
     """Below the checkpoint root, where no other group's is; one of them is ended."""
     left = NotedQuery("t", 1, "there")
-    engine.left = {"/nowhere/g": (left,)}
-    assert await executor.noted("g") == (left,)
-    assert await executor.noted("h") == ()
-    await executor.end_noted(left)
-    assert engine.swept == [left]
+    backend.left = {"/nowhere/g": (left,)}
+    assert await engine.noted("g") == (left,)
+    assert await engine.noted("h") == ()
+    await engine.end_noted(left)
+    assert backend.swept == [left]
 
 
-async def test_a_query_that_cannot_be_ended_is_told(engine: FakeEngine, executor: SparkExecutor) -> None:
+async def test_a_query_that_cannot_be_ended_is_told(backend: FakeBackend, engine: SparkEngine) -> None:
     """As a start that fails is; and so is that there is no Spark."""
-    engine.end_trouble = ConnectionError("the server does not answer")
+    backend.end_trouble = ConnectionError("the server does not answer")
     with pytest.raises(QueryError, match="does not answer"):
-        await executor.end_noted(NotedQuery("t", 1, "there"))
-    await executor.close()
+        await engine.end_noted(NotedQuery("t", 1, "there"))
+    await engine.close()
     with pytest.raises(QueryError, match="not running"):
-        await executor.noted("g")
+        await engine.noted("g")

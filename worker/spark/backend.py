@@ -1,0 +1,180 @@
+"""What Spark in a JVM of the worker's own and Spark behind a server have to provide, each in its way.
+
+All else about queries is shared: how they are launched, watched, stopped and reported. `classic` and
+`connect` are the two packages that know which of them it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from worker.query_engine import EngineDeath, NotedQuery, QueryError
+    from worker.sinks.marks import Owner
+    from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.writer import Outlet
+
+
+class Gate(Protocol):
+    """The worker's side of what stands between Spark and a query's batches (`worker.spark.batch`)."""
+
+    @property
+    def is_occupied(self) -> bool:
+        """Whether a batch is inside; may block."""
+        ...
+
+    def close(self) -> None:
+        """Let no batch in any more; one that is inside goes on. Never blocks."""
+        ...
+
+    def cut(self) -> None:
+        """Make the batch inside fail at its next step. Never blocks."""
+        ...
+
+    def shut(self, then: Callable[[], None]) -> None:
+        """Spark has ended the query, or is gone: call `then` when no batch is inside this process any more.
+
+        Until then it may write: what a thread of Python's does goes on without the JVM that has called it.
+        Never blocks.
+        """
+        ...
+
+
+class Handle(ABC):
+    """A query that Spark runs. A call may block, and raises what `is_loss` knows if Spark is gone."""
+
+    query: Any
+    """PySpark's own."""
+    is_bounded: bool
+    """Whether it comes to an end by itself."""
+    commits_late: bool
+    """Whether Spark reports batches before its checkpoint knows of them (`asyncProgressTrackingEnabled`)."""
+
+    @abstractmethod
+    def last_batch(self) -> int:
+        """The last finished batch, -1 before the first."""
+
+    @abstractmethod
+    def progress(self, after: int) -> Sequence[Mapping[str, Any]]:
+        """Spark's records of the batches later than `after`, as far as it keeps them, oldest first."""
+
+    @abstractmethod
+    def is_resting(self) -> bool:
+        """Whether no batch is under way."""
+
+    @abstractmethod
+    def has_terminated(self) -> bool:
+        """Whether nothing of it runs any more."""
+
+    @abstractmethod
+    def failure(self) -> QueryError | None:
+        """Why it failed; None if nothing was wrong."""
+
+    @abstractmethod
+    def halt(self) -> None:
+        """Have Spark end it; returns when it has, or after a short while, and may be called again."""
+
+
+class Site(ABC):
+    """What one query is made of before it runs: a session of its own, its checkpoint, its way out.
+
+    `writer_type` and `query_type` are PySpark's classes, which an entry point's result is checked against.
+    """
+
+    spark: SparkSession
+    checkpoint: CheckpointFolder
+    gate: Gate
+    outlet: Outlet
+    writer_type: type[DataStreamWriter]
+    query_type: type[StreamingQuery]
+
+    @abstractmethod
+    def require_query(self, text: str) -> None:
+        """Refuse all SQL but queries, before `session.sql` would execute it, and what no task's SQL may do.
+
+        What of the latter can be told only this Spark knows (docs/security.md).
+
+        Raises:
+            QueryError: it is a statement of another kind, or it holds one.
+            ParseException: it does not parse.
+        """
+
+    @abstractmethod
+    def inherit(self) -> None:
+        """End what a former owner may have left running; the fence is up already."""
+
+    @abstractmethod
+    def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> Handle:
+        """Start the query that `writer` describes.
+
+        Args:
+            writer: what a query is made by.
+            begin: is called right before Spark is asked to; what it raises ends the start there.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything once the query is over, or was never started. Never blocks for long."""
+
+
+class SparkBackend(ABC):
+    """One Spark, as long as a worker lives; what it is asked may block, `watch` excepted.
+
+    `url` is Spark's own web page, if it has one.
+    """
+
+    url: str | None
+
+    @abstractmethod
+    def is_loss(self, error: Exception) -> bool:
+        """Whether a call failed because Spark is gone or going, which `watch` tells; never blocks."""
+
+    @abstractmethod
+    def watch(self, died: Callable[[EngineDeath], None]) -> None:
+        """Call `died` from a thread of its own, once, unless `close` ends it."""
+
+    @abstractmethod
+    def site(
+        self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
+    ) -> Site:
+        """A place for a query of the owner's task that keeps its progress in the folder `checkpoint`.
+
+        Args:
+            owner: the task, and the token it runs under.
+            conf: settings of the query's own session.
+            checkpoint: path or URL.
+            may_write: the worker's lease on itself; may be asked from any thread.
+        """
+
+    @abstractmethod
+    def end_former(self, owner: Owner, checkpoint: str) -> None:
+        """End the query that a former owner of the task has left running, if there can be one."""
+
+    @abstractmethod
+    def noted(self, folder: str) -> Sequence[NotedQuery]:
+        """The queries that owners have noted down in the folder of a group's checkpoints.
+
+        Only those that may outlive their workers; they may be over.
+
+        Raises:
+            QueryError: that cannot be read now.
+        """
+
+    @abstractmethod
+    def end_noted(self, query: NotedQuery) -> None:
+        """End it, if this Spark has it and it is not over."""
+
+    @abstractmethod
+    def kill(self) -> bool:
+        """End all that it runs at once, and with no word to it; whether that can be done from here."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of Spark, whatever state it is in."""
