@@ -21,7 +21,7 @@ from worker.daemon import run
 from worker.query_engine import unheard
 from worker.settings import WorkerSettings
 from worker.spark.classic.backend import ClassicBackend
-from worker.spark.classic.site import ClassicSite
+from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
@@ -44,7 +44,7 @@ def say(step: str, task: str, told: object = None) -> None:
     sys.stdout.flush()
 
 
-class TimedSite(ClassicSite):
+class TimedQuerySession(ClassicQuerySession):
     """Says when the steps of a start are done."""
 
     def __init__(self, owner: Owner, *args: Any) -> None:
@@ -73,13 +73,13 @@ class TimedSite(ClassicSite):
 
 
 class TimedBackend(ClassicBackend):
-    """With timed sites."""
+    """With timed sessions."""
 
-    def site(
+    def query_session(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
-    ) -> ClassicSite:
+    ) -> ClassicQuerySession:
         """Timed."""
-        return TimedSite(owner, self.spark, conf, checkpoint, may_write)
+        return TimedQuerySession(owner, self.spark, conf, checkpoint, may_write)
 
 
 class TimedEngine(SparkEngine):

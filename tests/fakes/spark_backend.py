@@ -10,8 +10,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from worker.query_engine import unheard
-from worker.spark.backend import Handle, Site, SparkBackend
-from worker.spark.batch import Gate
+from worker.spark.backend import Handle, QuerySession, SparkBackend
+from worker.spark.batch_gate import BatchGate
 from worker.spark.checkpoint_rules import knows_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class FakeHandle(Handle):
         self.over.set()
 
 
-class FakeOutlet:
+class FakeQueryOutput:
     """Has no sinks."""
 
     is_gated = True
@@ -106,8 +106,8 @@ class FakeCheckpoint:
         """Nothing to find fault with."""
 
 
-class FakeSite(Site):
-    """One query's place."""
+class FakeQuerySession(QuerySession):
+    """One query's session."""
 
     writer_type: Any = FakeWriter
     query_type: Any = FakeHandle
@@ -117,8 +117,8 @@ class FakeSite(Site):
         self.owner = owner
         self.spark: Any = None
         self.checkpoint: Any = FakeCheckpoint()
-        self.gate = Gate(may_write)
-        self.outlet: Any = FakeOutlet(owner)
+        self.gate = BatchGate(may_write)
+        self.output: Any = FakeQueryOutput(owner)
         self.closed = threading.Event()
         self.closings = 0
 
@@ -154,7 +154,7 @@ class FakeBackend(SparkBackend):
 
     def __init__(self) -> None:
         self.started: dict[str, FakeHandle] = {}
-        self.sites: list[FakeSite] = []
+        self.sessions: list[FakeQuerySession] = []
         self.ended: list[Owner] = []
         self.left: dict[str, tuple[NotedQuery, ...]] = {}
         self.swept: list[NotedQuery] = []
@@ -169,15 +169,15 @@ class FakeBackend(SparkBackend):
         """It never dies by itself; `die` is for the test."""
         self.die = died
 
-    def site(
+    def query_session(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
-    ) -> FakeSite:
-        """A place for one more query."""
+    ) -> FakeQuerySession:
+        """A session for one more query."""
         may_block()
         del conf, checkpoint
-        site = FakeSite(self, owner, may_write)
-        self.sites.append(site)
-        return site
+        session = FakeQuerySession(self, owner, may_write)
+        self.sessions.append(session)
+        return session
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """Remembered."""

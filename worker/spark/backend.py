@@ -7,7 +7,7 @@ All else about queries is shared: how they are launched, watched, stopped and re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,33 +18,9 @@ if TYPE_CHECKING:
 
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
     from worker.sinks.marks import Owner
+    from worker.spark.batch_gate import GateControl
     from worker.spark.checkpoint import CheckpointFolder
-    from worker.spark.writer import Outlet
-
-
-class Gate(Protocol):
-    """The worker's side of what stands between Spark and a query's batches (`worker.spark.batch`)."""
-
-    @property
-    def is_occupied(self) -> bool:
-        """Whether a batch is inside; may block."""
-        ...
-
-    def close(self) -> None:
-        """Let no batch in any more; one that is inside goes on. Never blocks."""
-        ...
-
-    def cut(self) -> None:
-        """Make the batch inside fail at its next step. Never blocks."""
-        ...
-
-    def shut(self, then: Callable[[], None]) -> None:
-        """Spark has ended the query, or is gone: call `then` when no batch is inside this process any more.
-
-        Until then it may write: what a thread of Python's does goes on without the JVM that has called it.
-        Never blocks.
-        """
-        ...
+    from worker.spark.query_output import QueryOutput
 
 
 class Handle(ABC):
@@ -82,7 +58,7 @@ class Handle(ABC):
         """Have Spark end it; returns when it has, or after a short while, and may be called again."""
 
 
-class Site(ABC):
+class QuerySession(ABC):
     """What one query is made of before it runs: a session of its own, its checkpoint, its way out.
 
     `writer_type` and `query_type` are PySpark's classes, which an entry point's result is checked against.
@@ -90,8 +66,8 @@ class Site(ABC):
 
     spark: SparkSession
     checkpoint: CheckpointFolder
-    gate: Gate
-    outlet: Outlet
+    gate: GateControl
+    output: QueryOutput
     writer_type: type[DataStreamWriter]
     query_type: type[StreamingQuery]
 
@@ -141,10 +117,10 @@ class SparkBackend(ABC):
         """Call `died` from a thread of its own, once, unless `close` ends it."""
 
     @abstractmethod
-    def site(
+    def query_session(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
-    ) -> Site:
-        """A place for a query of the owner's task that keeps its progress in the folder `checkpoint`.
+    ) -> QuerySession:
+        """A session for a query of the owner's task that keeps its progress in the folder `checkpoint`.
 
         Args:
             owner: the task, and the token it runs under.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from definition.document import SQL_SINK
 from definition.document import Sink as SinkDefinition
 from worker.query_engine import QueryError
-from worker.spark.writer import Outlet, spark_sink
+from worker.spark.query_output import QueryOutput, spark_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,12 +31,12 @@ class TaskContext:
     spark: SparkSession
     definition: Definition
     checkpoint: str
-    _outlet: Outlet
+    _output: QueryOutput
 
     @property
     def fence(self) -> Fence:
         """What keeps a repeated or late batch from doing its work twice (docs/exactly-once.md)."""
-        return self._outlet.fence
+        return self._output.fence
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -46,17 +46,17 @@ class TaskContext:
     @property
     def group(self) -> str:
         """The group the task belongs to."""
-        return self._outlet.owner.group
+        return self._output.owner.group
 
     @property
     def task(self) -> str:
         """The task's name."""
-        return self._outlet.owner.task
+        return self._output.owner.task
 
     @property
     def token(self) -> int:
         """The fencing token; it has grown since whoever ran the task before."""
-        return self._outlet.owner.token
+        return self._output.owner.token
 
     def sink(self, frame: DataFrame, **options: Any) -> DataStreamWriter:
         """A writer of `frame` into the fenced SQL sink with these `options`, or into the definition's `sink`.
@@ -66,8 +66,8 @@ class TaskContext:
             SinkError: the sink cannot take the frame's columns, or a newer owner has the task.
         """
         definition = self._sink_definition(options)
-        claim = self._outlet.claim(definition)
-        writer = spark_sink(frame, definition) if claim is None else self._outlet.write(frame, claim)
+        claim = self._output.claim(definition)
+        writer = spark_sink(frame, definition) if claim is None else self._output.write(frame, claim)
         return writer.outputMode(self.definition.output_mode)
 
     def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
@@ -76,7 +76,7 @@ class TaskContext:
         Unlike that, it ends cleanly when the task is stopped, and `fence.guard` works in it. Without that
         it does not fence: a function that is called again for a batch id must not count that batch twice.
         """
-        return self._outlet.each_batch(frame, function).outputMode(self.definition.output_mode)
+        return self._output.each_batch(frame, function).outputMode(self.definition.output_mode)
 
     def _sink_definition(self, options: dict[str, Any]) -> SinkDefinition:
         if not options:

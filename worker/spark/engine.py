@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
+from pyspark.logger import PySparkLogger
 
 from worker.query_engine import QueryError, unheard
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
 from worker.spark.launch import launch, settle
-from worker.spark.logs import quieten_pyspark
 from worker.spark.monitor import Monitor
 from worker.spark.query import SparkQuery
 from worker.spark.starts import AT_ONCE, Starts, Way
@@ -180,7 +182,7 @@ def open_backend(settings: SparkSettings) -> SparkBackend:
     Raises:
         QueryError: it cannot be had; says what to change.
     """
-    quieten_pyspark()
+    _quieten_pyspark()
     if settings.remote is None:
         from worker.spark.classic.backend import ClassicBackend  # noqa: PLC0415 - only the one that is used
 
@@ -192,3 +194,12 @@ def open_backend(settings: SparkSettings) -> SparkBackend:
             f"--spark-remote needs Spark Connect's client: pip install 'sparkherd[connect]' ({error})"
         ) from None
     return ConnectBackend.open(settings, settings.remote)
+
+
+def _quieten_pyspark() -> None:
+    """What it says of pandas, and of failures that become tasks' causes, is not for the worker's log."""
+    warnings.filterwarnings(
+        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
+    )
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)

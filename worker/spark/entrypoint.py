@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.spark.backend import Site
+    from worker.spark.backend import QuerySession
     from worker.spark.context import TaskContext
 
 
@@ -24,8 +24,10 @@ def is_allowed(entrypoint: str, prefixes: Sequence[str]) -> bool:
     return any(entrypoint == each or f"{module}.".startswith(f"{each}.") for each in prefixes)
 
 
-def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: Site) -> DataStreamWriter:
-    """The writer that an entry point makes of its context, for a query at `site`.
+def call(
+    entrypoint: str, prefixes: Sequence[str], context: TaskContext, session: QuerySession
+) -> DataStreamWriter:
+    """The writer that an entry point makes of its context, for a query in `session`.
 
     Raises:
         QueryError: it is not allowed, cannot be imported, fails, or returns something else.
@@ -43,7 +45,7 @@ def call(entrypoint: str, prefixes: Sequence[str], context: TaskContext, site: S
         raise
     except Exception as error:
         raise refusal(error, by=f"entrypoint: {entrypoint} failed: ") from error
-    return _as_writer(entrypoint, made, site)
+    return _as_writer(entrypoint, made, session)
 
 
 def find(entrypoint: str) -> Callable[[TaskContext], Any]:
@@ -67,10 +69,10 @@ def find(entrypoint: str) -> Callable[[TaskContext], Any]:
     return function  # type: ignore[no-any-return]  # what it is made of shows when it is called
 
 
-def _as_writer(entrypoint: str, made: Any, site: Site) -> DataStreamWriter:
-    if isinstance(made, site.writer_type):
+def _as_writer(entrypoint: str, made: Any, session: QuerySession) -> DataStreamWriter:
+    if isinstance(made, session.writer_type):
         return made
-    if isinstance(made, site.query_type):
+    if isinstance(made, session.query_type):
         made.stop()
         raise QueryError(f"entrypoint: {entrypoint} started its query; return the writer without start()")
     raise QueryError(f"entrypoint: {entrypoint} returned {type(made).__name__}, not a DataStreamWriter")

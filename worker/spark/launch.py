@@ -16,8 +16,8 @@ from worker.sinks.factory import open_sink
 from worker.sinks.marks import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
+from worker.spark.query_output import apply_trigger, spark_sink
 from worker.spark.reader import read
-from worker.spark.writer import apply_trigger, spark_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from definition.document import Definition
     from protocol.messages.tasks import TaskReset
     from worker.query_engine import QuerySpec
-    from worker.spark.backend import Handle, Site, SparkBackend
+    from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import Way
 
@@ -37,7 +37,7 @@ class Launched:
     """A query that was started, and where; `checkpoint` is as in `worker.query_engine.Query`."""
 
     handle: Handle
-    site: Site
+    session: QuerySession
     checkpoint: str | None
 
 
@@ -56,22 +56,22 @@ def launch(
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
     way.at("Spark, for a session")
-    site = backend.site(owner, resolved.definition.spark_conf, checkpoint, may_write)
+    session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
-        site.outlet.hidden, site.outlet.at = resolved.values, way.at
+        session.output.hidden, session.output.at = resolved.values, way.at
         if spec.reached is not None:
             way.at(f"the checkpoint {checkpoint}")
-            site.checkpoint.require(spec.reached)
+            session.checkpoint.require(spec.reached)
         definition = _begun_anew(resolved.definition, spec.reset)
-        writer = _writer(site, definition, settings, way).queryName(spec.task)
+        writer = _writer(session, definition, settings, way).queryName(spec.task)
         way.at(f"the checkpoint {checkpoint}")
-        site.inherit()
-        site.checkpoint.verify(owner, site.outlet.claimed)
+        session.inherit()
+        session.checkpoint.verify(owner, session.output.claimed)
         way.at("Spark, to start the query")
-        handle = site.start(writer, partial(_begin, may_write, way))
-        return Launched(handle, site, None if handle.commits_late else checkpoint)
+        handle = session.start(writer, partial(_begin, may_write, way))
+        return Launched(handle, session, None if handle.commits_late else checkpoint)
     except BaseException:
-        site.close()
+        session.close()
         raise
 
 
@@ -125,21 +125,23 @@ def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
     return msgspec.structs.replace(definition, options={**definition.options, **given})
 
 
-def _writer(site: Site, definition: Definition, settings: SparkSettings, way: Way) -> DataStreamWriter:
+def _writer(
+    session: QuerySession, definition: Definition, settings: SparkSettings, way: Way
+) -> DataStreamWriter:
     if definition.entrypoint is None:
-        return apply_trigger(_declared(site, definition, way), definition.trigger)
+        return apply_trigger(_declared(session, definition, way), definition.trigger)
     way.at(f"the entry point {definition.entrypoint}")
-    context = TaskContext(site.spark, definition, site.checkpoint.place, site.outlet)
-    made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, site)
+    context = TaskContext(session.spark, definition, session.checkpoint.place, session.output)
+    made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, session)
     return apply_trigger(made, definition.trigger)
 
 
-def _declared(site: Site, definition: Definition, way: Way) -> DataStreamWriter:
+def _declared(session: QuerySession, definition: Definition, way: Way) -> DataStreamWriter:
     if definition.source is None or definition.sink is None:
         raise QueryError("sink: is required with source")
-    claim = site.outlet.claim(definition.sink)
+    claim = session.output.claim(definition.sink)
     way.at(f"the source {definition.source.format}")
-    frame = read(site, definition)
+    frame = read(session, definition)
     way.at(f"the sink {definition.sink.format}")
-    writer = spark_sink(frame, definition.sink) if claim is None else site.outlet.write(frame, claim)
+    writer = spark_sink(frame, definition.sink) if claim is None else session.output.write(frame, claim)
     return writer.outputMode(definition.output_mode)

@@ -11,7 +11,7 @@ import structlog
 
 from telemetry.causes import new_cause_id
 from worker.query_engine import QueryError
-from worker.spark.progress import Tally
+from worker.spark.progress import ProgressTracker
 from worker.threads import in_thread
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class SparkQuery:
     ) -> None:
         self.spec = spec
         self._handle = launched.handle
-        self._site = launched.site
-        self._gate = launched.site.gate
-        self._outlet = launched.site.outlet
+        self._session = launched.session
+        self._gate = launched.session.gate
+        self._output = launched.session.output
         self.checkpoint = launched.checkpoint
-        self._tally = Tally()
+        self._progress = ProgressTracker()
         self._observing = threading.Lock()
         self._finishing = threading.Lock()
         self._looks = 0
@@ -60,12 +60,12 @@ class SparkQuery:
 
     def progress(self) -> Progress | None:
         """The last finished batch."""
-        return self._tally.last
+        return self._progress.last
 
     @property
     def has_work(self) -> bool:
         """A batch of new data is being done, or the source was ahead when the last one was planned."""
-        lag = {} if self._tally.last is None else self._tally.last.metrics.get("lag", {})
+        lag = {} if self._progress.last is None else self._progress.last.metrics.get("lag", {})
         return self._is_at_work or any(lag.values())
 
     async def ended(self) -> QueryError | None:
@@ -147,7 +147,7 @@ class SparkQuery:
     def _let_go(self) -> None:
         """Whatever goes wrong with that, the end is told."""
         try:
-            self._site.close()
+            self._session.close()
         except Exception:
             log.exception("unexpected trouble after a query", task=self.spec.task, cause_id=new_cause_id())
 
@@ -157,10 +157,10 @@ class SparkQuery:
 
     def _observe(self) -> None:
         """Batches finish between two polls, too."""
-        if news := self._handle.progress(self._tally.batch_id):
-            total = self._outlet.total
+        if news := self._handle.progress(self._progress.batch_id):
+            total = self._output.total
             for record in news:
-                self._tally.observe(record, total)
+                self._progress.observe(record, total)
 
     def _look_at_status(self) -> None:
         self._looks += 1
@@ -200,7 +200,7 @@ class SparkQuery:
             return False
         if self._handle.is_resting():
             return True
-        return not self._outlet.is_gated and self._handle.last_batch() != before
+        return not self._output.is_gated and self._handle.last_batch() != before
 
     def _halt_and_look(self) -> None:
         self._halt()

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from definition.document import Definition, Source
-    from worker.spark.backend import Site
+    from worker.spark.backend import QuerySession
 
 VIEW = "source"
 
 
-def read(site: Site, definition: Definition) -> DataFrame:
+def read(session: QuerySession, definition: Definition) -> DataFrame:
     """The rows the task yields; nothing is read yet but what Spark needs to know the columns.
 
     Raises:
@@ -23,12 +23,12 @@ def read(site: Site, definition: Definition) -> DataFrame:
     """
     if definition.source is None:
         raise QueryError("source: is required, unless there is an entrypoint")
-    frame = load(site.spark, definition.source)
+    frame = load(session.spark, definition.source)
     if definition.sql is None:
         return frame
     frame.createOrReplaceTempView(VIEW)
-    site.require_query(definition.sql)
-    result = site.spark.sql(definition.sql)
+    session.require_query(definition.sql)
+    result = session.spark.sql(definition.sql)
     if not result.isStreaming:
         raise QueryError(f"sql: does not read the view `{VIEW}`, so there is nothing to stream")
     return result

@@ -60,7 +60,7 @@ class SparkBatch(ABC):
 
 
 @dataclass
-class AtHand:
+class CurrentBatch:
     """The batch that a function of the user's is doing; `is_repeated` says that it was written before."""
 
     frame: DataFrame

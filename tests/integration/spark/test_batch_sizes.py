@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from worker.spark.classic import outlet
+from worker.spark.classic import query_output
 from worker.spark.classic.rows import FEW_PARTITIONS, RddBatch
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, str]]:
             taken.append((self.mark.batch_id, self.partitions, "scattered"))
             return super().scatter(take)
 
-    monkeypatch.setattr(outlet, "RddBatch", NotedBatch)
+    monkeypatch.setattr(query_output, "RddBatch", NotedBatch)
     return taken
 
 

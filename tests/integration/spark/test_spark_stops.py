@@ -11,7 +11,7 @@ from tests.fakes.turns import eventually
 from tests.unit.worker.tasks.bench import Bench
 from worker.background import BackgroundTasks
 from worker.query_engine import QueryError
-from worker.spark.classic import outlet
+from worker.spark.classic import query_output
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query import SparkQuery
 
@@ -28,7 +28,7 @@ SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM so
 @pytest.fixture
 def _java_in_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task's SQL may not call Java; these tests have it sleep all the same."""
-    monkeypatch.setattr("worker.spark.classic.site.drop_java_callers", lambda _session: None)
+    monkeypatch.setattr("worker.spark.classic.query_session.drop_java_callers", lambda _session: None)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def hold_batch(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
                     self._check()
                 return rows
 
-        monkeypatch.setattr(outlet, "RddBatch", HeldBatch)
+        monkeypatch.setattr(query_output, "RddBatch", HeldBatch)
 
     return hold
 
@@ -108,7 +108,7 @@ async def test_a_running_job_is_cancelled(
             stage.reached.set()
             return super().scatter(take)
 
-    monkeypatch.setattr(outlet, "RddBatch", NotedBatch)
+    monkeypatch.setattr(query_output, "RddBatch", NotedBatch)
     flights.add()
     query = await start(source=flights.source, sql=SLOW, sink=database.sink())
     await stage.until_reached()

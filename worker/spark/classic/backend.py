@@ -16,7 +16,7 @@ from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
-from worker.spark.classic.site import ClassicSite
+from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.classic.submission import submission
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class ClassicBackend(SparkBackend):
         """By the process's exit code, and by whether it answers."""
         self.jvm.watch(died, self._timeout_s)
 
-    def site(
+    def query_session(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
-    ) -> ClassicSite:
+    ) -> ClassicQuerySession:
         """In the same JVM."""
-        return ClassicSite(self.spark, owner, conf, checkpoint, may_write)
+        return ClassicQuerySession(self.spark, owner, conf, checkpoint, may_write)
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """There is none: a query dies with its worker's JVM."""

@@ -12,7 +12,7 @@ from worker.spark.causes import describe_java, failure
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from worker.spark.batch import Gate
+    from worker.spark.batch_gate import BatchGate
 
 _ASYNC_PROGRESS = "AsyncProgressTrackingMicroBatchExecution"
 """What Spark runs a query by whose sink asks for that."""
@@ -22,7 +22,7 @@ _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 class JavaHandle(Handle):
     """Asks the JVM's own object: its answers come without PySpark's JSON around each."""
 
-    def __init__(self, query: StreamingQuery, gate: Gate) -> None:
+    def __init__(self, query: StreamingQuery, gate: BatchGate) -> None:
         """`gate` is the one that the query's batches go through."""
         self.query = query
         self._gate = gate

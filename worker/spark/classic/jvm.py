@@ -23,7 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from protocol.messages.membership import EngineEnd
 from telemetry.scope import in_scope
 from worker.query_engine import EngineDeath, QueryError
-from worker.spark.classic.pulse import PULSE_S, Pulse
+from worker.spark.classic.jvm_heartbeat import HEARTBEAT_S, JvmHeartbeat
 from worker.spark.classic.submission import environment
 
 if TYPE_CHECKING:
@@ -101,19 +101,19 @@ class Jvm:
         One that does not answer for `limit_s` seconds is killed, and so is as dead as any other: nobody who
         waits for an answer of it waits for ever.
         """
-        pulse = Pulse(self._ask, limit_s)
+        heartbeat = JvmHeartbeat(self._ask, limit_s)
 
         def wait() -> None:
-            code = self._exit_code(PULSE_S)
-            while code is None and pulse.is_felt():
-                code = self._exit_code(PULSE_S)
+            code = self._exit_code(HEARTBEAT_S)
+            while code is None and heartbeat.is_alive():
+                code = self._exit_code(HEARTBEAT_S)
             if code is None:
                 self._kill()
-            pulse.stop()
+            heartbeat.stop()
             if not self._closing:
                 died(hung(limit_s) if code is None else how_it_ended(code))
 
-        pulse.start()
+        heartbeat.start()
         threading.Thread(target=wait, name="jvm-watch", daemon=True).start()
 
     def close(self, stop: Callable[[], object] = lambda: None) -> None:

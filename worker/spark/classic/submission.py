@@ -7,18 +7,19 @@ Spark's launcher makes an argument of: `spark.driver.memory` and the class path.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shlex
-from contextlib import contextmanager
+import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from configuration.settings import PREFIX
-from worker.spark.classic.scratch import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
@@ -26,6 +27,7 @@ ALWAYS = "-XX:+ExitOnOutOfMemoryError"
 """A JVM that has run out of memory lives on with threads missing: nobody knows what still works. The user's
 options come later, and so have the last word."""
 _LOGGING, _OPTIONS, _SETTINGS = "log4j2.properties", "java-options", "spark.conf"
+_FOLDER_PREFIX = "sparkherd-jvm-"
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """Where PySpark looks for what else to give to `spark-submit`."""
 _SPECIAL = re.compile(r"[\\:=#!\s]|[^\x20-\x7e]")
@@ -42,7 +44,7 @@ def submission(conf: Mapping[str, str], log4j: str) -> Iterator[dict[str, str]]:
     Yields:
         The environment that PySpark is to start it in.
     """
-    with private_folder((_LOGGING, _OPTIONS, _SETTINGS)) as folder:
+    with _private_folder((_LOGGING, _OPTIONS, _SETTINGS)) as folder:
         logging = _write(folder, _LOGGING, log4j)
         options = _write(folder, _OPTIONS, java_options(conf, logging))
         properties = {key: value for key, value in conf.items() if key != DEFAULT_OPTIONS}
@@ -59,6 +61,43 @@ def environment(changed: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _replace(before)
+
+
+@contextmanager
+def _private_folder(names: Collection[str]) -> Iterator[str]:
+    """A folder that only the user can read, for as long as the context lasts; its like of dead processes go.
+
+    A process that is killed clears nothing up. So a folder is locked while its process lives, and who comes
+    next removes those that nobody holds.
+
+    Args:
+        names: the files that may be put into it; a folder with others in it is not taken for a left one.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
+        _remove_if_left(left, names)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER_PREFIX) as folder, _opened(folder) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield folder
+
+
+def _remove_if_left(folder: Path, names: Collection[str]) -> None:
+    """An empty one may be about to be locked, and holds no secrets."""
+    with suppress(OSError), _opened(folder) as descriptor:  # another user's, held, or gone meanwhile
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        there = {each.name for each in folder.iterdir()}
+        if there and there <= set(names):
+            for name in there:
+                os.unlink(name, dir_fd=descriptor)
+            folder.rmdir()
+
+
+@contextmanager
+def _opened(folder: str | Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def java_options(conf: Mapping[str, str], log4j: Path) -> str:

@@ -16,7 +16,8 @@ from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath, NotedQuery, QueryError
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
-from worker.spark.connect.register import Register, end_queries, read_register
+from worker.spark.connect.query_session import ConnectQuerySession
+from worker.spark.connect.session_record import SessionRecord, end_queries, read_session_records
 from worker.spark.connect.sessions import (
     ConnectionLostError,
     SessionClosedError,
@@ -25,7 +26,6 @@ from worker.spark.connect.sessions import (
     limit_calls,
     open_session,
 )
-from worker.spark.connect.site import RemoteSite
 from worker.threads import DaemonPool
 
 if TYPE_CHECKING:
@@ -97,21 +97,21 @@ class ConnectBackend(SparkBackend):
         """By asking, twice a second."""
         threading.Thread(target=self._ping, args=(died,), name="spark-connect-watch", daemon=True).start()
 
-    def site(
+    def query_session(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
-    ) -> RemoteSite:
+    ) -> ConnectQuerySession:
         """On the same server."""
-        return RemoteSite(self, owner, conf, checkpoint, may_write)
+        return ConnectQuerySession(self, owner, conf, checkpoint, may_write)
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """That is in the session which the former owner has written down."""
         session: Any = self._session
-        Register(self.remote, owner, session, checkpoint).end_former()
+        SessionRecord(self.remote, owner, session, checkpoint).end_former()
 
     def noted(self, folder: str) -> tuple[NotedQuery, ...]:
-        """By the register of sessions."""
+        """By the records of sessions."""
         session: Any = self._session
-        return read_register(session, folder)
+        return read_session_records(session, folder)
 
     def end_noted(self, query: NotedQuery) -> None:
         """By its session."""

@@ -14,15 +14,14 @@ from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.marks import Mark
-from worker.spark.batch import guard
+from worker.spark.batch_gate import through_gate
 from worker.spark.checkpoint_rules import read_query_id
-from worker.spark.connect.board import Board
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
-from worker.spark.connect.failure import failure_text
-from worker.spark.connect.gate import BatchGate
+from worker.spark.connect.gate import ConnectGateEntry, GateChannel
+from worker.spark.connect.handle import failure_text
 from worker.spark.connect.rows import ArrowBatch
 from worker.spark.connect.sessions import open_session
-from worker.spark.rows import AtHand
+from worker.spark.rows import CurrentBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +37,7 @@ _LOCAL_URL = "SPARK_CONNECT_LOCAL_URL"
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class GatedFunction:
     """The function that Spark calls for each batch: `function`, through the query's gate.
 
     `session_id` is the query's own session; the one that the batch's frame has is a copy of it. `hidden` are
@@ -53,26 +52,26 @@ class Delivery:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Do the batch, or raise: returning would commit it."""
-        desk = _desk(self)
-        desk.batch = at_hand = AtHand(frame, batch_id)
+        process = _process_of(self)
+        process.batch = current = CurrentBatch(frame, batch_id)
         try:
-            guard(desk.gate, lambda _frame, _batch_id: at_hand.do(self.function))(frame, batch_id)
+            through_gate(process.gate, lambda _frame, _batch_id: current.do(self.function))(frame, batch_id)
         except BatchRefusedError as error:
-            raise BatchRefusedError(failure_text(desk.gate.ended or QueryError(str(error)))) from None
+            raise BatchRefusedError(failure_text(process.gate.ended or QueryError(str(error)))) from None
         finally:
-            desk.batch = None
+            process.batch = None
 
 
-class Desk:
-    """What the process has at hand while it does a query's batches."""
+class BatchProcess:
+    """The state of the process on the server that does a query's batches."""
 
-    def __init__(self, delivery: Delivery) -> None:
-        session: Any = open_session(os.environ[_LOCAL_URL], delivery.session_id)
-        self.gate = BatchGate(Board(session), delivery.owner)
-        self.batch: AtHand | None = None
-        for secret in delivery.hidden:
+    def __init__(self, function: GatedFunction) -> None:
+        session: Any = open_session(os.environ[_LOCAL_URL], function.session_id)
+        self.gate = ConnectGateEntry(GateChannel(session), function.owner)
+        self.batch: CurrentBatch | None = None
+        for secret in function.hidden:
             SECRETS.learn(secret)
-        self._checkpoint = delivery.checkpoint
+        self._checkpoint = function.checkpoint
         self._query_id: str | None = None
 
     def mark(self) -> Mark:
@@ -92,39 +91,38 @@ class Desk:
             raise SinkError(str(error)) from None
 
 
-class Here:
-    """Finds out where it is: in the worker, before the query runs, or in the process that does a batch.
+class FenceCallbacks:
+    """What a `worker.sinks.guard.Fence` asks, in the worker or in the process that does a batch.
 
-    Its methods are what a `worker.sinks.guard.Fence` asks; that goes with an entry point's function to the
-    server, and the worker's lease stays behind.
+    It goes to the server with an entry point's function, and the worker's lease stays behind.
     """
 
     def __init__(self, may_write: Callable[[], bool] | None) -> None:
         self._may_write = may_write
 
-    def __reduce__(self) -> tuple[type[Here], tuple[None]]:
-        return Here, (None,)
+    def __reduce__(self) -> tuple[type[FenceCallbacks], tuple[None]]:
+        return FenceCallbacks, (None,)
 
     def check(self) -> None:
         """Raises unless the task is still its owner's, as far as that can be known here."""
-        if _at is not None:
-            _at.gate.check()
+        if _this_process is not None:
+            _this_process.gate.check()
         elif self._may_write is not None and not self._may_write():
             raise SinkError("the worker has lost its lease, so it may not write")
 
     def mark(self) -> Mark:
         """Which batch is being done."""
-        if _at is None or _at.batch is None:
+        if _this_process is None or _this_process.batch is None:
             raise SinkError("fence.guard works in a function that was given to context.foreach_batch only")
-        return _at.mark()
+        return _this_process.mark()
 
     def repeated(self) -> None:
         """The batch that is being done was written before."""
-        if _at is not None and _at.batch is not None:
-            _at.batch.is_repeated = True
+        if _this_process is not None and _this_process.batch is not None:
+            _this_process.batch.is_repeated = True
 
 
-class PutRows:
+class WriteToSink:
     """Puts each batch into the fenced sink of a definition, opened where the batches are."""
 
     def __init__(self, definition: SinkDefinition, owner: Owner, fields: Sequence[Field]) -> None:
@@ -136,9 +134,9 @@ class PutRows:
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write it, unless the fence refuses."""
         del batch_id
-        desk = _present()
+        process = _running_process()
         sink = self._open()
-        desk.gate.count(sink.write(ArrowBatch(frame, desk.mark(), desk.gate.check)).total)
+        process.gate.count(sink.write(ArrowBatch(frame, process.mark(), process.gate.check)).total)
 
     def _open(self) -> Sink:
         """The claim is the worker's once more, under the same token: a newer owner's stays."""
@@ -152,17 +150,17 @@ class PutRows:
         return self._sink
 
 
-_at: Desk | None = None
+_this_process: BatchProcess | None = None
 
 
-def _desk(delivery: Delivery) -> Desk:
-    global _at  # noqa: PLW0603 - a process of the server's does the batches of one query
-    if _at is None:
-        _at = Desk(delivery)
-    return _at
+def _process_of(function: GatedFunction) -> BatchProcess:
+    global _this_process  # noqa: PLW0603 - a process of the server's does the batches of one query
+    if _this_process is None:
+        _this_process = BatchProcess(function)
+    return _this_process
 
 
-def _present() -> Desk:
-    if _at is None:
+def _running_process() -> BatchProcess:
+    if _this_process is None:
         raise SinkError("no batch is being done")
-    return _at
+    return _this_process

@@ -1,8 +1,13 @@
-"""The two sides of a gate whose batches are done on the server; `worker.spark.batch` has why there is one."""
+"""The two sides of a gate whose batches are done on the server; see `worker.spark.batch_gate`.
+
+A worker and the process on the server that does its query's batches share no memory, but one session, and so
+its settings: each side has one that it writes and the other one reads. A call takes some milliseconds.
+"""
 
 from __future__ import annotations
 
 import contextlib
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,85 +15,127 @@ from pyspark.errors import PySparkException
 
 from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, FencedError
+from worker.spark.batch_gate import tell_of_refusal
 from worker.spark.causes import describe
-from worker.spark.connect.board import Note, Wish
 from worker.spark.connect.sessions import ConnectionLostError, SessionClosedError, asking
-from worker.spark.logs import tell_of_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor as Pool
     from concurrent.futures import Future
 
+    from pyspark.sql import SparkSession
+
     from worker.sinks.marks import Owner
-    from worker.spark.connect.board import Board
+
+_GATE = "sparkherd.gate"
+_BATCH = "sparkherd.batch"
 
 
-class WorkerGate:
+class GateState(Enum):
+    """What the worker wants of the query's batches."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    CUT = "cut"
+
+
+class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What the batches' process says of itself; `total` is how many rows of the task the sink holds."""
+
+    inside: bool = False
+    total: int | None = None
+
+
+class GateChannel:
+    """The two settings of one query's session that its gate consists of."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session  # it closes its connection when nobody has it any more
+
+    def set_state(self, state: GateState) -> None:
+        """By the worker."""
+        self._session.conf.set(_GATE, state.value)
+
+    def state(self) -> GateState:
+        """For the batches' process."""
+        return GateState(self._session.conf.get(_GATE, GateState.OPEN.value))
+
+    def set_status(self, status: BatchStatus) -> None:
+        """By the batches' process."""
+        self._session.conf.set(_BATCH, msgspec.json.encode(status).decode())
+
+    def status(self) -> BatchStatus:
+        """For the worker."""
+        text = self._session.conf.get(_BATCH, "")
+        return msgspec.json.decode(text, type=BatchStatus) if text else BatchStatus()
+
+
+class ConnectGateControl:
     """The worker's side: it asks for what it wants, and reads what became of it."""
 
-    def __init__(self, board: Board, pool: Pool) -> None:
-        """Wishes are sent from `pool`, for the server may take its time."""
-        self._board = board
+    def __init__(self, channel: GateChannel, pool: Pool) -> None:
+        """States are sent from `pool`, for the server may take its time."""
+        self._channel = channel
         self._pool = pool
         self._sent: Future[None] | None = None
 
     @property
     def total(self) -> int | None:
         """How many rows of the task the sink holds, as of the last batch."""
-        return self._note().total
+        return self._status().total
 
     @property
     def is_occupied(self) -> bool:
-        """A wish that is on its way comes first: once it is known, no batch slips in unseen."""
+        """A state that is on its way comes first: once it is known, no batch slips in unseen."""
         if self._sent is not None:
             self._sent.result()
-        return self._note().inside
+        return self._status().inside
 
     def close(self) -> None:
         """Let no batch in any more."""
-        self._send(Wish.CLOSED)
+        self._send(GateState.CLOSED)
 
     def cut(self) -> None:
         """Make the batch inside fail at its next step."""
-        self._send(Wish.CUT)
+        self._send(GateState.CUT)
 
     def shut(self, then: Callable[[], None]) -> None:
         """No batch is ever inside the worker's process."""
         then()
 
-    def _send(self, wish: Wish) -> None:
+    def _send(self, state: GateState) -> None:
         with contextlib.suppress(RuntimeError):  # the worker is ending: the session ends with the query in it
-            self._sent = self._pool.submit(self._wish, wish)
+            self._sent = self._pool.submit(self._set_state, state)
 
-    def _wish(self, wish: Wish) -> None:
+    def _set_state(self, state: GateState) -> None:
         """A server that cannot be reached has no use for it."""
         try:
             with asking():
-                self._board.wish(wish)
+                self._channel.set_state(state)
         except (ConnectionLostError, SessionClosedError):
             return
 
-    def _note(self) -> Note:
+    def _status(self) -> BatchStatus:
         try:
             with asking():
-                return self._board.told()
+                return self._channel.status()
         except (ConnectionLostError, SessionClosedError):
-            return Note()
+            return BatchStatus()
 
 
-class BatchGate:
-    """The batches' side, for `worker.spark.batch.guard`.
+class ConnectGateEntry:
+    """The batches' side, for `worker.spark.batch_gate.through_gate`.
 
     It says that a batch is inside before it looks whether one may be: so whoever closes the gate, and then
     finds nobody inside, can rely on that.
     """
 
-    def __init__(self, board: Board, owner: Owner) -> None:
+    def __init__(self, channel: GateChannel, owner: Owner) -> None:
         self.ended: QueryError | None = None
-        self._board = board
+        self._channel = channel
         self._owner = owner
-        self._note = Note()
+        self._status = BatchStatus()
 
     def enter(self) -> None:
         """A batch begins. Of one that does not, whatever the reason, nothing is left inside.
@@ -98,8 +145,8 @@ class BatchGate:
         """
         may_begin = False
         try:
-            self._tell(inside=True)
-            may_begin = self._wished() is Wish.OPEN
+            self._report(inside=True)
+            may_begin = self._state() is GateState.OPEN
         finally:
             if not may_begin:
                 self.leave()
@@ -109,7 +156,7 @@ class BatchGate:
     def leave(self) -> None:
         """The batch is done or has failed."""
         try:
-            self._tell(inside=False)
+            self._report(inside=False)
         except BatchRefusedError:
             return  # nobody is there to read it
 
@@ -119,7 +166,7 @@ class BatchGate:
         Raises:
             BatchRefusedError: it is being cut short, or a newer owner has closed the query's session.
         """
-        if self._wished() is Wish.CUT:
+        if self._state() is GateState.CUT:
             raise BatchRefusedError("the batch was cut short: the query is being stopped")
 
     def fail(self, error: BaseException) -> None:
@@ -131,17 +178,17 @@ class BatchGate:
 
     def count(self, total: int) -> None:
         """Have `leave` tell how many rows of the task the sink holds."""
-        self._note = msgspec.structs.replace(self._note, total=total)
+        self._status = msgspec.structs.replace(self._status, total=total)
 
-    def _tell(self, *, inside: bool) -> None:
-        self._note = msgspec.structs.replace(self._note, inside=inside)
+    def _report(self, *, inside: bool) -> None:
+        self._status = msgspec.structs.replace(self._status, inside=inside)
         try:
-            self._board.tell(self._note)
+            self._channel.set_status(self._status)
         except PySparkException:
             raise BatchRefusedError("the query's session is closed: the task has another owner") from None
 
-    def _wished(self) -> Wish:
+    def _state(self) -> GateState:
         try:
-            return self._board.wished()
+            return self._channel.state()
         except PySparkException:
             raise BatchRefusedError("the query's session is closed: the task has another owner") from None

@@ -1,18 +1,24 @@
-"""A streaming query on the server."""
+"""A streaming query on the server, and why it ended: of that, only the text of an exception gets here."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from worker.query_engine import QueryError
 from worker.spark.backend import Handle
-from worker.spark.connect.failure import failure_of
+from worker.spark.causes import describe, failure
 from worker.spark.connect.sessions import SessionClosedError, asking
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql.streaming.query import StreamingQuery
 
+_SENT = re.compile(r"sparkherd:(\{.*\})")
 _TAKEN = (
     "the query's session on the Spark Connect server is closed: another worker has taken the task over,"
     " or somebody has closed it there"
@@ -115,3 +121,18 @@ def _offset(text: str | None) -> Any:
         return None if text is None else json.loads(text)
     except ValueError:
         return text
+
+
+def failure_text(ended: QueryError) -> str:
+    """What the process that does the batches raises: one line, which Spark puts into words of its own."""
+    return f"sparkherd:{msgspec.json.encode(asdict(ended)).decode()}"
+
+
+def failure_of(exception: PySparkException) -> QueryError:
+    """What such a process has sent; else what Spark says itself."""
+    for text in _SENT.findall(str(exception)):
+        try:
+            return QueryError(**msgspec.json.decode(text))
+        except (msgspec.DecodeError, TypeError):
+            continue
+    return failure(describe(exception))

@@ -1,4 +1,4 @@
-"""Queries that owners have noted down, on a real server: found in the register, and ended there."""
+"""Queries that owners have noted down, on a real server: found in their records, and ended there."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_younger_query_of_the_task_is_not_the_one_that_was_found(
     assert (await noted())["again"].token == 5
 
 
-async def test_the_register_of_another_group_is_not_read(remote: Any) -> None:
+async def test_the_records_of_another_group_is_not_read(remote: Any) -> None:
     """Nor is a folder that is not there one that cannot be read."""
     assert await remote.noted("another") == ()
 

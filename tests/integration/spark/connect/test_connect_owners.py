@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.spark.test_spark_fencing import raise_fence
 from worker.query_engine import QueryError
-from worker.spark.connect.board import Wish  # noqa: TC001
+from worker.spark.connect.gate import GateState  # noqa: TC001
 
 
 async def test_a_stop_lets_the_batch_in_flight_finish(
@@ -19,13 +19,13 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
     query = await start(**guarded.held(1))
     await guarded.stage.until_reached()
     closed = threading.Event()
-    send = query._gate._wish
+    send = query._gate._set_state
 
-    def noted(wish: Wish) -> None:
-        send(wish)
+    def noted(state: GateState) -> None:
+        send(state)
         closed.set()
 
-    monkeypatch.setattr(query._gate, "_wish", noted)
+    monkeypatch.setattr(query._gate, "_set_state", noted)
     stopping = asyncio.create_task(query.stop(60))
     await asyncio.to_thread(closed.wait)
     await guarded.stage.go_on()

@@ -11,7 +11,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException, SparkEx
 
 from worker.spark.connect import backend as backend_module
 from worker.spark.connect.backend import ConnectBackend
-from worker.spark.connect.site import RemoteSite
+from worker.spark.connect.query_session import ConnectQuerySession
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def test_a_query_has_begun_when_it_has_its_turn_at_the_server() -> None:
         def start(self) -> None:
             order.append("started")
 
-    site: Any = RemoteSite.__new__(RemoteSite)
-    site.checkpoint = SimpleNamespace(place="/nowhere")
-    site._server = SimpleNamespace(starting=Turn())
-    site.start(Writer(), lambda: order.append("begun"))
+    session: Any = ConnectQuerySession.__new__(ConnectQuerySession)
+    session.checkpoint = SimpleNamespace(place="/nowhere")
+    session._server = SimpleNamespace(starting=Turn())
+    session.start(Writer(), lambda: order.append("begun"))
     assert order == ["its turn", "begun", "started", "the next one's"]

@@ -10,9 +10,8 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from worker.sinks.errors import BatchRefusedError
 from worker.sinks.marks import Owner
-from worker.spark.batch import guard
-from worker.spark.connect.board import Board, Wish
-from worker.spark.connect.gate import BatchGate, WorkerGate
+from worker.spark.batch_gate import through_gate
+from worker.spark.connect.gate import ConnectGateControl, ConnectGateEntry, GateChannel, GateState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +43,14 @@ def session() -> Session:
 
 
 @pytest.fixture
-def batches(session: Any) -> BatchGate:
-    return BatchGate(Board(session), Owner("g", "t", 1))
+def batches(session: Any) -> ConnectGateEntry:
+    return ConnectGateEntry(GateChannel(session), Owner("g", "t", 1))
 
 
 @pytest.fixture
-def worker(session: Any) -> Iterator[WorkerGate]:
+def worker(session: Any) -> Iterator[ConnectGateControl]:
     with ThreadPoolExecutor(1) as pool:
-        yield WorkerGate(Board(session), pool)
+        yield ConnectGateControl(GateChannel(session), pool)
 
 
 def begun(_frame: Any, _batch_id: int) -> None:
@@ -66,35 +65,44 @@ def begun(_frame: Any, _batch_id: int) -> None:
     ],
 )
 def test_a_batch_that_could_not_ask_is_not_inside(
-    *, error: Exception, refusal: type[Exception], batches: BatchGate, worker: WorkerGate, session: Session
+    *,
+    error: Exception,
+    refusal: type[Exception],
+    batches: ConnectGateEntry,
+    worker: ConnectGateControl,
+    session: Session,
 ) -> None:
     """It has said that it is, and then does not begin: a stop would wait for it until its time is up."""
     session.unreadable[GATE] = error
     with pytest.raises(refusal):
-        guard(batches, begun)(FRAME, 1)
+        through_gate(batches, begun)(FRAME, 1)
     assert not worker.is_occupied
 
 
 def test_a_wish_of_a_later_version_lets_nothing_in(
-    batches: BatchGate, worker: WorkerGate, session: Session
+    batches: ConnectGateEntry, worker: ConnectGateControl, session: Session
 ) -> None:
     """Nor does it leave a batch inside."""
     session.settings[GATE] = "ajar"
     with pytest.raises(ValueError, match="ajar"):
-        guard(batches, begun)(FRAME, 1)
+        through_gate(batches, begun)(FRAME, 1)
     assert not worker.is_occupied
 
 
-def test_a_closed_gate_refuses(batches: BatchGate, worker: WorkerGate, session: Session) -> None:
+def test_a_closed_gate_refuses(
+    batches: ConnectGateEntry, worker: ConnectGateControl, session: Session
+) -> None:
     """Nobody is inside then, and nobody was done."""
-    session.settings[GATE] = Wish.CLOSED.value
+    session.settings[GATE] = GateState.CLOSED.value
     with pytest.raises(BatchRefusedError, match="being stopped"):
-        guard(batches, begun)(FRAME, 1)
+        through_gate(batches, begun)(FRAME, 1)
     assert not worker.is_occupied
 
 
-def test_a_batch_is_inside_as_long_as_it_is_done(batches: BatchGate, worker: WorkerGate) -> None:
+def test_a_batch_is_inside_as_long_as_it_is_done(
+    batches: ConnectGateEntry, worker: ConnectGateControl
+) -> None:
     """The worker sees it there, and gone."""
     seen: list[bool] = []
-    guard(batches, lambda _frame, _batch_id: seen.append(worker.is_occupied))(FRAME, 1)
+    through_gate(batches, lambda _frame, _batch_id: seen.append(worker.is_occupied))(FRAME, 1)
     assert (seen, worker.is_occupied) == ([True], False)

@@ -7,9 +7,8 @@ from pyspark.errors import PySparkException
 
 from worker.query_engine import QueryError
 from worker.spark.causes import describe, describe_remote
-from worker.spark.connect.failure import failure_of, failure_text
-from worker.spark.connect.handle import record_of
-from worker.spark.progress import Tally
+from worker.spark.connect.handle import failure_of, failure_text, record_of
+from worker.spark.progress import ProgressTracker
 from worker.spark.settings import SparkSettings
 
 JAVA = """\
@@ -89,7 +88,7 @@ def test_a_record_of_progress_from_the_server() -> None:
         sources=sources,
         durationMs={"addBatch": 30, "triggerExecution": 40},
     )
-    tally = Tally()
+    tally = ProgressTracker()
     tally.observe(record_of(told), 70)
     assert tally.last is not None
     assert tally.last.batch_id == 2

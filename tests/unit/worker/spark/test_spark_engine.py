@@ -15,7 +15,7 @@ from msgspec import structs
 
 from protocol.messages.membership import EngineEnd
 from protocol.messages.tasks import Reached
-from tests.fakes.spark_backend import FakeBackend, FakeHandle, FakeSite
+from tests.fakes.spark_backend import FakeBackend, FakeHandle, FakeQuerySession
 from tests.fakes.turns import settle
 from tests.unit.worker.spark.engine_bench import SETTINGS, spec
 from worker.query_engine import EngineDeath, NotedQuery, QueryError
@@ -75,9 +75,9 @@ async def test_a_start_that_hangs_is_given_up(
             await engine.start(spec())
         assert not refused.value.permanent
     assert hanging.entered == ["t"]
-    (site,) = backend.sites
+    (session,) = backend.sessions
     hanging.go_on.set()
-    assert await asyncio.to_thread(site.closed.wait, 120)
+    assert await asyncio.to_thread(session.closed.wait, 120)
     assert backend.started == {}
     engine._starts._limit_s = 120
     query = await engine.start(spec())
@@ -98,7 +98,7 @@ async def test_a_start_that_nobody_wants_any_more_starts_nothing(
     await asyncio.wait({starting})
     assert starting.cancelled()
     hanging.go_on.set()
-    assert await asyncio.to_thread(backend.sites[0].closed.wait, 120)
+    assert await asyncio.to_thread(backend.sessions[0].closed.wait, 120)
     assert backend.started == {}
 
 
@@ -107,16 +107,16 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, begins: bool) -> None:
         self.held, self.go_on = threading.Event(), threading.Event()
-        start = FakeSite.start
+        start = FakeQuerySession.start
 
-        def slow(site: FakeSite, writer: Any, begin: Callable[[], None]) -> Any:
+        def slow(session: FakeQuerySession, writer: Any, begin: Callable[[], None]) -> Any:
             if begins:
                 begin()
             self.held.set()
             assert self.go_on.wait(120)
-            return start(site, writer, (lambda: None) if begins else begin)
+            return start(session, writer, (lambda: None) if begins else begin)
 
-        monkeypatch.setattr(FakeSite, "start", slow)
+        monkeypatch.setattr(FakeQuerySession, "start", slow)
 
 
 async def test_a_query_that_was_begun_is_ended_before_its_start_is_given_up(
@@ -166,7 +166,7 @@ async def test_a_start_that_waits_for_its_turn_at_spark_is_not_begun(
     await asyncio.wait({starting})
     assert starting.cancelled()
     slow.go_on.set()
-    assert await asyncio.to_thread(backend.sites[0].closed.wait, 120)
+    assert await asyncio.to_thread(backend.sessions[0].closed.wait, 120)
     assert backend.started == {}
 
 
@@ -175,7 +175,7 @@ async def test_a_query_is_not_over_while_a_batch_of_it_is_in_python(
 ) -> None:
     """It outlives the JVM that called it, may write until it is through, and gets no further than it must."""
     query = await engine.start(spec())
-    gate: Any = backend.sites[0].gate
+    gate: Any = backend.sessions[0].gate
     gate.enter()
     ending = asyncio.create_task(query.ended())
     await asyncio.to_thread(backend.die, EngineDeath("the JVM ended", EngineEnd.EXITED))
@@ -233,7 +233,7 @@ async def test_what_is_over_is_let_go_of_once(engine: SparkEngine, backend: Fake
     query = await engine.start(spec())
     await query.stop(0)
     assert await asyncio.to_thread(query.poll)
-    assert [site.closings for site in backend.sites] == [1]
+    assert [session.closings for session in backend.sessions] == [1]
 
 
 async def test_the_engine_can_be_killed_while_it_is_being_closed(
@@ -334,8 +334,8 @@ async def test_another_checkpoint_is_refused_before_anything_is_made_of_the_quer
     ):
         await engine.start(replace(spec(), reached=Reached(3, "/shared/g/t", "w1")))
     assert (called, backend.started) == ([], {})
-    [site] = backend.sites
-    assert site.closed.is_set()
+    [session] = backend.sessions
+    assert session.closed.is_set()
 
 
 @pytest.mark.parametrize(("commits_late", "told"), [(False, SETTINGS.checkpoint("g", "t")), (True, None)])

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from worker.sinks.marks import Owner
 
 
-class Claim(NamedTuple):
+class ClaimedSink(NamedTuple):
     """A fenced sink whose fence has been raised, and the definition it was opened by."""
 
     definition: SinkDefinition
     sink: Sink
 
 
-class Outlet(ABC):
+class QueryOutput(ABC):
     """The way out of one query: its fenced sink, if it has one, and what becomes of its batches.
 
     `is_gated` says whether all batches go through the gate; `claimed` what the fence rows said when they were
@@ -53,7 +53,7 @@ class Outlet(ABC):
     def total(self) -> int | None:
         """How many rows of the task its fenced sink holds, as far as is known; may block."""
 
-    def claim(self, definition: SinkDefinition) -> Claim | None:
+    def claim(self, definition: SinkDefinition) -> ClaimedSink | None:
         """Open the definition's sink and raise its fence; None if the sink is Spark's own, which has none."""
         self.at(f"the fence in {place_of(definition)}")
         sink = open_sink(definition, self.owner)
@@ -61,10 +61,10 @@ class Outlet(ABC):
             return None
         self._sinks.append(sink)
         self.claimed.append(sink.claim())
-        return Claim(definition, sink)
+        return ClaimedSink(definition, sink)
 
     @abstractmethod
-    def write(self, frame: DataFrame, claim: Claim) -> DataStreamWriter:
+    def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
         """A writer that puts every batch into a claimed sink."""
 
     @abstractmethod

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from worker.sinks.guard import Fence
-from worker.spark.connect.batch import Delivery, Here, PutRows
-from worker.spark.writer import Claim, Outlet, fields
+from worker.spark.connect.batch import FenceCallbacks, GatedFunction, WriteToSink
+from worker.spark.query_output import ClaimedSink, QueryOutput, fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from worker.sinks.marks import Owner
-    from worker.spark.connect.gate import WorkerGate
+    from worker.spark.connect.gate import ConnectGateControl
 
 
-class RemoteOutlet(Outlet):
+class ConnectQueryOutput(QueryOutput):
     """Claims the sink here, and sends what is to be done with each batch to the server."""
 
     def __init__(
-        self, owner: Owner, gate: WorkerGate, session_id: str, checkpoint: str, may_write: Callable[[], bool]
+        self,
+        owner: Owner,
+        gate: ConnectGateControl,
+        session_id: str,
+        checkpoint: str,
+        may_write: Callable[[], bool],
     ) -> None:
         super().__init__(owner)
-        here = Here(may_write)
-        self.fence = Fence(owner, here.check, here.mark, self.claimed.append, here.repeated)
+        asked = FenceCallbacks(may_write)
+        self.fence = Fence(owner, asked.check, asked.mark, self.claimed.append, asked.repeated)
         self._gate = gate
         self._session_id = session_id
         self._checkpoint = checkpoint
@@ -40,14 +45,14 @@ class RemoteOutlet(Outlet):
         """As the batches' process has told."""
         return self._gate.total if self.is_gated else None
 
-    def write(self, frame: DataFrame, claim: Claim) -> DataStreamWriter:
+    def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
         """The table is made here, so that what is wrong with it shows before the query starts."""
         columns = fields(frame)
         claim.sink.prepare(columns)
-        return self.each_batch(frame, PutRows(claim.definition, self.owner, columns))
+        return self.each_batch(frame, WriteToSink(claim.definition, self.owner, columns))
 
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """Through the gate on the server."""
         self.is_gated = True
-        delivery = Delivery(self.owner, self._session_id, self._checkpoint, function, self.hidden)
-        return frame.writeStream.foreachBatch(delivery)
+        gated = GatedFunction(self.owner, self._session_id, self._checkpoint, function, self.hidden)
+        return frame.writeStream.foreachBatch(gated)

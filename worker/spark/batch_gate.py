@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
+import structlog
+
 from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.causes import describe
 
@@ -20,12 +22,57 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from worker.sinks.marks import Owner
+
+
+log = structlog.get_logger(__name__)
 
 _LEASE_LOST = "the worker has lost its lease, so it may not write"
 
 
-class Gate:
-    """Lets the batches of one query through until it is closed; remembers why one failed."""
+class GateControl(Protocol):
+    """The worker's side of a gate; `BatchGate` has both sides."""
+
+    @property
+    def is_occupied(self) -> bool:
+        """Whether a batch is inside; may block."""
+        ...
+
+    def close(self) -> None:
+        """Let no batch in any more; one that is inside goes on. Never blocks."""
+        ...
+
+    def cut(self) -> None:
+        """Make the batch inside fail at its next step. Never blocks."""
+        ...
+
+    def shut(self, then: Callable[[], None]) -> None:
+        """Spark has ended the query, or is gone: call `then` when no batch is inside this process any more.
+
+        Until then it may write: what a thread of Python's does goes on without the JVM that has called it.
+        Never blocks.
+        """
+        ...
+
+
+class GateEntry(Protocol):
+    """The batches' side of a gate."""
+
+    def enter(self) -> None:
+        """A batch begins, or is refused by raising."""
+        ...
+
+    def leave(self) -> None:
+        """The batch is done or has failed."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Remember why a batch failed."""
+        ...
+
+
+class BatchGate:
+    """Both sides of a gate whose batches are done in the worker itself; remembers why one failed."""
 
     def __init__(
         self, may_write: Callable[[], bool], refused: Callable[[str, str], None] = lambda _by, _why: None
@@ -110,26 +157,12 @@ class Gate:
         then()
 
 
-class Sluice(Protocol):
-    """The batches' side of a gate; `Gate` has it too, where they are done in the worker itself."""
-
-    def enter(self) -> None:
-        """A batch begins, or is refused by raising."""
-        ...
-
-    def leave(self) -> None:
-        """The batch is done or has failed."""
-        ...
-
-    def fail(self, error: BaseException) -> None:
-        """Remember why a batch failed."""
-        ...
-
-
-def guard(gate: Sluice, function: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, int], None]:
+def through_gate(
+    gate: GateEntry, function: Callable[[DataFrame, int], Any]
+) -> Callable[[DataFrame, int], None]:
     """`function` as Spark's `foreachBatch` is to call it: through the gate, and with short errors only."""
 
-    def guarded(frame: DataFrame, batch_id: int) -> None:
+    def gated(frame: DataFrame, batch_id: int) -> None:
         gate.enter()
         try:
             function(frame, batch_id)
@@ -139,4 +172,9 @@ def guard(gate: Sluice, function: Callable[[DataFrame, int], Any]) -> Callable[[
         finally:
             gate.leave()
 
-    return guarded
+    return gated
+
+
+def tell_of_refusal(owner: Owner, by: str, why: str) -> None:
+    """A write of a zombie that came to nothing: what an operator wants to count."""
+    log.warning("write refused", group=owner.group, task=owner.task, token=owner.token, by=by, why=why)

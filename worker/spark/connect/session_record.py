@@ -26,7 +26,7 @@ _ENDING = "~session"
 """Of an entry's name; no task's name has a `~`."""
 
 
-class Register:
+class SessionRecord:
     """One task's entry, the same before and after a reset."""
 
     def __init__(self, url: str, owner: Owner, spark: SparkSession, checkpoint: str) -> None:
@@ -42,12 +42,12 @@ class Register:
             return
         end_queries(self._url, former, self._owner.task)
 
-    def enter(self, session_id: str) -> None:
+    def write(self, session_id: str) -> None:
         """Write down the owner's own."""
         self._folder.create(self._name, session_id)
 
 
-def read_register(spark: SparkSession, folder: str) -> tuple[NotedQuery, ...]:
+def read_session_records(spark: SparkSession, folder: str) -> tuple[NotedQuery, ...]:
     """All entries in the folder of a group's checkpoints that tell a token; those of former versions do not.
 
     Raises:

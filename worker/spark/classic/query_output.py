@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from worker.sinks.errors import SinkError
 from worker.sinks.guard import Fence
-from worker.spark.batch import guard
+from worker.spark.batch_gate import through_gate
 from worker.spark.classic.rows import RddBatch
-from worker.spark.rows import AtHand
-from worker.spark.writer import Claim, Outlet, fields
+from worker.spark.query_output import ClaimedSink, QueryOutput, fields
+from worker.spark.rows import CurrentBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from worker.sinks.marks import Mark, Owner
-    from worker.spark.batch import Gate
+    from worker.spark.batch_gate import BatchGate
 
 
-class LocalOutlet(Outlet):
+class ClassicQueryOutput(QueryOutput):
     """Spark calls back from its stream thread (`foreachBatch`)."""
 
-    def __init__(self, owner: Owner, gate: Gate, mark: Callable[[DataFrame, int], Mark]) -> None:
+    def __init__(self, owner: Owner, gate: BatchGate, mark: Callable[[DataFrame, int], Mark]) -> None:
         super().__init__(owner)
         self.fence = Fence(owner, gate.check, self._current_mark, self.claimed.append, self._repeated)
         self._gate = gate
         self._mark = mark
         self._total: int | None = None
-        self._current: AtHand | None = None
+        self._current: CurrentBatch | None = None
 
     @property
     def total(self) -> int | None:
         """As of the last batch."""
         return self._total
 
-    def write(self, frame: DataFrame, claim: Claim) -> DataStreamWriter:
+    def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
         """With the very sink that was claimed."""
         claim.sink.prepare(fields(frame))
 
@@ -52,13 +52,13 @@ class LocalOutlet(Outlet):
         self.is_gated = True
 
         def remembered(batch_frame: DataFrame, batch_id: int) -> None:
-            self._current = AtHand(batch_frame, batch_id)
+            self._current = CurrentBatch(batch_frame, batch_id)
             try:
                 self._current.do(function)
             finally:
                 self._current = None
 
-        return frame.writeStream.foreachBatch(guard(self._gate, remembered))
+        return frame.writeStream.foreachBatch(through_gate(self._gate, remembered))
 
     def _current_mark(self) -> Mark:
         if self._current is None:

@@ -1,22 +1,25 @@
-"""A query's place on the server."""
+"""What one query needs on the server: a session, its checkpoint, its gate, its output."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.plan import SQL
 from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
 from worker.query_engine import QueryError
-from worker.spark.backend import Site
-from worker.spark.connect.board import Board
+from worker.spark.backend import QuerySession
+from worker.spark.causes import describe
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
-from worker.spark.connect.gate import WorkerGate
+from worker.spark.connect.gate import ConnectGateControl, GateChannel
 from worker.spark.connect.handle import RemoteHandle
-from worker.spark.connect.outlet import RemoteOutlet
-from worker.spark.connect.register import Register
+from worker.spark.connect.query_output import ConnectQueryOutput
+from worker.spark.connect.session_record import SessionRecord
 from worker.spark.connect.sessions import new_session_id, open_session
-from worker.spark.connect.statements import require_query
+from worker.spark.reader import VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +45,7 @@ class Server(Protocol):
         ...
 
 
-class RemoteSite(Site):
+class ConnectQuerySession(QuerySession):
     """A session that only this query has; it ends with it."""
 
     writer_type: Any = DataStreamWriter
@@ -62,9 +65,9 @@ class RemoteSite(Site):
         session: Any = open_session(server.remote, self._session_id)
         self.spark = session
         self.checkpoint = DataFrameCheckpoint(self.spark, checkpoint)
-        self.gate = WorkerGate(Board(self.spark), server.pool)
-        self.outlet = RemoteOutlet(owner, self.gate, self._session_id, checkpoint, may_write)
-        self._register = Register(server.remote, owner, self.spark, checkpoint)
+        self.gate = ConnectGateControl(GateChannel(self.spark), server.pool)
+        self.output = ConnectQueryOutput(owner, self.gate, self._session_id, checkpoint, may_write)
+        self._record = SessionRecord(server.remote, owner, self.spark, checkpoint)
         try:
             for key, value in {**server.conf, **conf}.items():
                 self.spark.conf.set(key, value)
@@ -73,16 +76,25 @@ class RemoteSite(Site):
             raise
 
     def require_query(self, text: str) -> None:
-        """By the server's parser; which functions there are is the server's own."""
+        """By the server's parser, which is asked for columns: only a query may stand in brackets."""
+        bracketed = f"({text.rstrip().rstrip(';')}\n)"
         session: Any = self.spark
-        require_query(session, text)
+        try:
+            DataFrame(SQL(bracketed), session).schema  # noqa: B018 - the question is what it raises
+        except ParseException as error:
+            said = describe(error).partition("\n")[0]
+            raise QueryError(
+                f"sql: is no query: {said}; a task's SQL is one SELECT that reads `{VIEW}`"
+            ) from error
+        except AnalysisException:
+            return  # `session.sql` says it better, with the right place in the text
 
     def inherit(self) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""
         if not self._may_write():
             raise QueryError("the worker has lost its lease, so it may not end another's query")
-        self._register.end_former()
-        self._register.enter(self._session_id)
+        self._record.end_former()
+        self._record.write(self._session_id)
 
     def start(self, writer: Any, begin: Callable[[], None]) -> RemoteHandle:
         """At the server, when it is its turn there."""
@@ -96,6 +108,6 @@ class RemoteSite(Site):
 
     def close(self) -> None:
         """Let go of the sink here; the session is ended in the background."""
-        self.outlet.close()
+        self.output.close()
         session: Any = self.spark
         self._server.let_go(session)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from worker.spark.classic.pulse import Pulse
+from worker.spark.classic.jvm_heartbeat import JvmHeartbeat
 
 
 class Jvm:
@@ -24,25 +24,25 @@ class Jvm:
 def test_a_jvm_that_answers_is_felt() -> None:
     """However long it takes, as long as that is below the limit; each answer makes it start anew."""
     jvm = Jvm()
-    pulse = Pulse(jvm, 3.0)
-    pulse.start()
+    heartbeat = JvmHeartbeat(jvm, 3.0)
+    heartbeat.start()
     assert jvm.asked.acquire(timeout=120)
-    assert [pulse.is_felt(), pulse.is_felt()] == [True, True]
+    assert [heartbeat.is_alive(), heartbeat.is_alive()] == [True, True]
     jvm.answer.release()
     assert jvm.asked.acquire(timeout=120)  # it was heard: it is being asked again
-    assert [pulse.is_felt() for _ in range(4)] == [True, True, True, False]
-    pulse.stop()
+    assert [heartbeat.is_alive() for _ in range(4)] == [True, True, True, False]
+    heartbeat.stop()
     jvm.answer.release()
 
 
 def test_an_error_is_no_answer() -> None:
     """Not even a refusal: a JVM that cannot start a thread is of no use."""
     jvm = Jvm(fails=True)
-    pulse = Pulse(jvm, 2.0)
-    pulse.start()
+    heartbeat = JvmHeartbeat(jvm, 2.0)
+    heartbeat.start()
     jvm.answer.release()
     assert jvm.asked.acquire(timeout=120)
     assert jvm.asked.acquire(timeout=120)
-    assert [pulse.is_felt(), pulse.is_felt()] == [True, False]
-    pulse.stop()
+    assert [heartbeat.is_alive(), heartbeat.is_alive()] == [True, False]
+    heartbeat.stop()
     jvm.answer.release()

@@ -11,11 +11,11 @@ from telemetry.scope import in_scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PULSE_S = 1.0
+HEARTBEAT_S = 1.0
 """How often the JVM is asked, and looked after."""
 
 
-class Pulse:
+class JvmHeartbeat:
     """Asks from a thread of its own, because a question to a hung JVM does not return.
 
     Silence is counted in looks, not by the clock: a worker that was frozen itself has not looked meanwhile,
@@ -25,17 +25,17 @@ class Pulse:
     def __init__(self, ask: Callable[[], object], limit_s: float) -> None:
         """`ask` is any question to the JVM; without an answer for `limit_s` seconds it counts as hung."""
         self._ask = ask
-        self._limit = max(1, round(limit_s / PULSE_S))
+        self._limit = max(1, round(limit_s / HEARTBEAT_S))
         self._silent = 0
         self._heard = threading.Event()
         self._over = threading.Event()
 
     def start(self) -> None:
         """Begin to ask."""
-        threading.Thread(target=in_scope(self._beat), name="jvm-pulse", daemon=True).start()
+        threading.Thread(target=in_scope(self._ask_on), name="jvm-heartbeat", daemon=True).start()
 
-    def is_felt(self) -> bool:
-        """To be called every `PULSE_S` seconds: False as soon as the JVM has been silent for too long."""
+    def is_alive(self) -> bool:
+        """To be called every `HEARTBEAT_S` seconds: False as soon as the JVM has been silent for too long."""
         if self._heard.is_set():
             self._heard.clear()
             self._silent = 0
@@ -47,10 +47,10 @@ class Pulse:
         """Ask no more."""
         self._over.set()
 
-    def _beat(self) -> None:
+    def _ask_on(self) -> None:
         """An error is no answer: a JVM that cannot even start a thread is of no use."""
         while not self._over.is_set():
             with contextlib.suppress(Exception):
                 self._ask()
                 self._heard.set()
-            self._over.wait(PULSE_S)
+            self._over.wait(HEARTBEAT_S)

@@ -1,22 +1,20 @@
-"""A query's place in the worker's own JVM."""
+"""What one query needs in the worker's own JVM: a session, its checkpoint, its gate, its output."""
 
 from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from worker.spark.backend import Site
-from worker.spark.batch import Gate
+from worker.spark.backend import QuerySession
+from worker.spark.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
-from worker.spark.classic.listeners import remove_listener_bus
-from worker.spark.classic.outlet import LocalOutlet
+from worker.spark.classic.query_output import ClassicQueryOutput
 from worker.spark.classic.statements import drop_java_callers, require_query
-from worker.spark.logs import tell_of_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,9 +24,11 @@ if TYPE_CHECKING:
     from worker.sinks.marks import Owner
 
 _POOL = "spark.scheduler.pool"
+_DRAIN_MS = 1000
+"""How long listeners of an entry point's own may take to hear of the query's end."""
 
 
-class ClassicSite(Site):
+class ClassicQuerySession(QuerySession):
     """A `newSession()`, a checkpoint read through Hadoop, and batches that are done in this process."""
 
     writer_type = DataStreamWriter
@@ -46,8 +46,8 @@ class ClassicSite(Site):
         for key, value in conf.items():
             self.spark.conf.set(key, value)
         self.checkpoint = HadoopCheckpoint(spark, checkpoint)
-        self.gate: Gate = Gate(may_write, partial(tell_of_refusal, owner))
-        self.outlet = LocalOutlet(owner, self.gate, self.checkpoint.mark)
+        self.gate: BatchGate = BatchGate(may_write, partial(tell_of_refusal, owner))
+        self.output = ClassicQueryOutput(owner, self.gate, self.checkpoint.mark)
         self._pool = owner.task
 
     def require_query(self, text: str) -> None:
@@ -71,6 +71,22 @@ class ClassicSite(Site):
 
     def close(self) -> None:
         """Let go of the sinks, and of what Spark keeps of the session; that is forgotten with this object."""
-        self.outlet.close()
+        self.output.close()
         with contextlib.suppress(Exception):  # a JVM that is gone keeps nothing
-            remove_listener_bus(self.spark)
+            _remove_listener_bus(self.spark)
+
+
+def _remove_listener_bus(session: SparkSession) -> None:
+    """Take away what Spark leaves at its own bus, which lives as long as the JVM.
+
+    The first query of a session registers a bus for listeners of its queries there. Nothing in Spark takes
+    it away: a session is not closed, only forgotten. Every start would leave one behind, to hear of every
+    event.
+    """
+    java: Any = session._jsparkSession  # noqa: SLF001 - where PySpark keeps it
+    context, queries = java.sparkContext(), java.streams()
+    bus = queries.getClass().getDeclaredField("listenerBus")
+    bus.setAccessible(True)
+    if len(queries.listListeners()):
+        context.listenerBus().waitUntilEmpty(_DRAIN_MS)
+    context.removeSparkListener(bus.get(queries))

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from worker.sinks.errors import BatchRefusedError, FencedError
-from worker.spark.batch import Gate, guard
+from worker.spark.batch_gate import BatchGate, through_gate
 
 FRAME: Any = object()
 
 
-def open_gate() -> Gate:
-    return Gate(lambda: True)
+def open_gate() -> BatchGate:
+    return BatchGate(lambda: True)
 
 
 def test_a_batch_goes_through() -> None:
     """The function gets the frame and the batch's id; afterwards nobody is inside."""
     gate = open_gate()
     seen: list[tuple[Any, int]] = []
-    guard(gate, lambda frame, batch_id: seen.append((frame, batch_id)))(FRAME, 7)
+    through_gate(gate, lambda frame, batch_id: seen.append((frame, batch_id)))(FRAME, 7)
     assert seen == [(FRAME, 7)]
     assert not gate.is_occupied
     assert gate.cause is None
@@ -31,15 +31,15 @@ def test_a_closed_gate_refuses() -> None:
     gate = open_gate()
     gate.close()
     with pytest.raises(BatchRefusedError, match="is being stopped"):
-        guard(gate, lambda _frame, _batch_id: pytest.fail("it began"))(FRAME, 1)
+        through_gate(gate, lambda _frame, _batch_id: pytest.fail("it began"))(FRAME, 1)
     assert gate.cause is None
 
 
 def test_without_the_lease_nothing_begins() -> None:
     """The lease is asked at every entry; its loss is the query's cause."""
     answers = iter([True, False])
-    gate = Gate(lambda: next(answers))
-    batches = guard(gate, lambda _frame, _batch_id: None)
+    gate = BatchGate(lambda: next(answers))
+    batches = through_gate(gate, lambda _frame, _batch_id: None)
     batches(FRAME, 0)
     with pytest.raises(BatchRefusedError):
         batches(FRAME, 1)
@@ -55,7 +55,7 @@ def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
         raise error
 
     with pytest.raises(BatchRefusedError, match="batch 3 failed"):
-        guard(gate, fail)(FRAME, 3)
+        through_gate(gate, fail)(FRAME, 3)
     assert gate.cause is not None
     told = "cut" if isinstance(error, BatchRefusedError) else f"{type(error).__name__}: {error}"
     assert gate.cause.startswith(told)
@@ -71,7 +71,7 @@ def test_a_fenced_batch_is_told_apart() -> None:
         raise FencedError("an older token")
 
     with pytest.raises(BatchRefusedError):
-        guard(gate, fenced)(FRAME, 0)
+        through_gate(gate, fenced)(FRAME, 0)
     assert (gate.cause, gate.fenced) == ("an older token", True)
 
 
@@ -84,7 +84,7 @@ def test_what_leaves_is_short() -> None:
         deep(_frame, depth - 1)
 
     with pytest.raises(BatchRefusedError) as refused:
-        guard(open_gate(), deep)(FRAME, 100)
+        through_gate(open_gate(), deep)(FRAME, 100)
     text = "".join(traceback.format_exception(refused.value))
     assert len(text) < 1000
     assert "ValueError" in text
@@ -102,7 +102,7 @@ def test_a_cut_reaches_the_batch_inside() -> None:
 
     def batch() -> None:
         try:
-            guard(gate, run)(FRAME, 0)
+            through_gate(gate, run)(FRAME, 0)
         except BatchRefusedError as error:
             ends.append(error)
 
@@ -123,7 +123,7 @@ def test_a_cut_reaches_the_batch_inside() -> None:
 def test_a_worker_that_thaws_inside_a_batch_finds_out_at_its_next_step() -> None:
     """The lease that held at the entry is gone: the batch is refused between its steps, with that cause."""
     holds = [True]
-    gate = Gate(lambda: holds[0])
+    gate = BatchGate(lambda: holds[0])
 
     def freeze(_frame: Any, _batch_id: int) -> None:
         gate.check()
@@ -131,7 +131,7 @@ def test_a_worker_that_thaws_inside_a_batch_finds_out_at_its_next_step() -> None
         gate.check()
 
     with pytest.raises(BatchRefusedError, match="batch 0 failed"):
-        guard(gate, freeze)(FRAME, 0)
+        through_gate(gate, freeze)(FRAME, 0)
     assert gate.cause == "the worker has lost its lease, so it may not write"
 
 
@@ -142,14 +142,14 @@ def test_refused_writes_are_told() -> None:
     def refused(by: str, why: str) -> None:
         told.append((by, why))
 
-    gate = Gate(lambda: may_write, refused)
+    gate = BatchGate(lambda: may_write, refused)
 
     def fail_with(error: Exception) -> None:
         def batch(_frame: Any, _batch_id: int) -> None:
             raise error
 
         with pytest.raises(BatchRefusedError):
-            guard(gate, batch)(FRAME, 1)
+            through_gate(gate, batch)(FRAME, 1)
 
     fail_with(ValueError("a plain failure"))
     assert told == []
@@ -165,7 +165,7 @@ def test_refused_writes_are_told() -> None:
         gate.check()
 
     with pytest.raises(BatchRefusedError):
-        guard(gate, thaw)(FRAME, 1)
+        through_gate(gate, thaw)(FRAME, 1)
     assert [by for by, _ in told] == ["fence", "lease", "lease"]
     gate.close()
     fail_with(ValueError("never begun"))
