@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from assignors.dealing import Lot, deal
     from assignors.eligibility import Eligibility
     from worker.query_engine import QueryError
+    from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
-    from worker.sinks.guard import Fence
     from worker.spark.context import TaskContext
 
 __all__ = [
@@ -53,7 +53,7 @@ _MODULES: Final = {
         "SchemaError",
         "SinkError",
     ),
-    "worker.sinks.guard": ("Fence",),
+    "worker.sinks.entrypoint_fence": ("Fence",),
     "worker.spark.context": ("TaskContext",),
 }
 

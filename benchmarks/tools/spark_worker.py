@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from worker.query_engine import QuerySpec
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.spark.classic.handle import JavaHandle
     from worker.spark.query import SparkQuery
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.tasks import Reached
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 
 def may_block() -> None:

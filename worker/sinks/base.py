@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from worker.sinks.fence import FenceRow
-    from worker.sinks.marks import Mark
+    from worker.sinks.fence import FenceRow, Mark
     from worker.sinks.parts import Part, Rows, Take
 
 

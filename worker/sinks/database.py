@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL, Connection, Engine
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 CONNECT_TIMEOUT_S = 10
 """How long a PostgreSQL may take to let somebody in; `?connect_timeout=` in the URL is another."""

@@ -12,8 +12,7 @@ from worker.sinks.sql import SqlSink
 if TYPE_CHECKING:
     from definition.document import Sink as SinkDefinition
     from worker.sinks.base import Sink
-    from worker.sinks.fence import FenceRow
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import FenceRow, Owner
 
 
 def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:

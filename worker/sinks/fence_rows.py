@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from worker.sinks.fence import FenceRow
+    from worker.sinks.fence import FenceRow, Owner
     from worker.sinks.fence_table import FenceTable
-    from worker.sinks.marks import Owner
 
 
 def enter_fence(

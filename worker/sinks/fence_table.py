@@ -10,13 +10,12 @@ from sqlalchemy.schema import CreateTable
 
 from definition.document import FENCE_TABLE
 from worker.sinks.database import lock_tables
-from worker.sinks.fence import FenceRow, Verdict, judge, raised, refusal
-from worker.sinks.marks import Mark
+from worker.sinks.fence import FenceRow, Mark, Verdict, judge, raised, refusal
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 
 class FenceTable:

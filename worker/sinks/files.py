@@ -5,7 +5,7 @@
         _manifest                               who wrote it, and what is in it
 
 Spark writes a batch beside PATH; then its folder is renamed into its place. That is atomic, and fails if the
-batch is there. It also fails once a newer owner has claimed the task (`worker.sinks.turns`). So no zombie
+batch is there. It also fails once a newer owner has claimed the task (`folder_ownership`). So no zombie
 publishes after a claim, and no lock is ever held that a frozen process could keep.
 """
 
@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from worker.sinks.base import Sink, Written
-from worker.sinks.disk import sync
 from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Verdict, judge, refusal
+from worker.sinks.folder_ownership import FolderOwnership, sync
 from worker.sinks.manifest import BATCH_COLUMN, MANIFEST, Manifest, batch_name, published, read_manifest
 from worker.sinks.table import refuse_twins
-from worker.sinks.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from definition.document import FilesOptions
     from worker.sinks.base import Batch, Field
-    from worker.sinks.marks import Mark, Owner
+    from worker.sinks.fence import Mark, Owner
 
 _UNWRITABLE = {"void", "interval"}
 
@@ -43,20 +42,20 @@ class FilesSink(Sink):
         self._format = options.format
         self._owner = owner
         self._folder = Path(options.path.removeprefix("file://").removeprefix("file:")).absolute()
-        self._turns = Turns(self._folder, owner)
+        self._ownership = FolderOwnership(self._folder, owner)
         self._row = FenceRow(owner.token, owner.resets)
 
     def claim(self) -> FenceRow:
         """Raise the fence, take the means to publish from all older owners, and see what is there."""
         with _as_sink_errors(self._folder):
-            self._turns.claim()
+            self._ownership.claim()
             self._row = self._with_last(FenceRow(self._owner.token, self._owner.resets))
         return self._row
 
     def newest(self) -> FenceRow | None:
         """The newest owner's token and resets."""
         with _as_sink_errors(self._folder):
-            newest = self._turns.newest()
+            newest = self._ownership.newest()
             return None if newest is None else self._with_last(newest)
 
     def prepare(self, fields: Sequence[Field]) -> None:
@@ -72,14 +71,14 @@ class FilesSink(Sink):
     def write(self, batch: Batch) -> Written:
         """Stage the batch, then publish it, unless it is there."""
         with _as_sink_errors(self._folder):
-            self._turns.require_newest()
+            self._ownership.require_newest()
         verdict = judge(self._row, self._owner, batch.mark)
         if verdict is Verdict.DUPLICATE:
             return self._pass_over(batch)
         if verdict is not Verdict.WRITE:
             raise refusal(verdict, self._owner, self._row, batch.mark)
         attempt = f"{batch.mark.batch_id}-{uuid4().hex}"
-        written, whole = self._turns.staging / attempt, self._turns.outbox / attempt
+        written, whole = self._ownership.staging / attempt, self._ownership.outbox / attempt
         with self._losing_to_newer():
             rows = batch.save(self._format, f"file://{written}")
             with _as_sink_errors(self._folder):
@@ -92,7 +91,7 @@ class FilesSink(Sink):
         """Put the files into a folder that no straggling attempt of Spark's knows of, and rename that."""
         manifest = Manifest.of(self._owner, mark, rows, self._row.rows + rows)
         _gather(written, whole, manifest)
-        self._turns.require_newest()
+        self._ownership.require_newest()
         place = self._folder / batch_name(self._owner.resets, mark.batch_id)
         try:
             whole.rename(place)
@@ -109,7 +108,7 @@ class FilesSink(Sink):
 
         A client of NFS may have been told an old list of what is there, or of its own rename that it failed.
         """
-        self._turns.require_newest()
+        self._ownership.require_newest()
         there = read_manifest(place)
         stored = replace(self._row, last=there.mark, rows=there.total)
         verdict = judge(stored, self._owner, mark)
@@ -126,7 +125,7 @@ class FilesSink(Sink):
             yield
         except Exception:
             with _as_sink_errors(self._folder):
-                self._turns.require_newest()
+                self._ownership.require_newest()
             raise
 
     def _pass_over(self, batch: Batch) -> Written:

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from worker.sinks.errors import SinkError
-from worker.sinks.marks import Mark
+from worker.sinks.fence import Mark
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 MANIFEST = "_manifest"
 """Spark, pandas and pyarrow pass over names that begin so, and patterns like `*.json` do not match it."""

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from definition.document import SqlOptions
     from worker.sinks.base import Batch, Field
-    from worker.sinks.fence import FenceRow
+    from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.fence_table import FenceTable
-    from worker.sinks.marks import Mark, Owner
     from worker.sinks.parts import Rows
     from worker.sinks.staging import Staging
 

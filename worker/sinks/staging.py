@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, FromClause, Table
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.sinks.parts import Part, Stage
 
 PARTITION = "sparkherd_partition"

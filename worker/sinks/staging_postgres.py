@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
 
     from worker.sinks.encoding import Encoder
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.sinks.parts import Rows
 
 PREFIX = "sparkherd_stage_"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.spark.batch_gate import GateControl
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.query_output import QueryOutput

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 
 log = structlog.get_logger(__name__)

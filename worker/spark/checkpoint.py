@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from protocol.messages.tasks import Reached
-    from worker.sinks.fence import FenceRow
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import FenceRow, Owner
 
 OWNER_FILE = "sparkherd.json"
 """Says whose checkpoint it is; Spark leaves it alone."""

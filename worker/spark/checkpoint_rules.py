@@ -17,8 +17,7 @@ from worker.sinks.fence import foreign, gap, rolled_back
 
 if TYPE_CHECKING:
     from protocol.messages.tasks import Reached
-    from worker.sinks.fence import FenceRow
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import FenceRow, Owner
 
 _VERSION = re.compile(r"v\d+")
 REMEDY = "bring back a whole copy, or reset the task to start it anew"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from definition.document import Definition
-    from worker.sinks.guard import Fence
+    from worker.sinks.entrypoint_fence import Fence
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from protocol.messages.tasks import EARLIEST
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
 from worker.spark.query_output import apply_trigger, spark_sink

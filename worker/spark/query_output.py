@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from definition.document import Sink as SinkDefinition
     from definition.document import Trigger
     from worker.sinks.base import Sink
-    from worker.sinks.fence import FenceRow
-    from worker.sinks.guard import Fence
-    from worker.sinks.marks import Owner
+    from worker.sinks.entrypoint_fence import Fence
+    from worker.sinks.fence import FenceRow, Owner
 
 
 class ClaimedSink(NamedTuple):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from worker.sinks.marks import Mark
+    from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
 
 _COUNTED = {"timestamp": sql.unix_micros, "date": sql.unix_date}

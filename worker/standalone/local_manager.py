@@ -26,8 +26,7 @@ from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence
-from worker.sinks.fence import FenceRow
-from worker.sinks.marks import Owner
+from worker.sinks.fence import FenceRow, Owner
 from worker.spark.settings import SparkSettings, local_folder
 
 if TYPE_CHECKING:

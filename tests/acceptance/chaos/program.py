@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from worker.sinks.base import Written
-    from worker.sinks.marks import Mark, Owner
+    from worker.sinks.fence import Mark, Owner
     from worker.sinks.parts import Part
     from worker.sinks.sql import _Target
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from definition.document import Sink, SqlOptions
 from worker.sinks.base import Field
-from worker.sinks.marks import Mark, Owner
+from worker.sinks.fence import Mark, Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ import pytest
 from definition.document import FilesOptions
 from worker.sinks.base import Field
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
-from worker.sinks.fence import FenceRow
+from worker.sinks.fence import FenceRow, Mark, Owner
 from worker.sinks.files import FilesSink
-from worker.sinks.marks import Mark, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +87,7 @@ def rows(out: Path) -> list[str]:
 
 def blind(sink: FilesSink) -> FilesSink:
     """One whose machine answers from memory that no newer owner is there."""
-    sink._turns.require_newest = lambda: None  # type: ignore[method-assign]  # a stale list
+    sink._ownership.require_newest = lambda: None  # type: ignore[method-assign]  # a stale list
     return sink
 
 

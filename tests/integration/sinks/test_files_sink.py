@@ -12,9 +12,8 @@ import pytest
 from definition.document import FilesOptions
 from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SchemaError, SinkError
-from worker.sinks.fence import FenceRow
+from worker.sinks.fence import FenceRow, Mark, Owner
 from worker.sinks.files import FilesSink
-from worker.sinks.marks import Mark, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,7 +251,7 @@ def test_executors_that_see_another_disk(open_files: Any, batch: Any) -> None:
     """Rows that were written, but not where the worker looks, are an error and not an empty batch."""
     sink = open_files(1)
     elsewhere = batch(0, [("UA",)])
-    staging = sink._turns.staging
+    staging = sink._ownership.staging
 
     def vanish() -> None:
         for file in staging.rglob("part-*"):

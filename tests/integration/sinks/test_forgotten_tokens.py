@@ -11,7 +11,7 @@ from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
 from worker.sinks.errors import FencedError
 from worker.sinks.factory import newest_fence, open_sink
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 from worker.standalone.token_file import TokenFile
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from definition.document import SqlOptions
 from worker.sinks.errors import FencedError, SinkError
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

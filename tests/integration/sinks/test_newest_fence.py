@@ -10,8 +10,7 @@ from definition.document import Sink
 from worker.sinks.base import Field
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence, open_sink
-from worker.sinks.fence import FenceRow
-from worker.sinks.marks import Owner
+from worker.sinks.fence import FenceRow, Owner
 
 TASK = Owner("g", "t", 0)
 

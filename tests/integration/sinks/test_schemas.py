@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from definition.document import SqlOptions
 from worker.sinks.base import Field
 from worker.sinks.database import connect, place
+from worker.sinks.entrypoint_fence import Fence
 from worker.sinks.errors import FencedError, SchemaError, SinkError
-from worker.sinks.guard import Fence
-from worker.sinks.marks import Mark, Owner
+from worker.sinks.fence import Mark, Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.unit.manager.core.bench import Bench
 from worker.query_engine import QueryError, QuerySpec, unheard
 from worker.sinks.errors import FencedError
 from worker.sinks.factory import open_sink
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 from worker.spark.launch import settle
 from worker.spark.settings import SparkSettings
 from worker.spark.starts import Way

@@ -11,8 +11,7 @@ import pytest
 from definition.document import SqlOptions
 from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
-from worker.sinks.fence import FenceRow
-from worker.sinks.marks import Mark, Owner
+from worker.sinks.fence import FenceRow, Mark, Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from definition.document import SqlOptions
 from worker.query_engine import QueryError
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pyspark import TaskContext
 from pyspark.sql import functions as sql
 
 from worker.query_engine import QueryError
+from worker.sinks.fence import Owner
 from worker.sinks.files import FilesSink
-from worker.sinks.marks import Owner
 from worker.spark.classic.statements import require_query
 
 if TYPE_CHECKING:

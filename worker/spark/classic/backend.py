@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from worker.query_engine import EngineDeath, NotedQuery
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.spark.settings import SparkSettings
 
 PYTHON = "spark.pyspark.python"

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
-from worker.sinks.marks import Mark
+from worker.sinks.fence import Mark
 from worker.spark.causes import describe
 from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.checkpoint_rules import damaged

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from worker.sinks.entrypoint_fence import Fence
 from worker.sinks.errors import SinkError
-from worker.sinks.guard import Fence
 from worker.spark.batch_gate import through_gate
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput, fields
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.sinks.marks import Mark, Owner
+    from worker.sinks.fence import Mark, Owner
     from worker.spark.batch_gate import BatchGate
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 _POOL = "spark.scheduler.pool"
 _DRAIN_MS = 1000

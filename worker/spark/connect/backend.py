@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.connect.session import SparkSession
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.spark.settings import SparkSettings
 
 DEFAULTS = {

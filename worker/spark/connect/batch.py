@@ -13,7 +13,7 @@ from telemetry.secrets import SECRETS
 from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
-from worker.sinks.marks import Mark
+from worker.sinks.fence import Mark
 from worker.spark.batch_gate import through_gate
 from worker.spark.checkpoint_rules import read_query_id
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from definition.document import Sink as SinkDefinition
     from worker.sinks.base import Field, Sink
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 _LOCAL_URL = "SPARK_CONNECT_LOCAL_URL"
 """Where Spark tells its Python processes to find the server they belong to."""
@@ -92,7 +92,7 @@ class BatchProcess:
 
 
 class FenceCallbacks:
-    """What a `worker.sinks.guard.Fence` asks, in the worker or in the process that does a batch.
+    """What a `worker.sinks.entrypoint_fence.Fence` asks, in the worker or in the process that does a batch.
 
     It goes to the server with an entry point's function, and the worker's lease stays behind.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 _GATE = "sparkherd.gate"
 _BATCH = "sparkherd.batch"

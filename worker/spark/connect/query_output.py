@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.sinks.guard import Fence
+from worker.sinks.entrypoint_fence import Fence
 from worker.spark.connect.batch import FenceCallbacks, GatedFunction, WriteToSink
 from worker.spark.query_output import ClaimedSink, QueryOutput, fields
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.spark.connect.gate import ConnectGateControl
 
 

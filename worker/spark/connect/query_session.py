@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import BoundedSemaphore
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
     from worker.threads import DaemonPool
 
 _ASYNC_PROGRESS = "asyncProgressTrackingEnabled"

@@ -18,7 +18,7 @@ from worker.spark.connect.sessions import SessionClosedError, asking, end_sessio
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 log = structlog.get_logger(__name__)
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
-from worker.sinks.fence import FenceRow, Verdict, judge, raised, refusal
-from worker.sinks.marks import Mark, Owner
+from worker.sinks.fence import FenceRow, Mark, Owner, Verdict, judge, raised, refusal
 
 OLD = FenceRow(token=7, last=Mark("c1", 40, "p40"), rows=400)
 NEW = FenceRow(token=7)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from tests.unit.definition.sink_url_corpus import REFUSED, UNOPENED
 from worker.sinks.database import _prepare_sqlite, connect, place, transaction
 from worker.sinks.errors import SinkError
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,7 @@ import pytest
 from protocol.messages.tasks import Reached
 from worker.query_engine import QueryError
 from worker.sinks.errors import OutOfOrderError
-from worker.sinks.fence import FenceRow
-from worker.sinks.marks import Mark, Owner
+from worker.sinks.fence import FenceRow, Mark, Owner
 from worker.spark.checkpoint_rules import Checkpoint, check_entry, fits, knows_of, read_query_id, whole
 
 OWNER = Owner("g", "t", 7)

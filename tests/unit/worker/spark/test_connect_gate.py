@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from worker.sinks.errors import BatchRefusedError
-from worker.sinks.marks import Owner
+from worker.sinks.fence import Owner
 from worker.spark.batch_gate import through_gate
 from worker.spark.connect.gate import ConnectGateControl, ConnectGateEntry, GateChannel, GateState
 

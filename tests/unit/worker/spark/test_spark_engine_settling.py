@@ -17,7 +17,7 @@ from worker.spark.starts import AT_ONCE
 
 if TYPE_CHECKING:
     from tests.fakes.spark_backend import FakeBackend
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 
 class Settling:

@@ -25,8 +25,7 @@ from worker.query_engine import QueryError
 from worker.session_lease import lease_s
 from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
-from worker.sinks.fence import FenceRow
-from worker.sinks.marks import Mark
+from worker.sinks.fence import FenceRow, Mark
 from worker.standalone import local_manager, standalone_worker
 from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over, require_checkpoint
 from worker.standalone.standalone_worker import run_alone

@@ -24,14 +24,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from worker.sinks.disk import sync
 from worker.sinks.errors import FencedError, SinkError
 from worker.sinks.fence import FenceRow, fenced, raised
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from worker.sinks.marks import Owner
+    from worker.sinks.fence import Owner
 
 _CLAIM = re.compile(r"(\d+)_(\d+)\Z")
 _OUTBOX = re.compile(r"(?P<token>\d+)-[0-9a-f]+\Z")
@@ -41,7 +40,7 @@ _TRIES = 100
 """At a folder that an older owner fills while it is emptied; each of its batches puts one thing there."""
 
 
-class Turns:
+class FolderOwnership:
     """One owner's view of the folder beside a sink's."""
 
     def __init__(self, folder: Path, owner: Owner) -> None:
@@ -165,3 +164,12 @@ class Turns:
 def _age(row: FenceRow) -> tuple[int, int]:
     """What grows from owner to owner."""
     return row.token, row.resets
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk and outlive the machine's power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
+from worker.sinks.entrypoint_fence import Fence
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
-from worker.sinks.guard import Fence
-from worker.sinks.marks import Mark, Owner
+from worker.sinks.fence import Mark, Owner
 
 if TYPE_CHECKING:
     from worker.sinks.fence import FenceRow

@@ -6,18 +6,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from worker.sinks.errors import SinkError
-from worker.sinks.fence import Verdict
+from worker.sinks.fence import Owner, Verdict
 from worker.sinks.fence_rows import claim_fence, enter_fence
-from worker.sinks.marks import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection, Engine
 
-    from worker.sinks.fence import FenceRow
+    from worker.sinks.fence import FenceRow, Mark
     from worker.sinks.fence_table import FenceTable
-    from worker.sinks.marks import Mark
 
 _DIALECTS = {"sqlite", "postgresql"}
 _NAME = re.compile(r"[A-Za-z0-9._-]{0,249}\Z")
