@@ -98,7 +98,7 @@ class FakeEngine:
 
     `broken` maps tasks to the cause of their failing starts, for good of those in `hopeless`; the sinks of
     those in `fenced` refuse the token; starts of tasks in `held` wait for their gate, and of those in `begun`
-    cannot be called back there; what is asked about those in `unanswered`, or about "the register", waits for
+    cannot be called back there; what is asked about those in `unanswered`, or about "the records", waits for
     its gate; queries of those in `slow` stop when their batch is done.
     """
 
@@ -172,7 +172,7 @@ class FakeEngine:
         """What the test has left behind, unless it wants otherwise."""
         del group
         self.sweeps += 1
-        await self._answer("the register")
+        await self._answer("the records")
         if self.unreadable is not None:
             raise QueryError(self.unreadable)
         return tuple(self.left)

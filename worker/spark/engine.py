@@ -18,7 +18,7 @@ from worker.spark.causes import refusal
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
 from worker.spark.query import SparkQuery
-from worker.spark.starts import AT_ONCE, Starts, Way
+from worker.spark.starts import AT_ONCE, Starts, StartSteps
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
@@ -66,15 +66,15 @@ class SparkEngine:
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
         """Start a query, in a thread that nobody has to wait for."""
-        way = Way(lambda step: self._loop.call_soon_threadsafe(at, step))
-        return await self._starts.run(spec.task, partial(self._launch, spec, way), way, _undo)
+        steps = StartSteps(lambda step: self._loop.call_soon_threadsafe(at, step))
+        return await self._starts.run(spec.task, partial(self._launch, spec, steps), steps, _undo)
 
     async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
         """Raise the fence of a task that is not to run, and end what may be left of it."""
-        way = Way(
+        steps = StartSteps(
             lambda step: self._loop.call_soon_threadsafe(at, step), "keeping a former owner from writing"
         )
-        await self._starts.run(spec.task, partial(self._settle, spec, way), way, _keep, self._settlings)
+        await self._starts.run(spec.task, partial(self._settle, spec, steps), steps, _keep, self._settlings)
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """In a thread of its own, which whoever loses patience leaves behind."""
@@ -127,21 +127,21 @@ class SparkEngine:
         if stops:
             await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
 
-    def _launch(self, spec: QuerySpec, way: Way) -> SparkQuery:
+    def _launch(self, spec: QuerySpec, steps: StartSteps) -> SparkQuery:
         backend = self._backend
         if backend is None:
             raise QueryError("Spark is not running")
         with _trouble():
-            launched = launch(backend, spec, self._settings, self._may_write, way)
+            launched = launch(backend, spec, self._settings, self._may_write, steps)
         query = SparkQuery(spec, launched, self._loop, self._looks)
         self._monitor.add(query)
         return query
 
-    def _settle(self, spec: QuerySpec, way: Way) -> None:
+    def _settle(self, spec: QuerySpec, steps: StartSteps) -> None:
         if self._backend is None:
             raise QueryError("Spark is not running")
         with _trouble():
-            settle(self._backend, spec, self._settings, self._may_write, way)
+            settle(self._backend, spec, self._settings, self._may_write, steps)
 
     def _on_death(self, death: EngineDeath) -> None:
         """Called from the thread that watches Spark."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from worker.query_engine import QuerySpec
     from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.settings import SparkSettings
-    from worker.spark.starts import Way
+    from worker.spark.starts import StartSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,15 @@ class Launched:
 
 
 def launch(
-    backend: SparkBackend, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
+    backend: SparkBackend,
+    spec: QuerySpec,
+    settings: SparkSettings,
+    may_write: Callable[[], bool],
+    steps: StartSteps,
 ) -> Launched:
     """Start the task's query in a session of its own, its fence raised before it reads anything.
 
-    Each thing that it may have to wait for is told to `way`, which ends it there if nobody wants it any more.
+    Each thing that it may have to wait for is told to `steps`, which ends it there if nobody wants it now.
 
     Raises:
         QueryError, SinkError: and whatever Spark raises; nothing is left running then.
@@ -55,38 +59,42 @@ def launch(
     owner = Owner(spec.group, spec.task, spec.token, resets)
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
-    way.at("Spark, for a session")
+    steps.at("Spark, for a session")
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
-        session.output.hidden, session.output.at = resolved.values, way.at
+        session.output.hidden, session.output.at = resolved.values, steps.at
         if spec.reached is not None:
-            way.at(f"the checkpoint {checkpoint}")
+            steps.at(f"the checkpoint {checkpoint}")
             session.checkpoint.require(spec.reached)
         definition = _begun_anew(resolved.definition, spec.reset)
-        writer = _writer(session, definition, settings, way).queryName(spec.task)
-        way.at(f"the checkpoint {checkpoint}")
+        writer = _writer(session, definition, settings, steps).queryName(spec.task)
+        steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
         session.checkpoint.verify(owner, session.output.claimed)
-        way.at("Spark, to start the query")
-        handle = session.start(writer, partial(_begin, may_write, way))
+        steps.at("Spark, to start the query")
+        handle = session.start(writer, partial(_begin, may_write, steps))
         return Launched(handle, session, None if handle.commits_late else checkpoint)
     except BaseException:
         session.close()
         raise
 
 
-def _begin(may_write: Callable[[], bool], way: Way) -> None:
+def _begin(may_write: Callable[[], bool], steps: StartSteps) -> None:
     """Nothing stands between this and the query's first batch, if its sink has no fence."""
     _require_lease(may_write)
-    way.begin()
+    steps.begin()
 
 
 def settle(
-    backend: SparkBackend, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], way: Way
+    backend: SparkBackend,
+    spec: QuerySpec,
+    settings: SparkSettings,
+    may_write: Callable[[], bool],
+    steps: StartSteps,
 ) -> None:
     """Raise the fence in the sink that the definition names, and end what a former owner has left running.
 
-    Each of the two is told to `way`, which ends it there if nobody wants it any more.
+    Each of the two is told to `steps`, which ends it there if nobody wants it any more.
 
     Raises:
         QueryError, SinkError: and whatever Spark raises.
@@ -96,14 +104,14 @@ def settle(
     definition = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
     _require_lease(may_write)
     if definition.source is not None and definition.sink is not None:
-        way.at(f"the sink {definition.sink.format}")
+        steps.at(f"the sink {definition.sink.format}")
         sink = open_sink(definition.sink, owner)
         if sink is not None:
             try:
                 sink.claim()
             finally:
                 sink.close()
-    way.at("Spark, to end what a former owner has left running")
+    steps.at("Spark, to end what a former owner has left running")
     _require_lease(may_write)
     backend.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
 
@@ -126,22 +134,22 @@ def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
 
 
 def _writer(
-    session: QuerySession, definition: Definition, settings: SparkSettings, way: Way
+    session: QuerySession, definition: Definition, settings: SparkSettings, steps: StartSteps
 ) -> DataStreamWriter:
     if definition.entrypoint is None:
-        return apply_trigger(_declared(session, definition, way), definition.trigger)
-    way.at(f"the entry point {definition.entrypoint}")
+        return apply_trigger(_declared(session, definition, steps), definition.trigger)
+    steps.at(f"the entry point {definition.entrypoint}")
     context = TaskContext(session.spark, definition, session.checkpoint.place, session.output)
     made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, session)
     return apply_trigger(made, definition.trigger)
 
 
-def _declared(session: QuerySession, definition: Definition, way: Way) -> DataStreamWriter:
+def _declared(session: QuerySession, definition: Definition, steps: StartSteps) -> DataStreamWriter:
     if definition.source is None or definition.sink is None:
         raise QueryError("sink: is required with source")
     claim = session.output.claim(definition.sink)
-    way.at(f"the source {definition.source.format}")
+    steps.at(f"the source {definition.source.format}")
     frame = read(session, definition)
-    way.at(f"the sink {definition.sink.format}")
+    steps.at(f"the sink {definition.sink.format}")
     writer = spark_sink(frame, definition.sink) if claim is None else session.output.write(frame, claim)
     return writer.outputMode(definition.output_mode)

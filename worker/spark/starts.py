@@ -24,8 +24,8 @@ TURN_S = 5.0
 """How long a turn lasts: a start goes on after it, but another one may begin."""
 
 
-class Way:
-    """One start's way through its thread: what it waits for, and whether it may still go on."""
+class StartSteps:
+    """What one start comes to in its thread: what it waits for, and whether it may still go on."""
 
     def __init__(self, tell: Callable[[str], object], what: str = "the start") -> None:
         """`tell` is called in the thread with each step that it comes to; `what` names all of it."""
@@ -83,17 +83,17 @@ class Starts:
         """`limit_s` is how long a start may take."""
         self._limit_s = limit_s
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._given_up: dict[str, tuple[Way, asyncio.Task[None]]] = {}
+        self._given_up: dict[str, tuple[StartSteps, asyncio.Task[None]]] = {}
 
     async def run(
         self,
         task: str,
         start: Callable[[], Result],
-        way: Way,
+        steps: StartSteps,
         undo: Callable[[Result], Awaitable[None]],
         turns: asyncio.Semaphore | None = None,
     ) -> Result:
-        """Call `start`, which goes its `way`. Who cancels this gives it up, and then knows that nothing runs.
+        """Call `start`, which tells its `steps`. Who cancels this gives it up, and knows: nothing runs then.
 
         `undo` takes back what it has made after it was given up. `turns` are other ones than those of starts:
         who is to be done in time does not wait behind a thousand queries.
@@ -101,31 +101,31 @@ class Starts:
         Raises:
             QueryError: it has taken too long, and no query was begun; whatever `start` raises.
         """
-        await self._after_the_one_before(task, way)
+        await self._after_the_one_before(task, steps)
         async with turns or self._turns:
             running = asyncio.wrap_future(in_thread(f"spark-start {task}", start))
             turn_s = min(TURN_S, self._limit_s)
-            await self._wait(task, running, way, undo, turn_s)
-        await self._wait(task, running, way, undo, self._limit_s - turn_s)
-        if not running.done() and way.give_up():
-            self._undo_later(task, running, way, undo)
-            raise self._too_long(way)
-        await self._wait(task, running, way, undo, None)
+            await self._wait(task, running, steps, undo, turn_s)
+        await self._wait(task, running, steps, undo, self._limit_s - turn_s)
+        if not running.done() and steps.give_up():
+            self._undo_later(task, running, steps, undo)
+            raise self._too_long(steps)
+        await self._wait(task, running, steps, undo, None)
         return running.result()
 
     async def _wait(
         self,
         task: str,
         running: asyncio.Future[Result],
-        way: Way,
+        steps: StartSteps,
         undo: Callable[[Result], Awaitable[None]],
         seconds: float | None,
     ) -> None:
         try:
             await asyncio.wait({running}, timeout=seconds)
         except asyncio.CancelledError:
-            is_sure = way.give_up()
-            undoing = self._undo_later(task, running, way, undo)
+            is_sure = steps.give_up()
+            undoing = self._undo_later(task, running, steps, undo)
             if not is_sure:
                 await asyncio.shield(undoing)
             raise
@@ -134,11 +134,11 @@ class Starts:
         self,
         task: str,
         running: asyncio.Future[Result],
-        way: Way,
+        steps: StartSteps,
         undo: Callable[[Result], Awaitable[None]],
     ) -> asyncio.Task[None]:
         undoing = asyncio.create_task(self._take_back(task, running, undo))
-        self._given_up[task] = way, undoing
+        self._given_up[task] = steps, undoing
         return undoing
 
     async def _take_back(
@@ -149,16 +149,16 @@ class Starts:
             await undo(running.result())
         del self._given_up[task]
 
-    async def _after_the_one_before(self, task: str, way: Way) -> None:
+    async def _after_the_one_before(self, task: str, steps: StartSteps) -> None:
         """It waits for what that one waits for."""
         if task not in self._given_up:
             return
         before, undoing = self._given_up[task]
-        way.at(before.step)
+        steps.at(before.step)
         await asyncio.wait({undoing}, timeout=self._limit_s)
         if not undoing.done():
             raise self._too_long(before)
 
-    def _too_long(self, way: Way) -> QueryError:
+    def _too_long(self, steps: StartSteps) -> QueryError:
         limit = f"{self._limit_s:g} s (--start-timeout-ms)"
-        return QueryError(f"{way.what} was given up after {limit}: it was waiting for {way.step}")
+        return QueryError(f"{steps.what} was given up after {limit}: it was waiting for {steps.step}")

@@ -17,7 +17,7 @@ from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.spark.launch import settle
 from worker.spark.settings import SparkSettings
-from worker.spark.starts import Way
+from worker.spark.starts import StartSteps
 
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", master="local")
 
@@ -45,7 +45,7 @@ def settle_granted(sink: Sink, granted: Any, *, may_write: bool = True) -> Backe
     definition = Definition(source=Source(format="rate"), sink=sink)
     spec = QuerySpec("g", "t", granted.token, definition, granted.reset)
     as_backend: Any = backend
-    settle(as_backend, spec, SETTINGS, lambda: may_write, Way(unheard))
+    settle(as_backend, spec, SETTINGS, lambda: may_write, StartSteps(unheard))
     return backend
 
 

@@ -48,7 +48,7 @@ class ClassicQueryOutput(QueryOutput):
         return self.each_batch(frame, put)
 
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
-        """The batch at hand is remembered, for `fence.guard` to know it."""
+        """The batch that is being done is remembered, for `fence.guard` to know it."""
         self.is_gated = True
 
         def remembered(batch_frame: DataFrame, batch_id: int) -> None:

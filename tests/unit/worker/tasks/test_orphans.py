@@ -78,11 +78,11 @@ async def test_where_queries_end_with_their_workers_nobody_is_asked(bench: Bench
     assert asked(bench) == []
 
 
-@pytest.mark.parametrize("trouble", ["the register", "the manager", "a former manager", "the query"])
+@pytest.mark.parametrize("trouble", ["the records", "the manager", "a former manager", "the query"])
 async def test_trouble_ends_nothing_and_is_tried_again(trouble: str, left: Bench) -> None:
     """What cannot be asked is left as it is."""
     match trouble:
-        case "the register":
+        case "the records":
             left.engine.unreadable = "an entry is being replaced"
         case "the manager":
             left.manager.rule(ReportRequest, lambda _: failure(ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -145,12 +145,12 @@ async def test_an_end_that_hangs_holds_up_no_other_for_long_and_is_asked_for_onc
 
 async def test_a_register_that_is_never_read_is_asked_for_once(left: Bench) -> None:
     """Each look in vain would leave a thread behind; when it has been read, looking goes on."""
-    gate = left.engine.unanswered["the register"] = asyncio.Event()
+    gate = left.engine.unanswered["the records"] = asyncio.Event()
     left.assign()
     for _ in range(4):
         await left.clock.advance(PATIENCE_S)
     assert (left.engine.sweeps, left.engine.swept) == (1, [])
-    del left.engine.unanswered["the register"]
+    del left.engine.unanswered["the records"]
     gate.set()
     for _ in range(4):
         await left.clock.advance(PATIENCE_S)
