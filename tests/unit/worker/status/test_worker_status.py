@@ -140,7 +140,7 @@ async def test_a_dump_shows_every_thread_and_task_and_no_values(watched: Watched
     assert status == 200
     assert "thread MainThread" in text
     assert "worker/tasks/exchange/reports.py" in text
-    assert "handlers.py" in text
+    assert "worker/status.py" in text
 
 
 async def test_what_is_not_there_is_said_as_json(watched: Watched) -> None:
