@@ -11,10 +11,9 @@ from cli.client.admin_client import AdminClient, UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.groups import CoordinatorResponse
 from tests.acceptance.group_view import GROUP
-from tests.acceptance.processes import Daemon, worker_args
+from tests.acceptance.processes import Daemon, Manager, worker_args
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
     from tests.integration.postgres import Server
@@ -38,35 +37,6 @@ def ticking(context):
 '''
 
 
-class Manager(Daemon):
-    """One of them; started again, it has the port it had."""
-
-    def __init__(self, name: str, database: str, folder: Path) -> None:
-        self.url = ""
-        self._database = database
-        super().__init__(name, [], folder)
-
-    def launch(self) -> subprocess.Popen[str]:
-        """Start it; `listens` waits until it serves."""
-        listen = self.url.removeprefix("http://") or "127.0.0.1:0"
-        self._args = ["manager", "--database", self._database, "--listen", listen]
-        self._args += ["--initial-rebalance-delay-ms", "5000"]
-        return super().start()
-
-    def start(self) -> subprocess.Popen[str]:
-        """Start it, and wait until it serves."""
-        process = self.launch()
-        self.listens()
-        return process
-
-    def listens(self) -> None:
-        """Wait until it serves."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("listening on http://"), self.log()
-        self.url = line.removeprefix("listening on ").strip()
-
-
 @dataclass
 class Cluster:
     """All of it; `stop` ends what is left."""
@@ -80,7 +50,8 @@ class Cluster:
         """On one database."""
         database = self.postgres.new_database("postgresql+asyncpg")
         for name in names:
-            self.managers[name] = Manager(name, database, self.folder)
+            flags = ("--initial-rebalance-delay-ms", "5000")
+            self.managers[name] = Manager(self.folder, *flags, name=name, database=database)
 
     def start_workers(self, names: tuple[str, ...]) -> None:
         """They are told the URLs of all managers."""

@@ -101,24 +101,32 @@ class Daemon:
 
 
 class Manager(Daemon):
-    """A manager on a database file; started again, it takes the port it had."""
+    """A manager on a database file, or on `database`; started again, it takes the port it had."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, *flags: str, name: str = "manager", database: str | None = None) -> None:
         self.url = ""
         self.database = folder / "manager.db"
-        args = ["manager", "--database", f"sqlite+aiosqlite:///{self.database}", *flags]
-        super().__init__("manager", args, folder)
+        args = ["manager", "--database", database or f"sqlite+aiosqlite:///{self.database}", *flags]
+        super().__init__(name, args, folder)
+
+    def launch(self) -> subprocess.Popen[str]:
+        """Start it; `listens` waits until it serves."""
+        listen = self.url.removeprefix("http://") or "127.0.0.1:0"
+        self._args = [*self._args, "--listen", listen]
+        return super().start()
 
     def start(self) -> subprocess.Popen[str]:
         """Start it and wait until it serves."""
-        listen = self.url.removeprefix("http://") or "127.0.0.1:0"
-        self._args = [*self._args, "--listen", listen]
-        process = super().start()
-        assert process.stdout is not None
-        line = process.stdout.readline()
+        process = self.launch()
+        self.listens()
+        return process
+
+    def listens(self) -> None:
+        """Wait until it serves."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
         assert line.startswith("listening on http://"), self.log()
         self.url = line.removeprefix("listening on ").strip()
-        return process
 
     def client(self) -> AdminClient:
         """An admin's client of it."""

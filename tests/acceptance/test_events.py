@@ -16,7 +16,7 @@ from cli.client.admin_client import AdminClient, UnreachableError, path_of
 from protocol.errors import RefusedError
 from protocol.messages.events import Event, EventListResponse
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse
-from tests.acceptance.processes import Daemon
+from tests.acceptance.processes import Manager
 from tests.acceptance.receiver import receiving
 from tests.acceptance.waiting import eventually
 from tests.integration.postgres import running
@@ -36,34 +36,15 @@ DEFINITION = msgspec.Raw(msgspec.json.encode({"source": {"format": "rate"}, "sin
 TASKS = path_of("groups", "g", "tasks")
 
 
-class Manager(Daemon):
-    """One of them; started again, it has the port it had."""
-
-    def __init__(self, name: str, flags: list[str], folder: Path) -> None:
-        self.url = ""
-        self._flags = flags
-        super().__init__(name, [], folder)
-
-    def start(self) -> subprocess.Popen[str]:
-        """Start it and wait until it serves."""
-        self._args = ["manager", *self._flags, "--listen", self.url.removeprefix("http://") or "127.0.0.1:0"]
-        process = super().start()
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("listening on http://"), self.log()
-        self.url = line.removeprefix("listening on ").strip()
-        return process
-
-
 class Site:
     """Managers of one database, an admin who creates tasks all the time, and one who follows."""
 
     def __init__(self, folder: Path, database: str, managers: int, receiver: Receiver) -> None:
         (folder / "key").write_text(KEY)
-        flags = ["--database", database, "--lease-ms", "1500", "--webhook", receiver.url]
+        flags = ["--lease-ms", "1500", "--webhook", receiver.url]
         flags += ["--webhook-secret", f"file:{folder / 'key'}"]
         self.receiver = receiver
-        self.managers = [Manager(f"m{n}", flags, folder) for n in range(managers)]
+        self.managers = [Manager(folder, *flags, name=f"m{n}", database=database) for n in range(managers)]
         self.urls = [manager.url for manager in self.managers]
         self.acknowledged: list[str] = []
         self._names = count()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.messages.groups import DescribeGroupResponse
-    from tests.acceptance.managers import Manager
+    from tests.acceptance.processes import Manager
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1500)]
 

@@ -7,11 +7,12 @@ import json
 import signal
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
 from tests.acceptance.processes import Manager
+from tests.integration.manager.fuzz.front import Answer, Wire, request_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,52 +32,37 @@ JOIN: dict[str, Any] = {
 DEFINITION = {"source": {"format": "rate"}, "sink": {"format": "console"}}
 
 
-class Reply(NamedTuple):
-    """An answer."""
-
-    status: int
-    headers: dict[str, str]
-    body: dict[str, Any]
-
-
 class Caller:
     """Asks one manager over connections of its own."""
 
     def __init__(self, url: str) -> None:
         self._host, _, port = url.removeprefix("http://").partition(":")
         self._port = int(port)
-        self._writers: list[asyncio.StreamWriter] = []
+        self._wires: list[Wire] = []
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for writer in self._writers:
-            writer.close()
+        for wire in self._wires:
+            await wire.close()
 
-    async def send(self, method: str, path: str, body: Any) -> asyncio.StreamReader:
+    async def send(self, method: str, path: str, body: Any) -> Wire:
         """Send, and leave the answer to be read."""
-        reader, writer = await asyncio.open_connection(self._host, self._port)
-        content = json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: m\r\nContent-Length: {len(content)}\r\n\r\n"
-        writer.write(head.encode() + content)
-        await writer.drain()
-        self._writers.append(writer)
-        return reader
+        wire = Wire(*await asyncio.open_connection(self._host, self._port))
+        self._wires.append(wire)
+        await wire.send(request_bytes(method, path, json.dumps(body).encode()))
+        return wire
 
     async def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Ask, and read the answer."""
-        return (await read(await self.send(method, path, body))).body
+        return (await read(await self.send(method, path, body))).document()
 
 
-async def read(reader: asyncio.StreamReader) -> Reply:
+async def read(wire: Wire) -> Answer:
     """The next answer of a connection."""
     async with asyncio.timeout(PATIENCE_S):
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        first, *lines = head.strip().split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        body = await reader.readexactly(int(headers["content-length"]))
-    return Reply(int(first.split()[1]), headers, json.loads(body))
+        return await wire.answer()
 
 
 @pytest.fixture
@@ -102,12 +88,12 @@ def given(to: dict[str, Any], tasks: list[str]) -> list[dict[str, Any]]:
     return [{"member_id": to["member_id"], "assignment": {"tasks": tasks}}]
 
 
-async def park_heartbeat(caller: Caller, group: str) -> asyncio.StreamReader:
+async def park_heartbeat(caller: Caller, group: str) -> Wire:
     here = await stable(caller, group)
     return await caller.send("POST", f"/v1/groups/{group}/heartbeat", here | {"wait_ms": 200_000})
 
 
-async def park_join(caller: Caller, group: str) -> asyncio.StreamReader:
+async def park_join(caller: Caller, group: str) -> Wire:
     await stable(caller, group)
     return await caller.send("POST", f"/v1/groups/{group}/join", JOIN)
 
@@ -123,7 +109,7 @@ async def rejoined(caller: Caller, group: str) -> tuple[dict[str, Any], dict[str
     again = await caller.ask(
         "POST", f"{path}/join", JOIN | {"member_id": here["member_id"], "protocols": owning}
     )
-    follower = (await read(coming)).body
+    follower = (await read(coming)).document()
     assert again["generation_id"] == follower["generation_id"] == 2
     return (
         {"member_id": again["member_id"], "generation_id": 2},
@@ -131,12 +117,12 @@ async def rejoined(caller: Caller, group: str) -> tuple[dict[str, Any], dict[str
     )
 
 
-async def park_sync(caller: Caller, group: str) -> asyncio.StreamReader:
+async def park_sync(caller: Caller, group: str) -> Wire:
     _, follower = await rejoined(caller, group)
     return await caller.send("POST", f"/v1/groups/{group}/sync", follower)
 
 
-async def park_claim(caller: Caller, group: str) -> asyncio.StreamReader:
+async def park_claim(caller: Caller, group: str) -> Wire:
     leader, follower = await rejoined(caller, group)
     await caller.ask("POST", f"/v1/groups/{group}/sync", leader | {"assignments": given(follower, ["t"])})
     await caller.ask("POST", f"/v1/groups/{group}/sync", follower)
@@ -144,7 +130,7 @@ async def park_claim(caller: Caller, group: str) -> asyncio.StreamReader:
     return await caller.send("POST", f"/v1/groups/{group}/claim", wants)
 
 
-async def park_fifty(caller: Caller) -> list[asyncio.StreamReader]:
+async def park_fifty(caller: Caller) -> list[Wire]:
     """Of every kind."""
     kinds = [park_heartbeat] * 15 + [park_join] * 15 + [park_sync] * 10 + [park_claim] * 10
     parked = [await park(caller, f"g{number}") for number, park in enumerate(kinds)]
@@ -161,18 +147,19 @@ async def test_everything_that_waits_is_answered_before_the_end(manager: Manager
     """Fifty of them, COORDINATOR_NOT_AVAILABLE with Retry-After each; more signals change nothing."""
     async with Caller(manager.url) as caller:
         parked = await park_fifty(caller)
-        assert not any(reader._buffer for reader in parked)  # type: ignore[attr-defined]
+        assert not any(wire._reader._buffer for wire in parked)  # type: ignore[attr-defined]
         for _ in range(signals):
             manager.process.send_signal(signal.SIGTERM)
         replies = await asyncio.gather(*map(read, parked))
-        assert {(reply.status, reply.body["error"]) for reply in replies} == {
+        assert {(reply.status, reply.document()["error"]) for reply in replies} == {
             (503, "COORDINATOR_NOT_AVAILABLE")
         }
         assert all(int(reply.headers["retry-after"]) > 0 for reply in replies)
-        joins = [reply.body for reply in replies if "generation_id" in reply.body]
+        bodies = [reply.document() for reply in replies]
+        joins = [body for body in bodies if "generation_id" in body]
         assert [body["generation_id"] for body in joins] == [-1] * 15
         assert await end(manager) == 0
-        assert [await reader.read() for reader in parked] == [b""] * len(parked)
+        assert [await wire._reader.read() for wire in parked] == [b""] * len(parked)
         with pytest.raises(ConnectionRefusedError):
             await caller.send("GET", "/healthz", None)
     assert "Traceback" not in manager.log()

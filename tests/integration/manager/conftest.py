@@ -11,12 +11,14 @@ import pytest
 import uvloop
 
 from tests.integration.manager.backends import BACKENDS, Database, opened
+from tests.integration.manager.managers import started
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from manager.storage.sql import SqlStorage
+    from tests.integration.manager.managers import Manager
     from tests.integration.postgres import Server
 
 
@@ -45,6 +47,21 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 async def stack() -> AsyncIterator[AsyncExitStack]:
     async with AsyncExitStack() as opened:
         yield opened
+
+
+@pytest.fixture
+async def a(database: Database, stack: AsyncExitStack) -> Manager:
+    """One of several managers, on PostgreSQL; it looks when the test says so."""
+    return await started(database, stack, "a")
+
+
+@pytest.fixture
+async def b(database: Database, a: Manager, stack: AsyncExitStack) -> Manager:
+    """Comes second: A gives it half of the slots."""
+    second = await started(database, stack, "b")
+    await a.look()
+    await second.look()
+    return second
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

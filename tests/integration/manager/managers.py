@@ -19,6 +19,8 @@ from manager.storage.sql import SqlStorage
 from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
     from manager.cluster.held_slots import HeldSlots
     from tests.integration.manager.backends import Database
 
@@ -88,3 +90,11 @@ class Manager:
             client.request(method, self.url + path, json=body) as answer,
         ):
             return answer.status, await answer.json()
+
+
+async def started(database: Database, stack: AsyncExitStack, name: str) -> Manager:
+    """One that stops with the test."""
+    manager = Manager(database, name)
+    await manager.start()
+    stack.push_async_callback(manager.stop)
+    return manager

@@ -14,8 +14,6 @@ from protocol.states import Target
 from tests.integration.manager.managers import SLOTS, Manager
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
-
     from manager.storage.sql import SqlStorage
     from protocol.messages.events import Event
     from tests.integration.manager.backends import Database
@@ -61,15 +59,9 @@ async def test_who_takes_slots_over_is_told(database: Database, storage: SqlStor
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 async def test_through_takeovers_every_change_is_told_once_and_zombies_tell_nothing(
-    database: Database, stack: AsyncExitStack
+    a: Manager, b: Manager
 ) -> None:
     """Slots are shared, handed over and lost; whoever had them writes no event any more."""
-    a, b = Manager(database, "a"), Manager(database, "b")
-    for manager in (a, b):
-        await manager.start()
-        stack.push_async_callback(manager.stop)
-    await a.look()
-    await b.look()
     done = [(g, "shared") for g in GROUPS for m in (a, b) if await create(m, g, "shared")]
     assert len(done) == len(GROUPS)
     a.expire()
@@ -84,14 +76,8 @@ async def test_through_takeovers_every_change_is_told_once_and_zombies_tell_noth
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-async def test_a_webhook_is_one_manager_s_at_a_time(database: Database, stack: AsyncExitStack) -> None:
+async def test_a_webhook_is_one_manager_s_at_a_time(a: Manager, b: Manager) -> None:
     """And another's when that one is gone."""
-    a, b = Manager(database, "a"), Manager(database, "b")
-    for manager in (a, b):
-        await manager.start()
-        stack.push_async_callback(manager.stop)
-    await a.look()
-    await b.look()
     names = [f"http://h#{n}" for n in range(20)]
     assert all(a.node.routing.is_mine(name) is not b.node.routing.is_mine(name) for name in names)
     assert {a.node.routing.is_mine(name) for name in names} == {True, False}

@@ -18,38 +18,18 @@ from manager.storage.sql import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.membership import HeartbeatRequest
 from tests.fakes.turns import eventually, turn
-from tests.integration.manager.managers import SLOTS, Manager
+from tests.integration.manager.managers import SLOTS, started
 from tests.integration.manager.members import error, join, stable
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from tests.integration.manager.backends import Database
+    from tests.integration.manager.managers import Manager
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 GROUPS = tuple(f"g{n}" for n in range(12))
 """Enough for every manager to have some."""
-
-
-@pytest.fixture
-async def a(database: Database, stack: AsyncExitStack) -> Manager:
-    return await started(database, stack, "a")
-
-
-@pytest.fixture
-async def b(database: Database, a: Manager, stack: AsyncExitStack) -> Manager:
-    """Comes second: A gives it half of the slots."""
-    second = await started(database, stack, "b")
-    await a.look()
-    await second.look()
-    return second
-
-
-async def started(database: Database, stack: AsyncExitStack, name: str) -> Manager:
-    manager = Manager(database, name)
-    await manager.start()
-    stack.push_async_callback(manager.stop)
-    return manager
 
 
 def group_of(manager: Manager) -> str:
