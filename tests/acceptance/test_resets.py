@@ -143,17 +143,17 @@ class Play:
         self.view.create("copied", {"entrypoint": "held:copy", "options": options, "fenced": True})
         return hold
 
-    def do(self, verb: str, task: str, *args: str) -> tuple[int, str]:
+    def do(self, verb: str, *args: str) -> tuple[int, str]:
         """`sparkherd tasks VERB`: exit code and what it said."""
         where = ("--group", GROUP, "--manager", self.herd.manager.url)
-        done = sparkherd("tasks", verb, *where, *args, task, cwd=self.herd.folder)
+        done = sparkherd("tasks", verb, *where, *args, cwd=self.herd.folder)
         return done.returncode, done.stdout + done.stderr
 
-    def stop(self, task: str) -> None:
-        """Stop a task; nobody runs it any more."""
-        code, said = self.do("stop", task, "--wait")
+    def stop(self, *tasks: str) -> None:
+        """Stop tasks; nobody runs them any more."""
+        code, said = self.do("stop", *tasks, "--wait")
         assert code == 0, said
-        assert self.is_stopped(task)
+        assert all(map(self.is_stopped, tasks))
 
     def is_stopped(self, task: str) -> bool:
         found = self.view.tasks()[task]
@@ -202,12 +202,10 @@ def test_tasks_that_begin_anew(herd: Herd, play: Play) -> None:
     code, said = play.do("reset", "appended", "--yes")
     assert (code, "INVALID_REQUEST: target: task appended is to be RUNNING" in said) == (1, True)
     before = play.view.tasks()
-    for table in tables:
-        play.stop(table)
+    play.stop(*tables)
     told = {table: play.reset(table) for table in tables}
     play.empty("emptied", told["emptied"])
-    for table in tables:
-        assert play.do("resume", table)[0] == 0
+    assert play.do("resume", *tables)[0] == 0
     play.land(files=1)
     play.holds("emptied", 1)
     play.holds("upserted", 1)
