@@ -21,10 +21,12 @@ SESSION_MS = 120_000
 """Longer than any manager takes to start again, on a machine that is busy with four JVMs."""
 
 
-def sparkherd(*args: str, cwd: Path, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+def sparkherd(
+    *args: str, cwd: Path, timeout_s: float = 240.0, program: Sequence[str] = SPARKHERD
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; `program` is what Python runs, `sparkherd` or a script."""
     return subprocess.run(
-        [sys.executable, "-m", "cli", *args],
+        [sys.executable, *program, *args],
         cwd=cwd,
         capture_output=True,
         text=True,

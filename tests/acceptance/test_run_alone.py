@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 FLAGS = [word for setting in SPARK_CONF for word in ("--spark-conf", setting)]
+IMPATIENT = (
+    "-c",
+    "from cli.main import main; from worker.standalone import token_file; token_file.ORPHAN_S = 2.0; main()",
+)
+"""`sparkherd` that waits two seconds, not thirty, for the JVM of a run that was killed."""
 
 
 def tasks_file(folder: Path, trigger: str, *, bad: str = "") -> None:
@@ -134,8 +139,9 @@ def test_a_frozen_jvm_keeps_the_next_run_out(tmp_path: Path, started: list[Daemo
         first.kill()
         started.remove(first)
         batches = {each.name for each in log.iterdir()}
-        second = sparkherd("run", "-f", "tasks.yaml", *FLAGS, cwd=tmp_path)
+        second = sparkherd("run", "-f", "tasks.yaml", *FLAGS, cwd=tmp_path, program=IMPATIENT)
         assert second.returncode == 2, second.stderr
+        assert "seconds=2.0" in second.stderr
         assert f"its process {first.process.pid} is gone" in second.stderr
         assert {each.name for each in log.iterdir()} == batches
     third = Daemon("third", ["run", "-f", "tasks.yaml", *FLAGS], tmp_path)
