@@ -57,9 +57,13 @@ class RemoteHandle(Handle):
         return [record_of(each) for each in [*records, last]]
 
     def is_resting(self) -> bool:
-        """Spark has nothing to do, or waits for the trigger."""
-        with asking():
-            status = self.query.status
+        """Spark has nothing to do, waits for the trigger, or its session is closed."""
+        try:
+            with asking():
+                status = self.query.status
+        except SessionClosedError:
+            self._taken = True
+            return True
         return not (status["isDataAvailable"] and status["isTriggerActive"])
 
     def has_terminated(self) -> bool:

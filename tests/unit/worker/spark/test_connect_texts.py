@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkException
 
 from worker.query_engine import QueryError
 from worker.spark.causes import describe, describe_remote
-from worker.spark.connect.handle import failure_of, failure_text, record_of
+from worker.spark.connect.handle import RemoteHandle, failure_of, failure_text, record_of
 from worker.spark.progress import ProgressTracker
 from worker.spark.settings import SparkSettings
 
@@ -47,6 +49,25 @@ def test_a_failure_of_spark_s_own() -> None:
     assert ended.cause is not None
     assert not ended.fenced
     assert ended.cause.startswith("[USER_RAISED_EXCEPTION] wrong\n")
+
+
+def test_a_query_that_is_taken_between_two_questions_says_so() -> None:
+    """A new owner may close its session at any moment: that is its end, and no trouble with watching it."""
+
+    class Taken:
+        isActive = True  # noqa: N815 - PySpark's name
+
+        @property
+        def status(self) -> None:
+            raise SparkException("[INVALID_HANDLE.SESSION_CLOSED] It is closed.")
+
+    query: Any = Taken()
+    handle = RemoteHandle(query, is_bounded=False, commits_late=False)
+    assert not handle.has_terminated()
+    assert handle.is_resting()
+    failure = handle.failure()
+    assert failure is not None
+    assert "another worker has taken the task over" in failure.cause
 
 
 def test_the_headline_of_a_remote_error() -> None:
