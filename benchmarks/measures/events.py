@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.tools.figures import ResultLine, summary
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from manager.storage.sql import SqlStorage
 from protocol.messages.events import Event, EventType
 from tests.integration.postgres import running

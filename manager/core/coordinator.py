@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import TimerKey
     from manager.core.member import Connection, Parked
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.settings import GroupSettings
     from protocol.messages.base import Request
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from manager.core.history import BoundedHistory, HistoryMemory, TaskHistory
 from manager.core.member import Member
-from manager.core.rows import (
+from manager.core.stored_rows import (
     Change,
     Dropped,
     GroupRow,

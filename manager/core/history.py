@@ -16,7 +16,7 @@ from protocol.messages.history import Move, TaskHistoryLine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from manager.core.rows import OwnershipRow
+    from manager.core.stored_rows import OwnershipRow
 
 MOST_BYTES: Final = 64 * 2**20
 LINE_BYTES: Final = 500

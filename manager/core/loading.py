@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from manager.core import scheduling, sessions
 from manager.core.membership import rebalance
-from manager.core.rows import GroupRow, OwnershipRow, Unreadable, UnreadableError
+from manager.core.stored_rows import GroupRow, OwnershipRow, Unreadable, UnreadableError
 from manager.core.tasks import assignments, former_owners, lost_workers, ownership, probation
 from protocol.states import GroupState
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from manager.core.group import Group
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.core.turn import Turn
 
 

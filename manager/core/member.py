@@ -12,7 +12,7 @@ from protocol.messages.membership import Protocol
 from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
-    from manager.core.rows import MemberRow
+    from manager.core.stored_rows import MemberRow
     from protocol.messages.membership import JoinRequest
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manager.core.history import TaskHistory
-from manager.core.rows import OwnershipRow, TaskRow
+from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics
 from protocol.states import Target, TaskState
 

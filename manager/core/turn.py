@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from manager.core.new_group_ids import NewGroupIds
-from manager.core.rows import Dropped, OwnershipRow, Record, Row
+from manager.core.stored_rows import Dropped, OwnershipRow, Record, Row
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import GroupHistoryLine
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from manager.core.commands import DrainMember, RemoveMember, StartRebalance
-from manager.core.rows import Dropped, GroupRow, MemberRow, OwnershipRow, RebalanceRow
+from manager.core.stored_rows import Dropped, GroupRow, MemberRow, OwnershipRow, RebalanceRow
 from protocol.messages.membership import JoinRequest, LeaveRequest
 from protocol.messages.ownership import ReportRequest
 from protocol.states import TaskState

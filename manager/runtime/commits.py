@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from manager.core.member import Parked
-    from manager.core.rows import Record
+    from manager.core.stored_rows import Record
     from manager.core.turn import Outcome, Turn
 
     Answer = tuple[Parked, Outcome]

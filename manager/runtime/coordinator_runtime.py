@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Connection
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.core.turn import Outcome, Turn
     from manager.runtime.commits import Commit
     from manager.runtime.routing import GroupRouting

@@ -9,7 +9,7 @@ from manager.runtime.unloadable_groups import UnloadableGroups
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.runtime.commits import Commits
     from manager.runtime.routing import GroupRouting
     from manager.storage.base import Storage

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from manager.background.tasks import once
-from manager.core.rows import UnreadableError
+from manager.core.stored_rows import UnreadableError
 from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from manager.core.rows import Unreadable
+    from manager.core.stored_rows import Unreadable
 
 AGAIN_S: Final = 5.0
 """After which somebody may have mended the rows."""

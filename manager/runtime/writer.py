@@ -18,7 +18,7 @@ from manager.storage.base import StaleEpochError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.core.turn import Turn
     from manager.metrics.meter import Meter
     from manager.runtime.commits import Commit

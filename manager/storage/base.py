@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from manager.core.rows import Record, Row, Unreadable
+    from manager.core.stored_rows import Record, Row, Unreadable
     from protocol.messages.events import Event
 
 

@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, InvalidRequestError, NoSuchModuleError, SQLAlchemyError
 
 from manager.storage.base import StorageError
-from manager.storage.engine import postgresql_engine, sqlite_engine
+from manager.storage.sql_engines import postgresql_engine, sqlite_engine
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import case, select, update
 
-from manager.core.rows import GroupRow, OwnershipRow
+from manager.core.stored_rows import GroupRow, OwnershipRow
 from manager.storage.lease_table import HAS_EXPIRED
 from manager.storage.migrate import schema_of, take_turns
 from manager.storage.schema import MANAGERS, TABLES

@@ -17,7 +17,7 @@ import msgspec
 from sqlalchemy import Boolean, Column, Enum, Table, func, literal, select, type_coerce, union_all
 from sqlalchemy.types import NullType
 
-from manager.core.rows import GroupRow, Row, Unreadable
+from manager.core.stored_rows import GroupRow, Row, Unreadable
 from manager.storage.schema import LOAD_ORDER, TABLES, Json
 from protocol.states import GroupState
 

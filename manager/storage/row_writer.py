@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import and_, bindparam, delete
 
-from manager.core.rows import Dropped, GroupRow, Row
+from manager.core.stored_rows import Dropped, GroupRow, Row
 from manager.storage.inserts import insert_into, insert_rows
 from manager.storage.schema import TABLES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
     from sqlalchemy.sql.dml import Delete
 
-    from manager.core.rows import Change
+    from manager.core.stored_rows import Change
 
 
 def write_rows(connection: Connection, changes: Sequence[Change]) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-from manager.core.rows import (
+from manager.core.stored_rows import (
     Blame,
     GroupRow,
     MemberRow,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from manager.core.rows import Record, Row, Unreadable
+    from manager.core.stored_rows import Record, Row, Unreadable
     from manager.core.views.group_status import GroupStatus
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import GroupSummary

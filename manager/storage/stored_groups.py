@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy import Table, Text, cast, func, select
 
-from manager.core.rows import GroupRow, MemberRow, OffsetRow, OwnershipRow, Row, TaskRow
+from manager.core.stored_rows import GroupRow, MemberRow, OffsetRow, OwnershipRow, Row, TaskRow
 from manager.core.views import groups
 from manager.core.views.group_status import TROUBLED, TROUBLES_TOLD, status
 from manager.storage.row_reader import read_table

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from manager.core.group import Group
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
 
 
 def rows_of(group: Group) -> Iterator[Row]:

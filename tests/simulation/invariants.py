@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from manager.core.group import Group
-from manager.core.rows import GroupRow, MemberRow, OffsetRow, OwnershipRow
+from manager.core.stored_rows import GroupRow, MemberRow, OffsetRow, OwnershipRow
 from manager.core.tasks import lost_workers
 from protocol.messages.base import decode_opaque
 from protocol.messages.events import EventType
@@ -19,7 +19,7 @@ from tests.simulation.store import in_order
 if TYPE_CHECKING:
     import msgspec
 
-    from manager.core.rows import Change, Row
+    from manager.core.stored_rows import Change, Row
     from manager.settings import GroupSettings
     from protocol.messages.events import Event
     from protocol.messages.tasks import TaskReset

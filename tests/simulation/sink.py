@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from manager.core.rows import OwnershipRow
+from manager.core.stored_rows import OwnershipRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.rows import Dropped, GroupRow, Row
+from manager.core.stored_rows import Dropped, GroupRow, Row
 from protocol.messages.events import Event
 from tests.simulation.lease_table import LeaseTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from manager.core.rows import Change, Record
+    from manager.core.stored_rows import Change, Record
     from tests.simulation.invariants import Watch
 
 RowKey = tuple[type[Row], tuple[Any, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manager.core.member import Connection
-from manager.core.rows import Dropped, GroupRow
+from manager.core.stored_rows import Dropped, GroupRow
 from protocol.messages.base import NULL
 from protocol.messages.membership import JoinedMember, JoinRequest, JoinResponse, Protocol
 from tests.simulation.invariants import InvariantError, Watch

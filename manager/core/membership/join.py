@@ -10,7 +10,7 @@ from manager.core.membership import rebalance, static_members
 from manager.core.membership.departure import depart
 from manager.core.membership.responses import join_response
 from manager.core.purgatory import park_join
-from manager.core.rows import MemberRow
+from manager.core.stored_rows import MemberRow
 from protocol.errors import ErrorCode, RefusedError
 from protocol.states import GroupState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import checks, scheduling, sessions
-from manager.core.rows import OffsetRow
+from manager.core.stored_rows import OffsetRow
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import NO_GENERATION
 from protocol.messages.offsets import CommittedOffset, FetchOffsetsResponse, OffsetErrorsResponse

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from manager.core import group_states, purgatory, scheduling, sessions
 from manager.core.group import REBALANCES_KEPT, InitialDelay, Round
 from manager.core.membership.responses import join_response
-from manager.core.rows import RebalanceRow
+from manager.core.stored_rows import RebalanceRow
 from manager.core.tasks import lost_workers, ownership
 from protocol.errors import ErrorCode
 from protocol.messages.events import EventType

@@ -13,7 +13,7 @@ from protocol.states import Target
 
 if TYPE_CHECKING:
     from manager.core.member import Member, Parked
-    from manager.core.rows import OwnershipRow
+    from manager.core.stored_rows import OwnershipRow
     from manager.core.turn import Turn
 
 

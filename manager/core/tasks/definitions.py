@@ -8,7 +8,7 @@ import msgspec
 
 from manager.core import checks, purgatory, scheduling
 from manager.core.commands import PutTaskResponse
-from manager.core.rows import TaskRow
+from manager.core.stored_rows import TaskRow
 from manager.core.tasks import former_owners, ownership, probation
 from manager.core.tasks.responses import status_response, task_response
 from protocol.errors import ErrorCode, RefusedError

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from definition.document import is_fenced
-from manager.core.rows import OwnerLease
+from manager.core.stored_rows import OwnerLease
 from protocol.worker_lease import FREE, part_of
 
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
-    from manager.core.rows import OwnershipRow, TaskRow
+    from manager.core.stored_rows import OwnershipRow, TaskRow
     from manager.core.turn import Turn
 
 LEASE = "owner's lease"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
-    from manager.core.rows import TaskRow
+    from manager.core.stored_rows import TaskRow
     from manager.core.turn import Turn
 
 KEPT = "tasks kept"

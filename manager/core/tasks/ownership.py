@@ -16,7 +16,7 @@ from protocol.worker_metadata import PROTOCOL_TYPE
 if TYPE_CHECKING:
     from manager.core.group import TimerKey
     from manager.core.member import Member
-    from manager.core.rows import OwnerLease, OwnershipRow
+    from manager.core.stored_rows import OwnerLease, OwnershipRow
     from manager.core.turn import Turn
 
 FENCE = "fence"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from manager.core.rows import WorkerDeath
+from manager.core.stored_rows import WorkerDeath
 from manager.core.task_registry import LIVE_STATES, LostOnProbation
 from manager.core.tasks import ownership, quarantine
 from protocol.messages.events import EventType
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
-    from manager.core.rows import OwnershipRow
+    from manager.core.stored_rows import OwnershipRow
     from manager.core.task_registry import TaskRegistry
     from manager.core.turn import Turn
     from protocol.messages.ownership import TaskReport

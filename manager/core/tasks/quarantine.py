@@ -11,11 +11,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from manager.core.rows import Blame
+from manager.core.stored_rows import Blame
 from protocol.messages.membership import EngineEnd
 
 if TYPE_CHECKING:
-    from manager.core.rows import OwnershipRow, WorkerDeath
+    from manager.core.stored_rows import OwnershipRow, WorkerDeath
 
 SUSPECT_LOSSES: Final = 2
 """Deaths in a row from which on a task is started alone. One is everyday life: with it, all that a killed

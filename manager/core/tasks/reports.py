@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Member, Parked
-    from manager.core.rows import OwnershipRow
+    from manager.core.stored_rows import OwnershipRow
     from manager.core.turn import Turn
 
 OWNERLESS = frozenset({TaskState.STOPPED, TaskState.COMPLETED})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manager.core.commands import ResetTask
     from manager.core.group import Group
     from manager.core.member import Parked
-    from manager.core.rows import TaskRow
+    from manager.core.stored_rows import TaskRow
     from manager.core.turn import Turn
     from protocol.messages.tasks import Offsets
 

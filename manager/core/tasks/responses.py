@@ -10,7 +10,7 @@ from protocol.states import TaskState
 
 if TYPE_CHECKING:
     from manager.core.group import Group
-    from manager.core.rows import OwnershipRow, TaskRow
+    from manager.core.stored_rows import OwnershipRow, TaskRow
 
 
 def task_response(group: Group, row: TaskRow) -> TaskResponse:

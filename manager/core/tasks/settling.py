@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.rows import OwnershipRow, TaskRow
+    from manager.core.stored_rows import OwnershipRow, TaskRow
     from protocol.messages.ownership import TaskReport
 
 AT_ONCE = 8

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from manager.core.commands import DescribeGroup, ListRebalances
     from manager.core.group import Group
     from manager.core.member import Member, Parked
-    from manager.core.rows import GroupRow
+    from manager.core.stored_rows import GroupRow
     from manager.core.turn import Turn
     from protocol.messages.membership import Protocol
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.rows import MemberRow
+from manager.core.stored_rows import MemberRow
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest, JoinRequest, Protocol, SyncRequest

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from manager.storage.sql import SqlStorage
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from tests.integration.manager.members import member_row
 from tests.integration.node import running
 
 if TYPE_CHECKING:
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from tests.integration.manager.backends import Database
 
 

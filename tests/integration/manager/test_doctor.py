@@ -8,7 +8,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from cli.main import run
-from manager.storage import engine
+from manager.storage import sql_engines
 from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, serving
 
@@ -71,7 +71,7 @@ def test_a_database_server_that_hangs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes the connection and says nothing: given up, with what to do."""
-    monkeypatch.setattr(engine, "CONNECT_S", 0.1)
+    monkeypatch.setattr(sql_engines, "CONNECT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"postgresql+asyncpg://me:secret@127.0.0.1:{server.getsockname()[1]}/herd"
         code, found = examined(capsys, "database", "--database", url)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from manager.outbox.feed import events_after
 from manager.storage import event_log
 from manager.storage.base import StorageError

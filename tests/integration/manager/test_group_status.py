@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core.rows import GroupRow, OwnershipRow, TaskRow
+from manager.core.stored_rows import GroupRow, OwnershipRow, TaskRow
 from manager.core.views.group_status import TROUBLES_TOLD, GroupStatus, Trouble
 from manager.storage.sql import SqlStorage
 from protocol.states import Target, TaskState
@@ -12,7 +12,7 @@ from tests.integration.manager.members import member_row
 from tests.integration.node import running
 
 if TYPE_CHECKING:
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from tests.integration.manager.backends import Database
 
 FAILING = TROUBLES_TOLD + 5

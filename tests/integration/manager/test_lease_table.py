@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from manager.storage.base import GoneError, StaleEpochError
 from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql import SqlStorage

@@ -13,7 +13,7 @@ from manager.cluster.slot_routing import SlotRouting
 from manager.cluster.slots import slot_of
 from manager.core.commands import DescribeGroup
 from manager.core.coordinator import GroupCoordinator
-from manager.core.rows import GroupRow, OwnershipRow
+from manager.core.stored_rows import GroupRow, OwnershipRow
 from manager.runtime import reloader
 from manager.runtime.coordinator_runtime import CoordinatorRuntime
 from manager.runtime.reloader import GROUPS_AT_ONCE
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterable
     from pathlib import Path
 
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.core.turn import ClockReading, Turn
     from tests.integration.manager.backends import Database
 

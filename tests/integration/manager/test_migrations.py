@@ -11,7 +11,7 @@ import pytest
 from alembic import command
 from sqlalchemy import inspect
 
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from manager.storage.migrate import _config, schema_of
 from manager.storage.sql import SqlStorage
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
-    from manager.core.rows import Record
+    from manager.core.stored_rows import Record
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
 
 

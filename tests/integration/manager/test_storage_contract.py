@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect
 
-from manager.core.rows import (
+from manager.core.stored_rows import (
     Dropped,
     GroupRow,
     MemberRow,

@@ -12,7 +12,7 @@ from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
 from manager.core.coordinator import GroupCoordinator
 from manager.runtime import backoff, writer
 from manager.settings import GroupSettings
-from manager.storage import engine
+from manager.storage import sql_engines
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.sql import SqlStorage
 from protocol.messages.base import encode_opaque
@@ -37,7 +37,7 @@ from tests.integration.node import running
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from manager.core.rows import Record
+    from manager.core.stored_rows import Record
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.base import Request
     from tests.integration.manager.backends import Database
@@ -51,7 +51,7 @@ PADDING = encode_opaque("x" * 30_000)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a lock waits for it a twentieth of a second."""
     monkeypatch.setattr(backoff, "FIRST_PAUSE_S", BUSY_S)
-    monkeypatch.setattr(engine, "LOCK_MS", int(BUSY_S * 1000))
+    monkeypatch.setattr(sql_engines, "LOCK_MS", int(BUSY_S * 1000))
 
 
 @pytest.fixture
@@ -297,7 +297,7 @@ async def test_a_statement_that_takes_too_long_is_given_up(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends it; whoever waited is told to come again."""
-    monkeypatch.setattr(engine, "STATEMENT_MS", 1000)
+    monkeypatch.setattr(sql_engines, "STATEMENT_MS", 1000)
     async with running(SqlStorage(database.url), initial_rebalance_delay_ms=0) as runtime:
         member = await settled(runtime)
         database.run(SLOW, TRIGGER)
@@ -323,7 +323,7 @@ async def test_a_deadlock_is_survived(
     database: Database, monkeypatch: pytest.MonkeyPatch, runtime: CoordinatorRuntime
 ) -> None:
     """Both wait for the other, the server picks the manager as its victim: as if nothing had been asked."""
-    monkeypatch.setattr(engine, "LOCK_MS", 0)
+    monkeypatch.setattr(sql_engines, "LOCK_MS", 0)
     member = await settled(runtime)
     row = 'UPDATE {} SET "group" = "group" WHERE "group" = \'g\''
     with database.transaction() as other:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
-from manager.core.rows import OffsetRow, OwnershipRow, RebalanceRow, Unreadable
+from manager.core.stored_rows import OffsetRow, OwnershipRow, RebalanceRow, Unreadable
 from manager.runtime import unloadable_groups
 from manager.storage.sql import SqlStorage
 from protocol.errors import Failure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from tests.integration.manager.backends import Database
 

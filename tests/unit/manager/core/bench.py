@@ -11,7 +11,7 @@ from manager.core.commands import CreateTask, NewDefinition
 from manager.core.coordinator import GroupCoordinator
 from manager.core.group import Group
 from manager.core.member import Connection, Parked
-from manager.core.rows import Dropped, GroupRow, OwnershipRow, Row
+from manager.core.stored_rows import Dropped, GroupRow, OwnershipRow, Row
 from manager.core.turn import ClockReading, Turn
 from manager.settings import GroupSettings
 from protocol.errors import Failure

@@ -7,14 +7,14 @@ import pytest
 
 from manager.core.commands import DeleteGroup
 from manager.core.coordinator import GroupCoordinator
-from manager.core.rows import GroupRow, MemberRow, OwnershipRow, TaskRow, Unreadable, UnreadableError
+from manager.core.stored_rows import GroupRow, MemberRow, OwnershipRow, TaskRow, Unreadable, UnreadableError
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from protocol.states import GroupState
 from tests.unit.manager.core.bench import SESSION_MS, Bench
 
 if TYPE_CHECKING:
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
 
 
 def commit(bench: Bench) -> None:

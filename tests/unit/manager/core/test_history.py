@@ -6,7 +6,7 @@ import pytest
 
 from manager.core.commands import DeleteGroup, DeleteTask
 from manager.core.history import LINE_BYTES, BoundedHistory, HistoryMemory, TaskHistory
-from manager.core.rows import OwnershipRow
+from manager.core.stored_rows import OwnershipRow
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
 from protocol.states import TaskState
 from protocol.worker_lease import FREE, part_of

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from manager.core.commands import DeleteTask
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.bench import Bench

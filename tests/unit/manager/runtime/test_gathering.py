@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from manager.core.rows import GroupRow
+from manager.core.stored_rows import GroupRow
 from manager.runtime import writer as subject
 from manager.runtime.writer import Writer
 from tests.fakes.turns import turn, until

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from manager.core.rows import GroupRow, TaskRow, Unreadable, UnreadableError
+from manager.core.stored_rows import GroupRow, TaskRow, Unreadable, UnreadableError
 from manager.runtime import unloadable_groups
 from manager.runtime.writer import Writer
 from manager.storage.base import StorageError
@@ -19,7 +19,7 @@ from tests.unit.manager.runtime.slots import OneSlot
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from manager.core.rows import Row
+    from manager.core.stored_rows import Row
     from manager.core.turn import Turn
     from manager.storage.base import Storage
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec import UNSET
 
 from manager.core.commands import DeleteGroup, DeleteTask, DrainMember, GetTaskStatus, SetTarget
-from manager.core.rows import OwnershipRow
+from manager.core.stored_rows import OwnershipRow
 from protocol.states import Target
 from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, Ask, Bench
 

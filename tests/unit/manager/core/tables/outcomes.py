@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from manager.core.rows import (
+from manager.core.stored_rows import (
     Dropped,
     GroupRow,
     MemberRow,

@@ -16,7 +16,7 @@ from manager.core.commands import (
     ResetTask,
     SetTarget,
 )
-from manager.core.rows import OwnershipRow
+from manager.core.stored_rows import OwnershipRow
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Ask, Bench

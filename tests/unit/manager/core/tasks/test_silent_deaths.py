@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from manager.core.commands import DeleteTask, RestartTask, SetTarget
-from manager.core.rows import Blame, WorkerDeath
+from manager.core.stored_rows import Blame, WorkerDeath
 from manager.core.tasks import quarantine
 from protocol.messages.events import EventType
 from protocol.messages.membership import EngineEnd
