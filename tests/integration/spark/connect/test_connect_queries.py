@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec import structs
 
-from protocol.messages.tasks import Reached
+from tests.contracts.checkpoints import refuses_one_that_is_behind
 from worker.query_engine import QueryError
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
@@ -46,21 +45,7 @@ async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(
     remote: SparkEngine, start: Any, spec: Any, flights: Any, database: Any
 ) -> None:
     """It is refused for good before its fence is raised: the former token may still write."""
-    flights.add(files=2)
-    definition = {"source": flights.source, "sink": database.sink(), "trigger": ONCE}
-    first = await start(token=1, **definition)
-    assert await first.ended() is None
-    later = replace(spec("t", 2, **definition), reached=Reached(2, "/elsewhere/g/t", "w1"))
-    with pytest.raises(QueryError, match="ends with batch 1, but the task has come to batch 2") as refused:
-        await remote.start(later)
-    assert refused.value.permanent
-    flights.add()
-    again = await start(token=1, **definition)
-    assert await again.ended() is None
-    reached = Reached(2, again.checkpoint, "w1")
-    last = await remote.start(replace(spec("t", 3, **definition), reached=reached))
-    assert await last.ended() is None
-    assert database.ids() == flights.ids
+    await refuses_one_that_is_behind(remote, start, spec, flights, database)
 
 
 @pytest.mark.parametrize(("option", "is_told"), [("True", False), ("false", True)])
