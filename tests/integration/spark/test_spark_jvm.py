@@ -68,9 +68,12 @@ HUNG = """
 import asyncio, json, os, signal, sys
 from definition.document import parse_definition
 from worker.query_engine import QuerySpec
+from worker.spark import engine as spark_engine
+from worker.spark.classic import jvm
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
+spark_engine.CLOSE_TIMEOUT_S = jvm._EXIT_TIMEOUT_S = 1  # one that stands still never does what they wait for
 RATE = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
 
 async def main(root):
