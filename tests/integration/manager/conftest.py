@@ -14,7 +14,7 @@ from tests.integration.manager.backends import BACKENDS, Database, opened
 from tests.integration.manager.managers import started
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from manager.storage.sql import SqlStorage
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(params=BACKENDS)
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     driver = BACKENDS[request.param]
     if request.param == "sqlite":
-        return Database(f"{driver}:///{tmp_path}/m.db")
+        yield Database(f"{driver}:///{tmp_path}/m.db")
+        return
     server: Server = request.getfixturevalue("postgres")
-    return Database(server.new_database(driver))
+    url = server.new_database(driver)
+    yield Database(url)
+    server.drop(url)
 
 
 @pytest.fixture

@@ -96,12 +96,15 @@ class ListBatch:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A fresh, empty database of each kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'out.db'}"
+        yield f"sqlite:///{tmp_path / 'out.db'}"
+        return
     server: Server = request.getfixturevalue("postgres")
-    return server.new_database("postgresql")
+    url = server.new_database("postgresql")
+    yield url
+    server.drop(url)
 
 
 @pytest.fixture(params=["files", "sqlite", "postgresql"])
