@@ -15,8 +15,9 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 # Two processes, each with a Spark, a PostgreSQL and ports of its own.
 SIDE_BY_SIDE := --numprocesses $(or $(JOBS),2)
-# The tests start about a hundred JVMs; a JVM that finds Spark's classes archived is up in half the time.
-ARCHIVED = SPARK_SUBMIT_OPTS='-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES) -Xlog:cds*=off'
+# The tests start about a hundred JVMs. To one that it does not fit an archive is no reason to say anything.
+QUIET := -Xlog:cds*=off
+ARCHIVED = SPARK_SUBMIT_OPTS='-XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
@@ -136,11 +137,11 @@ $(DOCUMENTED): $(INSTALLED)
 	@$(BIN)/pip install --quiet --editable '.[docs]' --constraint constraints.txt
 	@touch $@
 
-# Whoever cannot make it (no room, another JVM than OpenJDK's) tests without it.
+# A third of a minute, once. Where it cannot be made (no room, a JVM that has none), the tests do without it.
 $(CLASSES): $(INSTALLED) tests/class_archive.py | java
-	@echo "archiving Spark's classes"
-	@PYSPARK_PYTHON=$(CURDIR)/$(BIN)/python SPARK_SUBMIT_OPTS='-XX:ArchiveClassesAtExit=$(CURDIR)/$@ -Xlog:cds*=off -XX:TieredStopAtLevel=1' \
-		$(BIN)/spark-submit tests/class_archive.py >$@.log 2>&1 || { cat $@.log >&2; touch $@; }
+	@echo "archiving Spark's classes, so that the tests' sessions start in half the time"
+	@PYSPARK_PYTHON='$(CURDIR)/$(BIN)/python' SPARK_SUBMIT_OPTS='-XX:ArchiveClassesAtExit="$(CURDIR)/$@.new" -XX:TieredStopAtLevel=1 $(QUIET)' \
+		$(BIN)/spark-submit tests/class_archive.py >$@.log 2>&1 && mv $@.new $@ || { cat $@.log >&2; touch $@; }
 
 # Spark's own launcher looks at JAVA_HOME first, then at the PATH; so does this.
 .PHONY: java
