@@ -17,7 +17,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 SIDE_BY_SIDE := --numprocesses $(or $(JOBS),2)
 # The tests start about a hundred JVMs. To one that it does not fit an archive is no reason to say anything.
 QUIET := -Xlog:cds*=off
-ARCHIVED = SPARK_SUBMIT_OPTS='-XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)'
+ARCHIVED = [ ! -s $(CLASSES) ] || export SPARK_SUBMIT_OPTS='-XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)';
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help

@@ -28,7 +28,7 @@ def listen(setting: str, address: str, *, loopback_only: bool = False) -> socket
         if loopback_only:
             _require_loopback(setting, address, str(place[0]))
         listener = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise StartupError(f"{setting} {address}: {error}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

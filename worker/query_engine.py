@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,11 +78,11 @@ class QueryError(Exception):
     fenced: bool = False
     permanent: bool = False
 
-    def __new__(cls, *args: object, **_named: object) -> Self:
-        """One has a cause, even if a class of the user's does not call `__init__`."""
-        error = super().__new__(cls, *args)
-        error.cause = cls.__name__
-        return error
+    def __getattr__(self, name: str) -> str:
+        """One has a cause, even if a class of the user's does not call `__init__`: what it was made with."""
+        if name != "cause":
+            raise AttributeError(name)
+        return ": ".join([type(self).__name__, *map(str, self.args)])
 
     def __post_init__(self) -> None:
         """An entry point of the user's may raise it with anything."""

@@ -26,7 +26,7 @@ STARTED = {TaskState.STARTING.value, TaskState.RUNNING.value}
 
 def test_a_worker_whose_jvm_hangs_goes_on_until_it_gives_it_up(herd: Herd) -> None:
     """It takes part in a rebalance meanwhile; then it kills the JVM, leaves, and says so by its exit code."""
-    worker, group = herd.start_worker("anna", "--jvm-timeout-ms", "20000"), GroupView(herd)
+    worker, group = herd.start_worker("anna", "--jvm-timeout-ms", "30000"), GroupView(herd)
     eventually(lambda: present(group), "the worker is a member", alive=herd.daemons)
     group.create("one", ticking(herd.folder, "one"))
     eventually(lambda: group.tasks()["one"].batch_id, "the task runs", alive=herd.daemons)

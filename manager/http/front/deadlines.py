@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import takewhile
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -44,14 +45,11 @@ class Deadlines(Generic[T]):
             self._timer = self._loop.call_at(next(iter(self._due.values())), self._look)
 
     def _look(self) -> None:
-        """One at a time, so that an `overdue` that raises keeps no other from its end."""
+        """All that are due at once, each in a call of its own, so that one that raises keeps no other up."""
         self._timer = None
-        if not self._due:
-            return
-        first, due = next(iter(self._due.items()))
-        if due > self._loop.time():
-            self._arm()
-        else:
-            self.stop(first)
-            self._arm()
-            self._overdue(first)
+        now = self._loop.time()
+        late = [one for one, _ in takewhile(lambda item: item[1] <= now, self._due.items())]
+        for one in late:
+            self.stop(one)
+            self._loop.call_soon(self._overdue, one)
+        self._arm()

@@ -56,8 +56,8 @@ def check_names(request: HttpRequest) -> None:
 
 
 def host_of(request: HttpRequest) -> str:
-    """The address the request came from."""
-    return request.remote or ""
+    """The address the request came from, which a socket that was reset does not know any more."""
+    return request.link.host
 
 
 def decode_body(raw: bytes, kind: type[T]) -> T:

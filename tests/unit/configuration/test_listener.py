@@ -24,7 +24,7 @@ def test_nothing_else_may(address: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("address", ["no.such.host.invalid:1", "127.0.0.1:99999"])
+@pytest.mark.parametrize("address", ["no.such.host.invalid:1", "127.0.0.1:99999", "a..b:0"])
 def test_what_is_no_address_is_one_line_too(address: str) -> None:
     """That names the setting."""
     with pytest.raises(StartupError, match="--status-listen"):

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from worker.query_engine import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class NoTableError(QueryError):
@@ -10,11 +17,21 @@ class NoTableError(QueryError):
         self.table = table
 
 
-def test_one_of_the_user_s_own_has_a_cause() -> None:
+class TooLateError(ValueError, QueryError):
+    """Another one, which is made as its first base is."""
+
+
+@pytest.mark.parametrize("kind", [NoTableError, TooLateError])
+def test_one_of_the_user_s_own_has_a_cause(kind: Callable[[str], QueryError]) -> None:
     """An entry point that raises it fails its task, and not the worker that asks for the cause."""
-    error = NoTableError("flights")
-    assert (error.cause, error.fenced, error.permanent) == ("NoTableError", False, False)
-    assert str(error) == "NoTableError"
+    error = kind("flights")
+    assert (error.fenced, error.permanent) == (False, False)
+    assert str(error) == error.cause == f"{type(error).__name__}: flights"
+
+
+def test_it_has_no_more_than_that() -> None:
+    """Whatever else is asked for is not there."""
+    assert not hasattr(NoTableError("flights"), "reason")
 
 
 def test_whatever_it_is_raised_with_is_its_cause() -> None:

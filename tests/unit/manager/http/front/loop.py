@@ -14,6 +14,8 @@ class Loop:
     def __init__(self) -> None:
         self.now = 0.0
         self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.looks = 0
+        self.reported: list[Exception] = []
 
     def time(self) -> float:
         return self.now
@@ -22,9 +24,16 @@ class Loop:
         self.timers.append((when, call))
         return self
 
+    def call_soon(self, call: Callable[[str], None], one: str) -> None:
+        try:
+            call(one)
+        except Exception as error:  # noqa: BLE001 - as asyncio's does
+            self.reported.append(error)
+
     def move(self, seconds: float) -> None:
         """Let so much time pass, and what is due happen."""
         self.now += seconds
         while late := [timer for timer in self.timers if timer[0] <= self.now]:
             self.timers.remove(late[0])
+            self.looks += 1
             late[0][1]()

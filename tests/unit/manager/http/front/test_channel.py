@@ -223,6 +223,19 @@ def test_the_core_hears_of_an_end_before_a_request_is_given_up(
     assert scene.http.told[-2:] == [told, "connection_lost"]
 
 
+def test_no_time_runs_for_what_is_closed(loop: Loop) -> None:
+    """Neither for a request that came in half, nor for an answer that was not taken."""
+    shared = Shared(LIMITS, Core([]))
+    channel = Scene(loop, shared).channel
+    channel.data_received(b"POST")
+    channel.pause_writing()
+    assert channel in shared.incoming
+    assert channel in shared.taking
+    channel.connection_lost(None)
+    assert channel not in shared.incoming
+    assert channel not in shared.taking
+
+
 def test_one_connection_too_many_is_closed_at_once(loop: Loop) -> None:
     """And the next one is welcome when another has gone."""
     shared = Shared(Limits(connections=1), Core([]))
