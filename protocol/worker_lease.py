@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-HELD: Final = 90
+LEASE_PERCENT: Final = 90
 """Percent of the session timeout for which a worker, and a token without a fence, may be believed in."""
-OVER: Final = 115
+KILL_PERCENT: Final = 115
 """Percent after which the worker kills whatever still runs without a fence, and itself with it.
 
 Until then its queries stop in order: a quarter of a session is 2.5 s of the default, and the last of 32
 queries takes as long as that on a machine that is far too busy."""
-FREE: Final = 125
+REASSIGN_PERCENT: Final = 125
 """Percent after which the manager gives a task without a fence to others.
 
 The tenth before it is for killing a process: that takes milliseconds, but a busy machine may come late to

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from protocol.worker_lease import HELD, OVER, part_of
+from protocol.worker_lease import KILL_PERCENT, LEASE_PERCENT, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +22,12 @@ _NEVER = float("-inf")
 
 def lease_s(session_timeout_ms: int) -> float:
     """How long a worker with that session timeout may go on by itself, in seconds."""
-    return part_of(session_timeout_ms, HELD) / 1000
+    return part_of(session_timeout_ms, LEASE_PERCENT) / 1000
 
 
 def over_s(session_timeout_ms: int) -> float:
     """How long after its last confirmation nothing without a fence may run any more, in seconds."""
-    return part_of(session_timeout_ms, OVER) / 1000
+    return part_of(session_timeout_ms, KILL_PERCENT) / 1000
 
 
 class SessionLease:

@@ -15,7 +15,7 @@ from configuration.settings import SettingsError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
 from protocol.messages.tasks import Problem
-from protocol.timeouts import answer_s
+from protocol.request_timeouts import client_wait_s
 from worker.client.answers import is_redirect, redirected
 from worker.client.bearer import Bearer
 
@@ -90,7 +90,7 @@ class AdminClient:
     ) -> None:
         """`bearer` has the token to show; `tls` says what to make of https:// URLs.
 
-        `timeout_s` is how many seconds each manager has to answer; None goes by `protocol.timeouts`.
+        `timeout_s` is how many seconds each manager has to answer; None goes by `protocol.request_timeouts`.
         `on_wait` is told, by another thread, for whom one waits when that takes long.
         """
         self.urls = [_checked(url) for url in urls]
@@ -161,7 +161,7 @@ class AdminClient:
 
     def _exchange(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json"}
-        timeout_s = self._timeout_s or answer_s(len(body))
+        timeout_s = self._timeout_s or client_wait_s(len(body))
         told = f"waiting for {url}, for {timeout_s:.0f} s at most"
         with (
             told_after(LONG_S, lambda: self._on_wait(told)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from protocol.messages.base import MAX_INT
 from protocol.messages.history import FiguresPoint
-from protocol.metrics import figure
+from protocol.task_metrics import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

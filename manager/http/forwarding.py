@@ -16,7 +16,7 @@ from manager.http.front.reading import read_body
 from manager.http.front.replying import refusal
 from protocol.errors import ErrorCode, Failure
 from protocol.names import is_legal_name
-from protocol.timeouts import work_s
+from protocol.request_timeouts import work_s
 
 if TYPE_CHECKING:
     import ssl

@@ -9,9 +9,9 @@ import msgspec
 
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
 from protocol.messages.tasks import Definition, Reached, TaskReset
-from protocol.metrics import out_of_range
 from protocol.names import Name
 from protocol.states import TaskState
+from protocol.task_metrics import out_of_range
 
 Checkpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 """A path or URL."""

@@ -16,7 +16,7 @@ from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
-from protocol.worker_lease import FREE, part_of
+from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.simulation.participant import Participant
 from worker.membership.events import (
     Adopt,
@@ -95,7 +95,7 @@ class SimWorker(Participant):
         self.faults: dict[str, str] = {}
         self.identity = Identity()
         self.instance_id = terms.instance_id
-        self.over_ms = part_of(terms.session_timeout_ms, FREE)
+        self.over_ms = part_of(terms.session_timeout_ms, REASSIGN_PERCENT)
         self.heard_at = world.now
         self.stops = 0
         self.batches = 0

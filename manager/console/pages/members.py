@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from manager.console.pages.links import member_api
-from protocol.metrics import figure
+from protocol.task_metrics import figure
 from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import msgspec
 from manager.core.tasks import lost_workers, probation
 from protocol.messages.membership import JoinedMember, JoinResponse, SyncResponse
 from protocol.messages.tasks import OfferedTask
-from protocol.metrics import figure
+from protocol.task_metrics import figure
 from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from definition.document import is_fenced
 from manager.core.stored_rows import OwnerLease
-from protocol.worker_lease import FREE, part_of
+from protocol.worker_lease import REASSIGN_PERCENT, part_of
 
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
@@ -37,7 +37,7 @@ def begin(turn: Turn, row: OwnershipRow, member: Member, since: int) -> OwnerLea
         member: who goes, or is taken the task from.
         since: when it has begun its last lease at the latest, by the monotonic clock in milliseconds.
     """
-    timeout_ms = part_of(member.row.session_timeout_ms, FREE)
+    timeout_ms = part_of(member.row.session_timeout_ms, REASSIGN_PERCENT)
     if not _is_unfenced(turn.group, row) or since + timeout_ms <= turn.now:
         return None
     turn.group.timers.set(key(row.task), since + timeout_ms)
@@ -54,7 +54,7 @@ def remember(turn: Turn, before: TaskRow, after: TaskRow) -> None:
     row = turn.group.tasks.ownership.get(before.task)
     if row is None or row.owner is None or is_fenced(before.definition) or not is_fenced(after.definition):
         return
-    timeout_ms = part_of(turn.group.members[row.owner].row.session_timeout_ms, FREE)
+    timeout_ms = part_of(turn.group.members[row.owner].row.session_timeout_ms, REASSIGN_PERCENT)
     turn.update(row, lease=OwnerLease(row.owner, timeout_ms))
 
 

@@ -16,8 +16,8 @@ from manager.http.front.parameters import parameters_of
 from manager.http.front.replying import JSON
 from manager.http.openapi.examples import EXAMPLES, example_of
 from manager.http.openapi.links import LINKS
+from protocol.error_meanings import MEANINGS
 from protocol.errors import RETRY_AFTER_S, ErrorCode
-from protocol.meanings import MEANINGS
 from protocol.messages.base import ErrorResponse
 from protocol.names import Name
 

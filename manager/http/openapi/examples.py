@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from protocol.error_meanings import MEANINGS
 from protocol.errors import ErrorCode, Failure
-from protocol.meanings import MEANINGS
 from protocol.messages import (
     assignors,
     audit,

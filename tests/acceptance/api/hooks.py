@@ -12,7 +12,7 @@ from typing import Any
 import schemathesis
 
 from protocol.messages.base import MAX_INT
-from protocol.metrics import LEAST_INT, MOST_INT
+from protocol.task_metrics import LEAST_INT, MOST_INT
 
 LONGEST_MS = int(os.environ.get("SCHEMATHESIS_SESSION_MS", "20"))
 """The manager's `--max-session-timeout-ms`; a longer one lets a long run go on from where a join led it."""

@@ -14,7 +14,7 @@ from manager.http.forwarding import Forwarding
 from manager.http.front.application import Application
 from manager.http.front.server import Runner
 from protocol.messages.groups import Coordinator
-from protocol.timeouts import answer_s, work_s
+from protocol.request_timeouts import client_wait_s, work_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -119,7 +119,7 @@ async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: 
     assert waited == [work_s(0), work_s(1_000_000)]
     assert work_s(0) == 20
     assert work_s(1_000_000) > 20 + 2000 * 0.01  # so many tasks of that size, at ten times what each takes
-    assert all(work_s(size) < answer_s(size) for size in (0, 1000, 8_388_608))
+    assert all(work_s(size) < client_wait_s(size) for size in (0, 1000, 8_388_608))
 
 
 async def test_what_an_owner_that_does_not_answer_has_done_is_not_known() -> None:

@@ -12,8 +12,8 @@ from configuration.settings import settings_of
 from definition.document import Definition
 from manager.core import group_states
 from manager.settings import GroupSettings
+from protocol.error_meanings import MEANINGS
 from protocol.errors import ErrorCode
-from protocol.meanings import MEANINGS
 from protocol.states import GroupState, TaskState
 from protocol.worker_metadata import WorkerMetadata
 from tests.fakes.endpoints import api_endpoints

@@ -16,7 +16,7 @@ from cli.client.event_stream import EventStream
 from configuration.settings import SettingsError
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.groups import GroupListResponse
-from protocol.timeouts import answer_s
+from protocol.request_timeouts import client_wait_s
 
 if TYPE_CHECKING:
     from tests.unit.cli.scripted_manager import ScriptedManager
@@ -82,7 +82,7 @@ def test_only_the_answer_has_the_more_time_the_more_is_asked_for(
     manager.on("PUT", "/v1/groups", GROUPS)
     body = "x" * (size - 2) if size else None
     AdminClient([manager.url]).call("PUT", "/v1/groups", body, into=GroupListResponse)
-    assert patience == [("to connect", CONNECT_S), ("to be answered", answer_s(size))]
+    assert patience == [("to connect", CONNECT_S), ("to be answered", client_wait_s(size))]
     assert CONNECT_S <= 5
 
 

@@ -9,7 +9,7 @@ from manager.core.history import LINE_BYTES, BoundedHistory, HistoryMemory, Task
 from manager.core.stored_rows import OwnershipRow
 from protocol.messages.ownership import MAX_CAUSE_LENGTH
 from protocol.states import TaskState
-from protocol.worker_lease import FREE, part_of
+from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.unit.manager.core.bench import SESSION_MS, Bench
 
 MOST = 2**20
@@ -124,7 +124,7 @@ def test_a_deleted_task_has_no_story_when_its_owner_s_lease_is_over(bench: Bench
     bench.pass_time(SESSION_MS // 2)
     for member in list(bench.group.members):
         bench.heartbeat(member)
-    bench.pass_time(part_of(SESSION_MS, FREE) - SESSION_MS // 2)
+    bench.pass_time(part_of(SESSION_MS, REASSIGN_PERCENT) - SESSION_MS // 2)
     assert bench.group.tasks.ownership["t"].lease is None
     assert list(bench.group.tasks.history.of_task("t")) == []
     bench.create("t")

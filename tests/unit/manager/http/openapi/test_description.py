@@ -10,8 +10,8 @@ import pytest
 from definition.check import check_definition
 from manager.http.openapi.description import document, tag_of
 from manager.http.openapi.examples import EXAMPLES, example_of
+from protocol.error_meanings import MEANINGS
 from protocol.errors import ErrorCode
-from protocol.meanings import MEANINGS
 from protocol.messages.base import ErrorResponse
 from protocol.messages.tasks import ValidateTaskRequest
 from tests.fakes.endpoints import api_endpoints

@@ -19,6 +19,6 @@ def work_s(size: int) -> float:
     return ANY_WORK_S + size / BYTES_A_SECOND
 
 
-def answer_s(size: int) -> float:
+def client_wait_s(size: int) -> float:
     """How many seconds whoever sends a body of `size` bytes waits for the answer, forwarded or not."""
     return work_s(size) + WAY_S
