@@ -138,7 +138,7 @@ class Query(Protocol):
         ...
 
 
-def unheard(step: str) -> None:
+def ignore_step(step: str) -> None:
     """Nobody wants to know what a start is waiting for."""
     del step
 
@@ -150,7 +150,7 @@ class QueryEngine(Protocol):
         """Bring the engine up; raises `QueryError` with what to change when that is impossible."""
         ...
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> Query:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> Query:
         """Start a query; raises `QueryError` when it cannot run. Several may start at once.
 
         Args:
@@ -161,7 +161,7 @@ class QueryEngine(Protocol):
         """
         ...
 
-    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = ignore_step) -> None:
         """See to it, without starting anything, that nobody who had the task before writes for it any more.
 
         Args:

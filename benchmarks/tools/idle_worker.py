@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from worker.daemon import run
-from worker.query_engine import Progress, Query, QueryEngine, QueryError, unheard
+from worker.query_engine import Progress, Query, QueryEngine, QueryError, ignore_step
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ class IdleEngine(QueryEngine):
         never: asyncio.Future[EngineDeath] = asyncio.get_running_loop().create_future()
         return await never
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> Query:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> Query:
         """At once."""
         del at
         say("started", spec.task)
         return IdleQuery(spec)
 
-    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = ignore_step) -> None:
         """Nobody writes anything."""
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:

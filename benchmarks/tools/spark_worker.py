@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from worker.daemon import run
-from worker.query_engine import unheard
+from worker.query_engine import ignore_step
 from worker.settings import WorkerSettings
 from worker.spark.classic.backend import ClassicBackend
 from worker.spark.classic.query_session import ClassicQuerySession
@@ -93,7 +93,7 @@ class TimedEngine(SparkEngine):
             self._backend = TimedBackend(self._backend.spark, self._backend.jvm, timeout_s)
         say("joining", "-")
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> SparkQuery:
         """In a thread, as ever."""
         say("granted", spec.task)
         return await super().start(spec, at)

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.membership import EngineEnd
-from worker.query_engine import EngineDeath, Progress, QueryError, Totals, unheard
+from worker.query_engine import EngineDeath, Progress, QueryError, Totals, ignore_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ class FakeQuery:
 class FakeEngine:
     """Starts fake queries.
 
-    `broken` maps tasks to the cause of their failing starts, for good of those in `hopeless`; the sinks of
+    `broken` maps tasks to the cause of their failing starts, for good of those in `permanent`; the sinks of
     those in `fenced` refuse the token; starts of tasks in `held` wait for their gate, and of those in `begun`
     cannot be called back there; what is asked about those in `unanswered`, or about "the records", waits for
     its gate; queries of those in `slow` stop when their batch is done.
@@ -113,7 +113,7 @@ class FakeEngine:
         self.unreadable: str | None = None
         self.unanswered: dict[str, asyncio.Event] = {}
         self.broken: dict[str, str] = {}
-        self.hopeless: set[str] = set()
+        self.permanent: set[str] = set()
         self.fenced: set[str] = set()
         self.surprise: Exception | None = None
         self.held: dict[str, asyncio.Event] = {}
@@ -132,7 +132,7 @@ class FakeEngine:
         self._death = asyncio.get_running_loop().create_future()
         self.is_open = True
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
         """Start a query, unless the test wants otherwise."""
         self.attempts.append(spec)
         if (gate := self.held.get(spec.task)) is not None:
@@ -143,7 +143,7 @@ class FakeEngine:
         if spec.task in self.fenced:
             raise QueryError(f"token {spec.token} is stale", fenced=True)
         if (cause := self.broken.get(spec.task)) is not None:
-            raise QueryError(cause, permanent=spec.task in self.hopeless)
+            raise QueryError(cause, permanent=spec.task in self.permanent)
         query = FakeQuery(spec, stops_slowly=spec.task in self.slow)
         self.started.append(query)
         return query
@@ -157,7 +157,7 @@ class FakeEngine:
                 await gate.wait()
             raise
 
-    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = ignore_step) -> None:
         """Remember it, unless the test wants otherwise."""
         if (gate := self.unsettled.get(spec.task)) is not None:
             at(f"the sink of {spec.task}")
@@ -165,7 +165,7 @@ class FakeEngine:
         if self.surprise is not None:
             raise self.surprise
         if (cause := self.broken.get(spec.task)) is not None:
-            raise QueryError(cause, permanent=spec.task in self.hopeless)
+            raise QueryError(cause, permanent=spec.task in self.permanent)
         self.settled.append(spec)
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:

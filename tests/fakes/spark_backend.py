@@ -9,7 +9,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from worker.query_engine import unheard
+from worker.query_engine import ignore_step
 from worker.spark.backend import Handle, QuerySession, SparkBackend
 from worker.spark.batch_gate import BatchGate
 from worker.spark.checkpoint_rules import knows_of
@@ -88,7 +88,7 @@ class FakeQueryOutput:
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self.hidden: tuple[str, ...] = ()
-        self.at = unheard
+        self.at = ignore_step
         self.claimed: list[Any] = []
         self.fence = None
 

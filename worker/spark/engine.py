@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from pyspark.logger import PySparkLogger
 
-from worker.query_engine import QueryError, unheard
+from worker.query_engine import QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
 from worker.spark.launch import launch, settle
@@ -64,12 +64,12 @@ class SparkEngine:
         self._monitor.start(self._backend.is_loss)
         log.info("spark is up", at=self._settings.place, url=self.url, checkpoints=self._settings.root)
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> SparkQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> SparkQuery:
         """Start a query, in a thread that nobody has to wait for."""
         steps = StartSteps(lambda step: self._loop.call_soon_threadsafe(at, step))
         return await self._starts.run(spec.task, partial(self._launch, spec, steps), steps, _undo)
 
-    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = unheard) -> None:
+    async def settle(self, spec: QuerySpec, at: Callable[[str], object] = ignore_step) -> None:
         """Raise the fence of a task that is not to run, and end what may be left of it."""
         steps = StartSteps(
             lambda step: self._loop.call_soon_threadsafe(at, step), "keeping a former owner from writing"
@@ -82,7 +82,7 @@ class SparkEngine:
         return await asyncio.wrap_future(in_thread("spark-noted", ask))
 
     async def end_noted(self, query: NotedQuery) -> None:
-        """Likewise."""
+        """End it, in a thread of its own that may be left behind."""
         ask = partial(self._ask, lambda backend: backend.end_noted(query))
         await asyncio.wrap_future(in_thread("spark-noted", ask))
 

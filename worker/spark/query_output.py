@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from worker.query_engine import unheard
+from worker.query_engine import ignore_step
 from worker.sinks.base import Field
 from worker.sinks.factory import open_sink, place_of
 
@@ -39,7 +39,7 @@ class QueryOutput(ABC):
 
     fence: Fence
     hidden: tuple[str, ...] = ()
-    at: Callable[[str], None] = staticmethod(unheard)
+    at: Callable[[str], None] = staticmethod(ignore_step)
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner

@@ -31,7 +31,7 @@ _FILES = (
 _RESTART = "`sparkherd tasks restart` when it is there"
 
 
-class Hopeless(NamedTuple):
+class PermanentFailure(NamedTuple):
     """A kind of failure: what its line looks like, and what to do, if Spark does not say so itself.
 
     `at_start_only` says that of a query that has run before it may pass by itself.
@@ -42,32 +42,36 @@ class Hopeless(NamedTuple):
     at_start_only: bool = False
 
 
-_HOPELESS = (
-    Hopeless(
+_PERMANENT = (
+    PermanentFailure(
         re.compile(r"\[\w+_DATA_SOURCE_NOT_ENABLED\] Failed to find data source: (?P<format>[\w.]+?)\. "),
         _INSTALL,
     ),
-    Hopeless(
+    PermanentFailure(
         re.compile(r"\[DATA_SOURCE_NOT_FOUND\] Failed to find the data source: (?P<format>[\w.]+?)\. "),
         _INSTALL,
     ),
-    Hopeless(
+    PermanentFailure(
         re.compile(r'No FileSystem for scheme "|Class org\.apache\.hadoop\.fs\.[\w.]+ not found'),
         _INSTALL.format(package="GROUP:ARTIFACT:VERSION of that file system"),
     ),
-    Hopeless(
+    PermanentFailure(
         re.compile(r"(?i)\[(?:UNRESOLVED_ROUTINE|REQUIRES_\w+)\] .*`(?:java_method|(?:try_)?reflect)`"), _JAVA
     ),
-    Hopeless(
+    PermanentFailure(
         re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `\w+`\.`[^`]*[/:.*][^`]*` cannot"), _FILES
     ),
-    Hopeless(re.compile(r"does not support streamed (?:reading|writing)")),
-    Hopeless(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
-    Hopeless(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),
-    Hopeless(re.compile(r"'path' is not specified"), "add `path` to the options"),
-    Hopeless(re.compile(r"Schema must be specified when creating a streaming source"), "add source.schema"),
-    Hopeless(re.compile(r"\[PARSE_SYNTAX_ERROR\]|\[STREAMING_OUTPUT_MODE\.|\[CANNOT_MODIFY_CONFIG\]")),
-    Hopeless(
+    PermanentFailure(re.compile(r"does not support streamed (?:reading|writing)")),
+    PermanentFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
+    PermanentFailure(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),
+    PermanentFailure(re.compile(r"'path' is not specified"), "add `path` to the options"),
+    PermanentFailure(
+        re.compile(r"Schema must be specified when creating a streaming source"), "add source.schema"
+    ),
+    PermanentFailure(
+        re.compile(r"\[PARSE_SYNTAX_ERROR\]|\[STREAMING_OUTPUT_MODE\.|\[CANNOT_MODIFY_CONFIG\]")
+    ),
+    PermanentFailure(
         re.compile(r"\[UNRESOLVED_COLUMN\.|\[UNRESOLVED_ROUTINE\]|\[DATATYPE_MISMATCH\."), at_start_only=True
     ),
 )
@@ -83,7 +87,7 @@ class Judged(NamedTuple):
 def judge(cause: str, *, at_start: bool) -> Judged:
     """Look at the first line of `cause`; `at_start` says that the query has never run."""
     line, rest = cause.partition("\n")[::2]
-    for kind in _HOPELESS:
+    for kind in _PERMANENT:
         found = kind.line.search(line)
         if found is not None and (at_start or not kind.at_start_only):
             told = line if kind.remedy is None else f"{line.rstrip('.')}: {_remedy(kind.remedy, found)}"

@@ -17,7 +17,7 @@ from protocol.messages.groups import Coordinator
 from tests.fakes.query_engine import FakeEngine, FakeQuery
 from tests.integration.node import started_node
 from worker.daemon import run
-from worker.query_engine import unheard
+from worker.query_engine import ignore_step
 from worker.settings import WorkerSettings
 from worker.waiting import News
 
@@ -41,7 +41,7 @@ class Engine(FakeEngine):
         super().__init__()
         self._news = news
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
         """As the fake does; the first batch is done, so that no death is held against the task."""
         query = await super().start(spec, at)
         query.advance(0)

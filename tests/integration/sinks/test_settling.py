@@ -11,7 +11,7 @@ from definition.document import Definition, Sink, Source
 from manager.core.commands import RemoveMember, ResetTask, SetTarget
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
-from worker.query_engine import QueryError, QuerySpec, unheard
+from worker.query_engine import QueryError, QuerySpec, ignore_step
 from worker.sinks.errors import FencedError
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
@@ -45,7 +45,7 @@ def settle_granted(sink: Sink, granted: Any, *, may_write: bool = True) -> Backe
     definition = Definition(source=Source(format="rate"), sink=sink)
     spec = QuerySpec("g", "t", granted.token, definition, granted.reset)
     as_backend: Any = backend
-    settle(as_backend, spec, SETTINGS, lambda: may_write, StartSteps(unheard))
+    settle(as_backend, spec, SETTINGS, lambda: may_write, StartSteps(ignore_step))
     return backend
 
 

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.query_engine import FakeEngine, FakeQuery
-from worker.query_engine import unheard
+from worker.query_engine import ignore_step
 from worker.standalone import standalone_worker
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ENDLESS = "{source: {format: rate}, sink: {format: noop}}"
 class QuickEngine(FakeEngine):
     """Its bounded queries are at their end as soon as they have begun."""
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = unheard) -> FakeQuery:
+    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
         """One batch, and that was all."""
         query = await super().start(spec, at)
         query.advance(0, total_rows=7)

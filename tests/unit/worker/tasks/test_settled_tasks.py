@@ -212,11 +212,11 @@ async def test_a_surprise_of_a_sink_is_told_as_any_trouble_is(target: str, bench
     assert (last.state.value, "RuntimeError: a driver's own" in str(last.cause)) == (target, True)
 
 
-@pytest.mark.parametrize("why", ["hopeless", "unreadable"])
+@pytest.mark.parametrize("why", ["permanent", "unreadable"])
 async def test_what_no_other_try_would_change_is_not_tried_again(why: str, bench: Bench) -> None:
     """Another definition is another try."""
     bench.engine.broken["t1"] = "no such table"
-    bench.engine.hopeless.add("t1")
+    bench.engine.permanent.add("t1")
     grant(bench, target="PAUSED", **({"sinc": {}} if why == "unreadable" else {}))
     bench.assign("t1")
     await until(lambda: causes(bench)[-1:] not in ([], [None]))

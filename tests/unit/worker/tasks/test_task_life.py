@@ -205,7 +205,7 @@ async def test_a_start_that_is_fenced_is_not_tried_again(bench: Bench) -> None:
 async def test_a_start_that_can_never_work_is_not_tried_again(bench: Bench) -> None:
     """A secret that the worker may not use will not be there at the next try; a change of the task helps."""
     bench.engine.broken["t1"] = "sink.options.url: ${env:PW} is not set on this worker"
-    bench.engine.hopeless.add("t1")
+    bench.engine.permanent.add("t1")
     bench.assign("t1")
     await bench.clock.advance(600)
     assert len(bench.engine.attempts) == 1
