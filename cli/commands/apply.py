@@ -11,7 +11,7 @@ import click
 from cli.exit_codes import DONE
 from cli.options.common import admin_options, example, group_option, task_argument
 from cli.options.task_file import file_group_option, file_option, group_of, print_problems
-from cli.options.wait import failures, until_settled, wait_options
+from cli.options.wait import failures, until_on_target, wait_options
 from cli.views.output import print_json, tell
 from protocol.states import Target
 
@@ -65,7 +65,7 @@ def apply_command(
     if dry_run:
         return DONE
     names = {entry.task for entry in file.tasks}
-    return until_settled(client, group, names, waiting["timeout_s"], mended) if waiting["wait"] else DONE
+    return until_on_target(client, group, names, waiting["timeout_s"], mended) if waiting["wait"] else DONE
 
 
 @click.command(
@@ -102,7 +102,7 @@ def create_command(
         return print_problems(error.problems)
     plan.create(client, group, task, definition, Target(target))
     tell({"group": group, "task": task, "result": "created"}, f"{task}: created", as_json=as_json)
-    return until_settled(client, group, {task}, waiting["timeout_s"]) if waiting["wait"] else DONE
+    return until_on_target(client, group, {task}, waiting["timeout_s"]) if waiting["wait"] else DONE
 
 
 def _show(group: str, done: list[Applied], *, dry_run: bool, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from cli.commands import reset
 from cli.commands.apply import apply_command, create_command
 from cli.exit_codes import DONE
 from cli.options.common import admin_options, example, group_option, task_argument, tasks_argument
-from cli.options.wait import until_settled, wait_options
+from cli.options.wait import until_on_target, wait_options
 from cli.views.output import ago, print_json, print_table, print_yaml
 from protocol.messages.base import Response
 from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, TaskStatusResponse
@@ -111,7 +111,7 @@ def _steering(verb: str, help_text: str, method: str, result: str) -> click.Comm
         _tell_results(tasks, result, as_json=as_json)
         if not waiting.get("wait"):
             return DONE
-        return until_settled(client, group, tasks, waiting["timeout_s"])
+        return until_on_target(client, group, tasks, waiting["timeout_s"])
 
     return steer
 

@@ -53,7 +53,7 @@ def failures(client: AdminClient, group: str, tasks: Collection[str]) -> dict[st
     }
 
 
-def until_settled(
+def until_on_target(
     client: AdminClient,
     group: str,
     tasks: Collection[str],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class Drains(Protocol):
+class DrainClient(Protocol):
     """Whoever has tasks moved away; `worker.client.group_client.GroupClient` does."""
 
     async def drain(self, member_id: str) -> object | Failure:
@@ -23,7 +23,7 @@ class Drains(Protocol):
         ...
 
 
-class Holds(Protocol):
+class TaskHolder(Protocol):
     """Whoever runs the tasks; `worker.tasks.runner.TaskRunner` does."""
 
     async def own_nothing(self) -> None:
@@ -31,7 +31,7 @@ class Holds(Protocol):
         ...
 
 
-class Managers(Protocol):
+class ManagerWatch(Protocol):
     """Whoever knows which managers there are; `worker.client.discovery.Discovery` does."""
 
     async def until_alone(self) -> None:
@@ -40,7 +40,13 @@ class Managers(Protocol):
 
 
 async def move_away(
-    member_id: str, *, manager: Drains, managers: Managers, tasks: Holds, clock: Clock, within_s: float
+    member_id: str,
+    *,
+    manager: DrainClient,
+    managers: ManagerWatch,
+    tasks: TaskHolder,
+    clock: Clock,
+    within_s: float,
 ) -> bool:
     """Have the group take over what the worker runs, each task as soon as its query has stopped here.
 

@@ -66,7 +66,7 @@ class CoordinatorClient(Protocol):
         ...
 
 
-class Tasks(Protocol):
+class RebalanceListener(Protocol):
     """Whoever runs the tasks; `worker.tasks.runner.TaskRunner` does."""
 
     def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
@@ -86,7 +86,7 @@ class Tasks(Protocol):
         ...
 
 
-class Leads(Protocol):
+class GroupLeader(Protocol):
     """Whoever decides who runs what; `worker.membership.leader.Leader` does."""
 
     async def assign(self, joined: JoinResponse, faults: str | None) -> tuple[MemberAssignment, ...]:
@@ -115,8 +115,8 @@ class Member:
         membership: Membership,
         *,
         coordinator: CoordinatorClient,
-        tasks: Tasks,
-        leader: Leads,
+        tasks: RebalanceListener,
+        leader: GroupLeader,
         clock: Clock,
         spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
         surrender: Callable[[], None],

@@ -63,7 +63,7 @@ class LocalTask:
 
 
 class LocalManager:
-    """Keeps to `worker.tasks.exchange.link.TaskCoordinator`, for tasks that belong to nobody else.
+    """Keeps to `worker.tasks.exchange.manager_link.TaskCoordinator`, for tasks that belong to nobody else.
 
     A token is higher than all that earlier runs used, and than the one in the task's own sink: whoever still
     runs the task elsewhere, under a manager even, is fenced by this run. Asking a sink may take long; the

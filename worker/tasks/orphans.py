@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from worker.query_engine import NotedQuery, QueryEngine
-    from worker.tasks.exchange.link import ManagerLink
+    from worker.tasks.exchange.manager_link import ManagerLink
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from worker.membership.reactions import Reaction, RequestKind, reaction_to
 from worker.session_lease import lease_s
 from worker.tasks.exchange.claims import Claims
 from worker.tasks.exchange.late_grants import LateGrants
-from worker.tasks.exchange.link import ManagerLink, TaskCoordinator, is_loss
+from worker.tasks.exchange.manager_link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
 from worker.tasks.exchange.reports import Reports
 from worker.tasks.life import TaskLife, Tools

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.ownership import ClaimResponse
     from worker.membership.events import Identity
-    from worker.tasks.exchange.link import ManagerLink
+    from worker.tasks.exchange.manager_link import ManagerLink
 
 BRISK_S = 0.1
 """An answer that comes sooner and grants nothing was not held: asking at once again would ask without end."""
@@ -83,7 +83,7 @@ class Claims:
         if wanted := tuple(sorted({*tasks, *self._in_doubt.keys() - set(held)})):
             self._told = None
             self._unheard[place] = wanted
-            running = self._spawn(self._until_settled(place, known, self._link.identity(), wanted))
+            running = self._spawn(self._until_answered(place, known, self._link.identity(), wanted))
             self._running[place] = running
             running.add_done_callback(lambda _: self._forget(place))
 
@@ -104,7 +104,7 @@ class Claims:
         self._unheard.pop(place, None)
         del self._running[place]
 
-    async def _until_settled(
+    async def _until_answered(
         self, place: object, known: int, identity: Identity, tasks: tuple[str, ...]
     ) -> None:
         """`known` is the revision whose news the claim was to bring, at the least."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine
 
-    from worker.tasks.exchange.link import ManagerLink
+    from worker.tasks.exchange.manager_link import ManagerLink
     from worker.tasks.grants import Grant
 
 log = structlog.get_logger(__name__)

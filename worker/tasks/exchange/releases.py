@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from protocol.errors import Failure
 from protocol.messages.ownership import ReleaseRequest
 from worker.membership.reactions import RequestKind
-from worker.tasks.exchange.link import is_loss, is_passing
+from worker.tasks.exchange.manager_link import is_loss, is_passing
 from worker.waiting import News
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from worker.tasks.exchange.link import ManagerLink
+    from worker.tasks.exchange.manager_link import ManagerLink
 
 
 class Releases:

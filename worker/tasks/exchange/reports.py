@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest, TaskReport
 from worker.membership.reactions import RequestKind
-from worker.tasks.exchange.link import is_passing
+from worker.tasks.exchange.manager_link import is_passing
 from worker.waiting import News, first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from worker.membership.events import Identity
-    from worker.tasks.exchange.link import ManagerLink
+    from worker.tasks.exchange.manager_link import ManagerLink
     from worker.tasks.life import TaskLife
 
 PROGRESS_EVERY_S = 1.0
