@@ -1,4 +1,4 @@
-"""Where a task would stand lowest, among members that may run it."""
+"""Which member would be least loaded with one more task; a heap for each class of capacity."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(package_name="sparkherd", prog_name="sparkherd")
 def sparkherd() -> None:
-    """A herd of Spark streaming queries, kept running by a group of workers.
+    """Keeps Spark streaming queries running on a herd of managers and workers.
 
     Exit codes: 0 done, 1 failed, 2 used wrongly or misconfigured; docs/command-line.md has them all.
     """

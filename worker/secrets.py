@@ -70,7 +70,7 @@ class Secrets:
         return Resolved(resolved, tuple(search.found))
 
     def resolve_sink(self, sink: Sink) -> Sink:
-        """The same of a sink alone."""
+        """A sink with its references resolved, for which nothing else of the definition is needed."""
         return self._resolve_sink(sink, _Search(self))
 
     def _resolve_sink(self, sink: Sink, search: _Search) -> Sink:

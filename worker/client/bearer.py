@@ -57,7 +57,7 @@ def find_token(file: str | None, environ: Mapping[str, str] = os.environ) -> Bea
 
 
 def take_token(file: str | None, environ: MutableMapping[str, str] = os.environ) -> Bearer:
-    """The same, and the variable is gone: neither Spark nor the code of tasks is to find it there."""
+    """Find the token and remove its variable: neither Spark nor the code of tasks is to find it there."""
     bearer = find_token(file, environ)
     environ.pop(VARIABLE, None)
     return bearer

@@ -91,7 +91,7 @@ def shown(url: str) -> str:
 
 
 def place(engine: Engine) -> str:
-    """The same of an engine."""
+    """The database of an engine as a person may see it."""
     return _shown(engine.url)
 
 

@@ -77,7 +77,7 @@ class FenceTable:
         return _as_row(connection.execute(self._query(owner)).one_or_none())
 
     def read(self, connection: Connection, owner: Owner) -> FenceRow | None:
-        """The same, locked until the end of the transaction."""
+        """The fence row of the owner's task, locked until the transaction ends; None if there is none."""
         return _as_row(connection.execute(self._query(owner).with_for_update()).one_or_none())
 
     def admit(self, connection: Connection, owner: Owner, mark: Mark) -> tuple[Verdict, FenceRow]:

@@ -1,9 +1,9 @@
-"""TokenLeases: without a fence, good for as long as the manager confirms them (docs/exactly-once.md).
+"""Tokens of tasks without a fence: good only as long as the manager keeps confirming them.
 
 The worker's lease on itself is renewed by whatever the manager accepts, and so says nothing of one task: that
 may have been taken away since, for being let go of too slowly or with its deletion. The manager gives such a
 task to others some time later (`protocol.worker_lease`), and until then a report of it, or its claim, was
-answered, or it is given up here.
+answered, or it is given up here (docs/exactly-once.md).
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def how_it_ended(code: int) -> EngineDeath:
 
 
 def hung(limit_s: float) -> EngineDeath:
-    """The same of one that was killed because it gave no answer, whoever is to blame for that."""
+    """The death of a JVM that was killed because it gave no answer, whoever is to blame for that."""
     how = f"the JVM has not answered for {limit_s:g} s and was killed; see --jvm-timeout-ms"
     return EngineDeath(how, EngineEnd.LOST)
 

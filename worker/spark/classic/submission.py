@@ -113,7 +113,7 @@ def as_properties(settings: Mapping[str, str]) -> str:
 
 
 def _environment(settings: Path) -> dict[str, str]:
-    """As it is, without the worker's own settings: they are not for Spark, nor for the code of tasks."""
+    """The environment without the worker's own settings: they are not for Spark, nor for tasks' code."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     arguments = f"--load-spark-defaults --properties-file {shlex.quote(str(settings))}"
     return {**kept, _ARGUMENTS: f"{arguments} {kept.get(_ARGUMENTS, 'pyspark-shell')}"}
