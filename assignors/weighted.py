@@ -94,18 +94,18 @@ class WeightedAssignor(Assignor):
 
 def _lots(
     members: Sequence[Member], tasks: Sequence[Task], current: Mapping[str, Sequence[str]], loads: Loads
-) -> list[_Lot]:
+) -> list[_SizedLot]:
     """The tasks by who may run them, those with the least choice first."""
     index = {member.member_id: at for at, member in enumerate(members)}
     held_by = {name: index[member_id] for name, member_id in holders(members, current).items()}
     size = sizes(tasks)
     return [
-        _Lot(eligible, sorted((size[task.name], task.name) for task in group), held_by, loads)
+        _SizedLot(eligible, sorted((size[task.name], task.name) for task in group), held_by, loads)
         for eligible, group in Eligibility(members).groups(tasks)
     ]
 
 
-class _Lot:
+class _SizedLot:
     """Tasks that the same members may run; `kept` and `moving` say which of them each member has, rising.
 
     `due` are the members that are to be relieved of kept ones, `takers` those that may be given them.
@@ -174,17 +174,17 @@ class _Move(NamedTuple):
     name: str
     giver: int
     taker: int
-    lot: _Lot
+    lot: _SizedLot
 
 
 class _Relief:
     """Relieves who is due."""
 
-    def __init__(self, lots: Sequence[_Lot], loads: Loads, margin: float) -> None:
+    def __init__(self, lots: Sequence[_SizedLot], loads: Loads, margin: float) -> None:
         self._lots = lots
         self._loads = loads
         self._margin = margin
-        self._lots_of: defaultdict[int, list[_Lot]] = defaultdict(list)
+        self._lots_of: defaultdict[int, list[_SizedLot]] = defaultdict(list)
         for lot in lots:
             for member in lot.eligible:
                 self._lots_of[member].append(lot)
@@ -220,7 +220,9 @@ class _Relief:
             if lot.takers and giver in lot.due and (kept := lot.kept.get(giver)):
                 yield from self._move(lot, giver, kept, lot.takers)
 
-    def _move(self, lot: _Lot, giver: int, tasks: Sequence[SizedTask], offers: Offers) -> Iterator[_Move]:
+    def _move(
+        self, lot: _SizedLot, giver: int, tasks: Sequence[SizedTask], offers: Offers
+    ) -> Iterator[_Move]:
         """The largest of `tasks` that does not lift its taker above its giver, else the smallest."""
         loads = self._loads
         height = loads.height(giver)
