@@ -90,7 +90,7 @@ def explain(fault: Fault) -> str:
 
     again = run_plan(shrink(fault.plan, fails), tracing=True)
     assert isinstance(again, Fault), "a plan is its history, whether traced or not"
-    deeds = "\n".join(f"  {deed.at_ms:>6} {deed.what} ({deed.seed})" for deed in again.plan.deeds)
+    actions = "\n".join(f"  {action.at_ms:>6} {action.what} ({action.seed})" for action in again.plan.actions)
     trace = "\n".join(f"  {line}" for line in again.trace[-TRACE_LINES:])
     head = f"seed {fault.plan.seed}: {again.message}\n{again.plan.weather}"
-    return f"{head}\ndeeds:\n{deeds}\nat the end:\n{trace}"
+    return f"{head}\nactions:\n{actions}\nat the end:\n{trace}"

@@ -14,8 +14,8 @@ from manager.core.tasks import settling
 from manager.core.tasks.probation import has_any
 from manager.settings import GroupSettings
 from protocol.states import GroupState, Target
+from tests.simulation.actions import ACTIONS
 from tests.simulation.cluster import Cluster
-from tests.simulation.deeds import DEEDS
 from tests.simulation.invariants import InvariantError, Watch, hold
 from tests.simulation.network import Network, Route
 from tests.simulation.plan import CALM, Plan
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from manager.core.member import Member
     from protocol.messages.base import Request
     from tests.simulation.participant import Participant
-    from tests.simulation.plan import Deed
+    from tests.simulation.plan import Action
 
 CALM_MS = 30_000
 """Bounded time: everything there is to wait for, one after another, is over by then (invariant 5)."""
@@ -98,8 +98,8 @@ class History:
         Raises:
             InvariantError: an invariant does not hold.
         """
-        for deed in self.plan.deeds:
-            self.world.after(deed.at_ms, partial(self._do, deed))
+        for action in self.plan.actions:
+            self.world.after(action.at_ms, partial(self._do, action))
         if self.plan.poison is not None:
             self.world.after(self.plan.storm_ms // 2, self._poison)
         self.world.run(self.plan.storm_ms)
@@ -109,11 +109,11 @@ class History:
         self._rebalance_quietly()
         return self._figures()
 
-    def _do(self, deed: Deed) -> None:
-        self.world.note("deed", deed.what)
-        DEEDS[deed.what](self, Random(deed.seed))
+    def _do(self, action: Action) -> None:
+        self.world.note("action", action.what)
+        ACTIONS[action.what](self, Random(action.seed))
 
-    # What deeds are done with.
+    # What actions are done with.
 
     def alive(self) -> list[Participant]:
         """The members that have not ended."""
@@ -185,7 +185,7 @@ class History:
     # Order in the end.
 
     def _calm_down(self) -> None:
-        self.world.note("deed", "calm")
+        self.world.note("action", "calm")
         self.is_calm = True
         self.network.weather = self.cluster.weather = CALM
         for member in self.alive():

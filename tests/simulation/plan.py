@@ -32,7 +32,7 @@ EVERY_MS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Action:
     """Something done to those who take part; `seed` settles all that is random about it."""
 
     at_ms: int
@@ -78,7 +78,7 @@ class Plan:
     poison: EngineEnd | None
     former: float
     weather: Weather
-    deeds: tuple[Deed, ...]
+    actions: tuple[Action, ...]
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def draw(seed: int) -> Plan:
         poison=Random(f"poison {seed}").choice([None, None, None, EngineEnd.EXITED, EngineEnd.KILLED]),
         former=Random(f"former {seed}").choice([0, 0, 0.3]),
         weather=_draw_weather(chance),
-        deeds=tuple(sorted(_draw_deeds(chance, members, storm_ms), key=lambda deed: deed.at_ms)),
+        actions=tuple(sorted(_draw_actions(chance, members, storm_ms), key=lambda action: action.at_ms)),
     )
 
 
@@ -123,11 +123,13 @@ def _draw_weather(chance: Random) -> Weather:
     )
 
 
-def _draw_deeds(chance: Random, members: int, storm_ms: int) -> list[Deed]:
-    deeds = [Deed(chance.randint(0, 1000), "hire", chance.getrandbits(32)) for _ in range(members // 2 + 1)]
-    deeds += [Deed(chance.randint(0, 500), "add_task", chance.getrandbits(32)) for _ in range(8)]
+def _draw_actions(chance: Random, members: int, storm_ms: int) -> list[Action]:
+    actions = [
+        Action(chance.randint(0, 1000), "hire", chance.getrandbits(32)) for _ in range(members // 2 + 1)
+    ]
+    actions += [Action(chance.randint(0, 500), "add_task", chance.getrandbits(32)) for _ in range(8)]
     for what, every_ms in EVERY_MS.items():
         at = 0.0
         while (at := at + chance.expovariate(1 / every_ms)) < storm_ms:
-            deeds.append(Deed(int(at), what, chance.getrandbits(32)))
-    return deeds
+            actions.append(Action(int(at), what, chance.getrandbits(32)))
+    return actions

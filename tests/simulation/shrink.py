@@ -10,7 +10,7 @@ from tests.simulation.plan import CALM
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.simulation.plan import Deed, Plan, Weather
+    from tests.simulation.plan import Action, Plan, Weather
 
 
 def shrink(plan: Plan, fails: Callable[[Plan], bool]) -> Plan:
@@ -25,17 +25,17 @@ def shrink(plan: Plan, fails: Callable[[Plan], bool]) -> Plan:
 
 def _smaller(plan: Plan) -> Iterator[Plan]:
     """Plans with less in them, the boldest cuts first."""
-    size = len(plan.deeds)
+    size = len(plan.actions)
     while size:
-        for start in range(0, len(plan.deeds), size):
-            yield replace(plan, deeds=_without(plan.deeds, start, size))
+        for start in range(0, len(plan.actions), size):
+            yield replace(plan, actions=_without(plan.actions, start, size))
         size //= 2
     yield from (
         replace(plan, weather=weather) for weather in _milder(plan.weather) if weather != plan.weather
     )
     if plan.managers > 1:
         yield replace(plan, managers=plan.managers - 1)
-    last = plan.deeds[-1].at_ms if plan.deeds else 0
+    last = plan.actions[-1].at_ms if plan.actions else 0
     if last < plan.storm_ms:
         yield replace(plan, storm_ms=last)
 
@@ -50,5 +50,5 @@ def _milder(weather: Weather) -> tuple[Weather, ...]:
     )
 
 
-def _without(deeds: tuple[Deed, ...], start: int, size: int) -> tuple[Deed, ...]:
-    return deeds[:start] + deeds[start + size :]
+def _without(actions: tuple[Action, ...], start: int, size: int) -> tuple[Action, ...]:
+    return actions[:start] + actions[start + size :]

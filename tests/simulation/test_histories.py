@@ -63,13 +63,13 @@ def test_a_seed_is_a_history() -> None:
 
 
 def test_a_broken_rule_is_found_and_its_history_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With tokens unchecked, a stale report changes an owner's task; a few deeds are enough to show it."""
+    """With tokens unchecked, a stale report changes an owner's task; a few actions are enough to show it."""
     monkeypatch.setattr(reports, "_check_token", lambda *_: ErrorCode.NONE)
     fault = first_fault(range(20))
     assert fault
     told = explain(fault)
-    assert told.count("\n") < len(fault.plan.deeds) + 80
-    assert "deeds:" in told
+    assert told.count("\n") < len(fault.plan.actions) + 80
+    assert "actions:" in told
 
 
 def test_a_heartbeat_that_is_never_answered_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

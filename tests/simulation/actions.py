@@ -142,9 +142,9 @@ def lie(history: History, chance: Random) -> None:
     history.ask(group, _a_lie(history, group, chance))
 
 
-DEEDS: dict[str, Callable[[History, Random], None]] = {
-    deed.__name__: deed
-    for deed in (
+ACTIONS: dict[str, Callable[[History, Random], None]] = {
+    action.__name__: action
+    for action in (
         hire,
         stop,
         kill,
