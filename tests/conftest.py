@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.scheduling import SharedServersScheduling
+from tests.xdist_scheduling import SharedServersScheduling
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
