@@ -233,7 +233,7 @@ def _take(connection: Connection, me: ManagerIdentity, condition: ColumnElement[
 
 
 def _tell(connection: Connection, me: ManagerIdentity, taken: Mapping[int, int]) -> None:
-    """Have the outside know who has these slots; the last thing before the commit (see `numbering`)."""
+    """Have the outside know who has these slots; the last thing before the commit (see `event_numbering`)."""
     if taken:
         at_ms = connection.scalar(select(database_now_ms()))
         manager = Coordinator(me.id, me.url)

@@ -117,7 +117,7 @@ class GroupHistoryLine(msgspec.Struct, frozen=True):
 
 
 class RebalanceListResponse(Response, frozen=True, kw_only=True):
-    """The group's history, newest first; `story` is what led to it, since the manager took the group up."""
+    """The group's history, newest first; `history` is what led to it, since the manager took the group up."""
 
     rebalances: tuple[Rebalance, ...]
-    story: tuple[GroupHistoryLine, ...] = ()
+    history: tuple[GroupHistoryLine, ...] = ()

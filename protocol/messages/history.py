@@ -37,7 +37,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskHistoryResponse(Response, frozen=True, kw_only=True):
-    """A task's last hour in figures, and its history as `story`, both oldest first.
+    """A task's last hour in figures, and its `history`, both oldest first.
 
     `since_ms` is when this manager took the group up, and so began to remember; null if it has had the group
     from its first day.
@@ -47,7 +47,7 @@ class TaskHistoryResponse(Response, frozen=True, kw_only=True):
     since_ms: int | None
     interval_ms: int
     points: tuple[FiguresPoint, ...]
-    story: tuple[TaskHistoryLine, ...]
+    history: tuple[TaskHistoryLine, ...]
 
 
 class MovesResponse(Response, frozen=True, kw_only=True):

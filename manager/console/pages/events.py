@@ -31,7 +31,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventsPage:
-    """What the page shows. `older` leads on; `looked_back_to` is the oldest event that was looked at."""
+    """What the page shows. `older` leads on."""
 
     now_ms: int
     wanted: EventFilter

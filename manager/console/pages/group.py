@@ -161,7 +161,7 @@ def group_page(data: GroupData, request: PageRequest, now_ms: int) -> GroupPage:
         windows=_windows(described.group, window),
         rebalances=data.rebalances.rebalances,
         moves=tuple(reversed(data.moves.moves))[:MOVES_SHOWN],
-        history=data.rebalances.story,
+        history=data.rebalances.history,
         since_ms=data.moves.since_ms,
     )
 

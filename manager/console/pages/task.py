@@ -122,7 +122,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         since_ms=history.since_ms,
         definition=shown(task.definition),
         history=history_of(
-            data.history.story, data.events, {line.id: line.name for line in members.values()}
+            data.history.history, data.events, {line.id: line.name for line in members.values()}
         ),
         may_pause=task.target == Target.RUNNING.value,
         may_resume=task.target != Target.RUNNING.value,

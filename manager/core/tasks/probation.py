@@ -1,8 +1,9 @@
 """Tasks that have yet to show that they do their worker no harm, and what a worker's death says of them.
 
 A task is on probation from its grant until it has got through a batch, has come to rest, or has been believed
-(`blame.proof_ms`). It is for those on probation that a death counts. What may have killed workers is granted
-only where nothing else is on probation, so that the next death is its own (`manager.core.tasks.quarantine`).
+(`quarantine.proof_ms`). It is for those on probation that a death counts. What may have killed workers is
+granted only where nothing else is on probation, so that the next death is its own
+(`manager.core.tasks.quarantine`).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def list_rebalances(turn: Turn, request: ListRebalances, parked: Parked) -> None
     checks.known(turn.group)
     newest = [*reversed(turn.group.rebalances)][: request.limit]
     lines = tuple(msgspec.convert(row, Rebalance, from_attributes=True) for row in newest)
-    turn.answer(parked, RebalanceListResponse(rebalances=lines, story=tuple(reversed(turn.group.history))))
+    turn.answer(parked, RebalanceListResponse(rebalances=lines, history=tuple(reversed(turn.group.history))))
 
 
 def assignors_of(group: Group) -> GroupAssignors:

@@ -47,7 +47,7 @@ def get_history(turn: Turn, request: GetTaskHistory, parked: Parked) -> None:
             since_ms=registry.history.since_ms,
             interval_ms=INTERVAL_MS,
             points=tuple(progress.figures.points(turn.instant.wall)) if progress is not None else (),
-            story=tuple(registry.history.of_task(task)),
+            history=tuple(registry.history.of_task(task)),
         ),
     )
 

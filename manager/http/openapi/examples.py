@@ -208,7 +208,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "moved": 6,
             }
         ],
-        "story": [{"at_ms": NOW_MS, "generation_id": 3, "event": "AwaitingSync -> Stable"}],
+        "history": [{"at_ms": NOW_MS, "generation_id": 3, "event": "AwaitingSync -> Stable"}],
     },
     history.MovesResponse: {
         **DONE,
@@ -221,7 +221,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         "since_ms": None,
         "interval_ms": 10_000,
         "points": [{"at_ms": NOW_MS, "rows": 1205.0, "batches": 10, "batch_ms": 310.0}],
-        "story": [
+        "history": [
             {
                 "at_ms": NOW_MS,
                 "generation_id": 3,

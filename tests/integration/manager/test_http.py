@@ -286,10 +286,10 @@ async def test_the_coordinator_is_named(call: Client) -> None:
 
 
 async def test_what_is_remembered_of_a_task_is_served(call: Client) -> None:
-    """Its figures and story, and the moves of its group; what is not there is UNKNOWN, as everywhere."""
+    """Its figures and history, and the moves of its group; what is not there is UNKNOWN, as everywhere."""
     await call("POST", "/v1/groups/g/tasks", {"task": "t", "definition": DEFINITION})
     status, history = await call("GET", "/v1/groups/g/tasks/t/history")
-    created = history.pop("story")
+    created = history.pop("history")
     assert (status, history) == (
         200,
         {"error": "NONE", "task": "t", "since_ms": None, "interval_ms": 10_000, "points": []},

@@ -135,7 +135,7 @@ def test_groups_rebalances(sparkherd: Callable[..., Run], herd: ScriptedManager)
         "duration_ms": 12,
         "moved": 1,
     }
-    answer = {"error": "NONE", "rebalances": [{**rebalance, "members": 1}], "story": []}
+    answer = {"error": "NONE", "rebalances": [{**rebalance, "members": 1}], "history": []}
     herd.on("GET", "/v1/groups/herd/rebalances?limit=3", answer)
     command = ("groups", "rebalances", "herd", "--limit", "3", "--manager", herd.url)
     row = lines(sparkherd(*command).out)[1]

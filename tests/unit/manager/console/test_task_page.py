@@ -37,16 +37,18 @@ def point(ago_ms: int, rows: float, batch_ms: float | None = 20.0) -> FiguresPoi
 def view(
     *events: Event,
     points: tuple[FiguresPoint, ...] = (),
-    story: tuple[TaskHistoryLine, ...] = (),
+    history: tuple[TaskHistoryLine, ...] = (),
     **fields: Any,
 ) -> TaskPage:
     found = TaskResponse(**msgspec.structs.asdict(task("t", **fields)))
-    history = TaskHistoryResponse(task="t", since_ms=None, interval_ms=10_000, points=points, story=story)
+    remembered = TaskHistoryResponse(
+        task="t", since_ms=None, interval_ms=10_000, points=points, history=history
+    )
     listed = TaskListResponse(tasks=(task("t", **fields),), tasks_revision=1)
-    return task_page(TaskData(found, history, group(member(ANNA)), listed, events), NOW)
+    return task_page(TaskData(found, remembered, group(member(ANNA)), listed, events), NOW)
 
 
-def test_the_story_is_what_is_remembered_and_what_was_logged() -> None:
+def test_the_history_is_what_is_remembered_and_what_was_logged() -> None:
     """The newest first, names in place of ids, a failure told once though both know it."""
     failed = Event(id=9, at_ms=NOW - 300, type="task.failed", task="t", member=ANNA, cause="boom\n at X")
     created = Event(
@@ -58,7 +60,7 @@ def test_the_story_is_what_is_remembered_and_what_was_logged() -> None:
         life(310, "FAILED", ANNA, "boom\n at X"),
         life(310, "UNASSIGNED", None, "boom\n at X"),
     )
-    entries = view(failed, created, story=told).history
+    entries = view(failed, created, history=told).history
     assert [(entry.state or entry.what, entry.where, entry.headline) for entry in entries] == [
         ("UNASSIGNED", None, None),
         ("FAILED", "anna", "boom"),

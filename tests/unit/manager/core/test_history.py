@@ -56,25 +56,25 @@ def test_the_oldest_line_of_any_story_is_forgotten_first() -> None:
     assert (list(quiet), list(loud), memory.bytes) == ([], [4, 5, 6, 7], 4 * LINE_BYTES)
 
 
-def test_a_story_is_no_longer_than_it_may_be_and_gives_back_what_it_took() -> None:
+def test_a_history_is_no_longer_than_it_may_be_and_gives_back_what_it_took() -> None:
     """Its lines are counted once, with their text."""
     memory = HistoryMemory(MOST)
-    story = BoundedHistory[str](memory, 2)
+    history = BoundedHistory[str](memory, 2)
     for line in ("a", "b", "c"):
-        story.add(line, line)
-    assert (list(story), list(reversed(story)), len(story)) == (["b", "c"], ["c", "b"], 2)
+        history.add(line, line)
+    assert (list(history), list(reversed(history)), len(history)) == (["b", "c"], ["c", "b"], 2)
     assert memory.bytes == 2 * (LINE_BYTES + getsizeof("a"))
-    story.clear()
-    assert (list(story), memory.bytes) == ([], 0)
+    history.clear()
+    assert (list(history), memory.bytes) == ([], 0)
 
 
 def test_the_newest_line_is_told_however_long_it_is() -> None:
     """There is one at least."""
     memory = HistoryMemory(LINE_BYTES)
-    story = BoundedHistory[str](memory, 9)
-    story.add("a", "a" * 1000)
-    story.add("b", "b" * 1000)
-    assert list(story) == ["b"]
+    history = BoundedHistory[str](memory, 9)
+    history.add("a", "a" * 1000)
+    history.add("b", "b" * 1000)
+    assert list(history) == ["b"]
 
 
 def test_groups_that_go_from_memory_leave_nothing_behind(bench: Bench, worker: str) -> None:

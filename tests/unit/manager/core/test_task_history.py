@@ -8,12 +8,12 @@ from protocol.states import TaskState
 from tests.unit.manager.core.bench import WALL, Bench
 
 
-def history(bench: Bench, task: str = "t") -> Any:
+def remembered(bench: Bench, task: str = "t") -> Any:
     return bench.ask(GetTaskHistory(task=task)).answer
 
 
-def story(bench: Bench, task: str = "t") -> list[tuple[str, str | None, int]]:
-    return [(line.state, line.owner, line.token) for line in history(bench, task).story]
+def history(bench: Bench, task: str = "t") -> list[tuple[str, str | None, int]]:
+    return [(line.state, line.owner, line.token) for line in remembered(bench, task).history]
 
 
 def moves(bench: Bench) -> list[tuple[str, str | None, str | None]]:
@@ -28,7 +28,7 @@ def test_a_task_tells_where_it_ran(bench: Bench) -> None:
     bench.redeal([one, two], {"t": two})
     bench.release(one, t=1)
     bench.claim(two, "t")
-    assert story(bench) == [
+    assert history(bench) == [
         ("UNASSIGNED", None, 0),
         ("STARTING", one, 1),
         ("RUNNING", one, 1),
@@ -39,10 +39,10 @@ def test_a_task_tells_where_it_ran(bench: Bench) -> None:
 
 
 def test_a_failure_is_told_with_its_cause(bench: Bench, worker: str) -> None:
-    """The cause is in the story, cut to a length that many of can be kept."""
+    """The cause is in the history, cut to a length that many of can be kept."""
     bench.pass_time(500)
     bench.report(worker, "t", 1, TaskState.FAILED, cause="boom" * CAUSE_LENGTH)
-    last = history(bench).story[-1]
+    last = remembered(bench).history[-1]
     assert (last.state, last.at_ms) == ("FAILED", WALL + bench.now)
     assert last.cause == ("boom" * CAUSE_LENGTH)[:CAUSE_LENGTH]
 
@@ -57,30 +57,30 @@ def test_figures_come_from_accepted_reports_only(bench: Bench) -> None:
     bench.release(one, t=1)
     bench.claim(two, "t")
     assert bench.report(one, "t", 1, batch_id=9, metrics={"total_rows": 900}) == "STALE_TOKEN"
-    assert [(point.rows, point.batches) for point in history(bench).points] == [(5, 1)]
+    assert [(point.rows, point.batches) for point in remembered(bench).points] == [(5, 1)]
 
 
 def test_it_begins_anew_when_the_group_is_taken_up_and_says_since_when(bench: Bench, worker: str) -> None:
-    """Nothing of it is stored: after a takeover there is no story, and `since_ms` tells why."""
+    """Nothing of it is stored: after a takeover there is no history, and `since_ms` tells why."""
     bench.report(worker, "t", 1)
-    assert history(bench).since_ms is None
+    assert remembered(bench).since_ms is None
     bench.crash()
-    assert (history(bench).since_ms, story(bench), moves(bench)) == (WALL + bench.now, [], [])
+    assert (remembered(bench).since_ms, history(bench), moves(bench)) == (WALL + bench.now, [], [])
 
 
 def test_what_is_kept_is_bounded(bench: Bench, worker: str) -> None:
-    """A task that restarts for ever has a story of the last lines only."""
+    """A task that restarts for ever has a history of the last lines only."""
     for step in range(TASK_LINES_KEPT):
         bench.report(worker, "t", 1, TaskState.RESTARTING, cause=f"cause {step}")
-    lines = history(bench).story
+    lines = remembered(bench).history
     assert len(lines) == TASK_LINES_KEPT
     assert lines[0].cause == "cause 0"
 
 
-def test_a_task_of_the_same_name_has_a_story_of_its_own(bench: Bench, worker: str) -> None:
+def test_a_task_of_the_same_name_has_a_history_of_its_own(bench: Bench, worker: str) -> None:
     """Deleting a task forgets its history; an unknown one has none to tell."""
     bench.report(worker, "t", 1)
     bench.ask(DeleteTask(task="t"))
     assert bench.ask(GetTaskHistory(task="t")).error == "UNKNOWN_TASK"
     bench.create("t")
-    assert story(bench) == [("UNASSIGNED", None, 1)]
+    assert history(bench) == [("UNASSIGNED", None, 1)]

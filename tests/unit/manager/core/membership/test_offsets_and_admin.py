@@ -137,8 +137,8 @@ def test_the_history_is_newest_first_and_bounded(bench: Bench, member: str) -> N
 def test_the_story_says_what_happened_why_and_when(bench: Bench, member: str) -> None:
     """It comes with the history, newest first, and is bounded too."""
     bench.pass_time(SESSION_MS)
-    story = bench.ask(ListRebalances(limit=1)).answer.story
-    told = [(line.at_ms - WALL, line.generation_id, line.event) for line in reversed(story)]
+    history = bench.ask(ListRebalances(limit=1)).answer.history
+    told = [(line.at_ms - WALL, line.generation_id, line.event) for line in reversed(history)]
     assert (bench.now, 1, f"{member} removed: its session ended") in told
     assert told[-1] == (bench.now, 1, "PreparingRebalance -> Empty")
     for _ in range(100):

@@ -16,9 +16,9 @@ def reasons(bench: Bench) -> list[str]:
     return [line.reason for line in bench.ask(ListRebalances(limit=100)).answer.rebalances]
 
 
-def story(bench: Bench) -> list[str]:
+def history(bench: Bench) -> list[str]:
     """What happened, newest first."""
-    return [line.event for line in bench.ask(ListRebalances(limit=1)).answer.story]
+    return [line.event for line in bench.ask(ListRebalances(limit=1)).answer.history]
 
 
 def leave(bench: Bench, *leavers: tuple[str, str | None]) -> None:
@@ -27,13 +27,13 @@ def leave(bench: Bench, *leavers: tuple[str, str | None]) -> None:
 
 
 def test_a_joiners_own_words_stand_in_the_history_cut_at_255(bench: Bench) -> None:
-    """KIP-800; who it was stands in the story."""
+    """KIP-800; who it was stands in the history."""
     [first] = bench.stable(None)
     newcomer = bench.join(reason=LONG)
     bench.join(first)
     bench.settle([first, newcomer.answer.member_id])
     assert reasons(bench)[0] == LONG[:255]
-    assert f"{newcomer.answer.member_id} joins" in story(bench)
+    assert f"{newcomer.answer.member_id} joins" in history(bench)
 
 
 def test_a_rejoiners_own_words_do_too(bench: Bench) -> None:
@@ -42,7 +42,7 @@ def test_a_rejoiners_own_words_do_too(bench: Bench) -> None:
     bench.join(leader, reason="new assignor")
     bench.settle([leader])
     assert reasons(bench)[0] == "new assignor"
-    assert f"leader {leader} rejoins" in story(bench)
+    assert f"leader {leader} rejoins" in history(bench)
 
 
 def test_without_words_of_its_own_the_history_says_what_the_member_did(bench: Bench) -> None:
@@ -64,10 +64,10 @@ def test_a_leave_without_words_is_told_too(bench: Bench, member: str) -> None:
     assert reasons(bench)[0] == "members left"
 
 
-def test_no_words_make_the_history_or_the_story_long(bench: Bench) -> None:
+def test_no_words_make_the_rebalances_or_the_history_long(bench: Bench) -> None:
     """Both are bounded, whatever a request brings."""
     ids = bench.stable(None, None)
     bench.ask(StartRebalance(reason="x" * 10_000))
     leave(bench, *((member, "y" * 10_000) for member in ids))
     assert reasons(bench)[0] == "x" * 255
-    assert max(len(event) for event in story(bench)) == 512
+    assert max(len(event) for event in history(bench)) == 512
