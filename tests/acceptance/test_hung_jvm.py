@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
+JVM_TIMEOUT_S = 30
 STARTED = {TaskState.STARTING.value, TaskState.RUNNING.value}
 
 
 def test_a_worker_whose_jvm_hangs_goes_on_until_it_gives_it_up(herd: Herd) -> None:
     """It takes part in a rebalance meanwhile; then it kills the JVM, leaves, and says so by its exit code."""
-    worker, group = herd.start_worker("anna", "--jvm-timeout-ms", "30000"), GroupView(herd)
+    worker, group = herd.start_worker("anna", "--jvm-timeout-ms", str(1000 * JVM_TIMEOUT_S)), GroupView(herd)
     eventually(lambda: present(group), "the worker is a member", alive=herd.daemons)
     group.create("one", ticking(herd.folder, "one"))
     eventually(lambda: group.tasks()["one"].batch_id, "the task runs", alive=herd.daemons)
@@ -35,7 +36,7 @@ def test_a_worker_whose_jvm_hangs_goes_on_until_it_gives_it_up(herd: Herd) -> No
     group.create("two", ticking(herd.folder, "two"))
     eventually(lambda: group.tasks()["two"].state in STARTED, "the other task is granted", alive=herd.daemons)
     assert worker.process.wait(400) == 4
-    assert "the JVM has not answered for 20 s and was killed" in worker.log()
+    assert f"the JVM has not answered for {JVM_TIMEOUT_S} s and was killed" in worker.log()
     assert not Path(f"/proc/{jvm}").exists()
     assert group.workers() == {}
 
