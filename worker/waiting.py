@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-class News:
-    """Wakes whoever waits for a condition; to be told after each change that may make one true."""
+class ChangeSignal:
+    """Wakes whoever waits for a condition; to be notified after each change that may make one true."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Something has changed."""
         self._event.set()
 

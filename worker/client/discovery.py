@@ -12,7 +12,7 @@ import structlog
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.groups import Coordinator, CoordinatorResponse
 from worker.client.answers import is_refused, unreachable
-from worker.waiting import News
+from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +44,11 @@ class Discovery:
         self._searching = asyncio.Lock()
         self._is_lost = False
         self.is_alone = False
-        self._news = News()
+        self._changed = ChangeSignal()
 
     async def until_alone(self) -> None:
         """Wait for `is_alone`: by the latest search, every manager refuses connections."""
-        await self._news.until(lambda: self.is_alone)
+        await self._changed.until(lambda: self.is_alone)
 
     async def coordinator(self) -> str | Failure:
         """Its URL, no slash at the end; looked up if it is not known, once for all who ask meanwhile."""
@@ -85,7 +85,7 @@ class Discovery:
             for one in asking:
                 one.cancel()
             self.is_alone = len(failures) == len(asking) and all(map(is_refused, failures))
-            self._news.tell()
+            self._changed.notify()
         return _summary(failures)
 
     async def _ask(self, manager: str) -> CoordinatorResponse | Failure:

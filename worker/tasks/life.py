@@ -93,12 +93,12 @@ class TaskLife:
     def confirm(self, sent_at: float) -> None:
         """The answer to what was sent then says that the token is good; answers may come out of order."""
         self.confirmed_at = max(self.confirmed_at, sent_at)
-        self.wanted.news.tell()
+        self.wanted.changed.notify()
 
     def acknowledge(self, report: TaskReport) -> None:
         """The manager has taken `report` in."""
         self.acknowledged = report
-        self.wanted.news.tell()
+        self.wanted.changed.notify()
 
     def report_again(self) -> None:
         """The manager may see the task otherwise by now: have it answer once more."""
@@ -134,7 +134,7 @@ class TaskLife:
         if definition.is_fenced:
             await self._on_end(await self._run_query(grant, definition), definition)
             return
-        await self.wanted.news.until(
+        await self.wanted.changed.until(
             lambda: self.wanted.is_outdated() or self._tools.is_fresh(self.confirmed_at)
         )
         if not self.wanted.is_outdated():
@@ -248,7 +248,7 @@ class TaskLife:
     async def _finish(self, state: TaskState, outcome: Outcome, cause: str | None = None) -> None:
         """The last word: the life ends when the manager has heard it, unless something else is wanted now."""
         self.status.tell(state, cause)
-        await self.wanted.news.until(lambda: self.wanted.is_outdated() or self._is_known(state))
+        await self.wanted.changed.until(lambda: self.wanted.is_outdated() or self._is_known(state))
         if not self.wanted.is_outdated():
             self.wanted.ending = outcome
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from worker.tasks.grants import read_grant
 from worker.tasks.wanted import Outcome
-from worker.waiting import News
+from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +37,11 @@ def assignment_delta(
 
 
 class Ownership:
-    """What is assigned, and the one life of each task that is owned; `news` is told of each change."""
+    """What is assigned, and the one life of each task that is owned; `changed` is notified of each change."""
 
     def __init__(self) -> None:
         self.assigned: frozenset[str] = frozenset()
-        self.news = News()
+        self.changed = ChangeSignal()
         self._lives: dict[str, TaskLife] = {}
         self._given_back: dict[str, int] = {}
 
@@ -97,7 +97,7 @@ class Ownership:
     def begun(self, life: TaskLife) -> None:
         """Its task is owned from now on."""
         self._lives[life.task] = life
-        self.news.tell()
+        self.changed.notify()
 
     def pending(self, task: str) -> None:
         """Somebody else owns it; if it runs here, it does so under a stale token."""
@@ -133,7 +133,7 @@ class Ownership:
         """Its task is owned no longer, and its query is gone."""
         if self._lives.get(life.task) is life:
             del self._lives[life.task]
-            self.news.tell()
+            self.changed.notify()
 
     def _delta(self) -> AssignmentDelta:
         leaving = frozenset(life.task for life in self if life.wanted.is_leaving)

@@ -106,7 +106,7 @@ class QueryRun:
                 await query.stop(0.0)
                 return
             stopping = asyncio.ensure_future(query.stop(self._stop_timeout_s))
-            if not await first(asyncio.shield(stopping), self._wanted.news.until(self._wanted.is_cut)):
+            if not await first(asyncio.shield(stopping), self._wanted.changed.until(self._wanted.is_cut)):
                 await asyncio.gather(stopping, query.stop(0.0))
         except Exception:  # what may be left of it is fenced, or waited for
             spec = self._spec

@@ -80,7 +80,7 @@ class TaskRunner:
         self._revision = 0
         self._ownership = Ownership()
         self._running: dict[str, asyncio.Task[Outcome]] = {}
-        self._news = self._ownership.news
+        self._changed = self._ownership.changed
         link = ManagerLink(
             manager, clock, chance, settings.instance_id, lambda: self._identity, self._on_refused
         )
@@ -92,7 +92,7 @@ class TaskRunner:
             doubted=self._claim,
             spawn=spawn,
         )
-        self._releases = Releases(link, released=self._on_released, failed=self._news.tell)
+        self._releases = Releases(link, released=self._on_released, failed=self._changed.notify)
         self._reports = Reports(
             link,
             lives=lambda: (life for life in self._ownership if not life.is_over),
@@ -174,7 +174,7 @@ class TaskRunner:
         def is_done() -> bool:
             return self._owns_nothing() or (for_good and not self._running and self._is_alone())
 
-        if not await first(self._news.until(is_done), self._clock.sleep(within_s)):
+        if not await first(self._changed.until(is_done), self._clock.sleep(within_s)):
             self.lose("stopping in order took too long")
         return not self._running
 
@@ -183,11 +183,11 @@ class TaskRunner:
 
     async def own_nothing(self) -> None:
         """Wait until no task is owned."""
-        await self._news.until(self._owns_nothing)
+        await self._changed.until(self._owns_nothing)
 
     async def come_to_rest(self, within_s: float) -> None:
         """Wait until nothing runs any more, owned or not, `within_s` seconds at most."""
-        await first(self._news.until(lambda: not self._running), self._clock.sleep(within_s))
+        await first(self._changed.until(lambda: not self._running), self._clock.sleep(within_s))
 
     # What the manager answers.
 
@@ -291,7 +291,7 @@ class TaskRunner:
     def _on_done(self, life: TaskLife, done: asyncio.Task[Outcome]) -> None:
         if self._running.get(life.task) is done:
             del self._running[life.task]
-        self._news.tell()
+        self._changed.notify()
         if done.cancelled() or done.exception() is not None or self._ownership.get(life.task) is not life:
             return
         if self._ownership.ended(life, done.result()):

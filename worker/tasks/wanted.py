@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from worker.waiting import News
+from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ class Outcome(Enum):
 
 
 class Wanted:
-    """The latest grant of a task, or the end that its life is to come to; `news` is told of each change.
+    """The latest grant of a task, or the end that its life is to come to; `changed` is notified of each change.
 
     Args:
         grant: the first one.
@@ -38,7 +38,7 @@ class Wanted:
         self.grant = grant
         self.since = now()
         self.ending: Outcome | None = None
-        self.news = News()
+        self.changed = ChangeSignal()
         self._now = now
         self._acted_on: Grant | None = None
 
@@ -61,17 +61,17 @@ class Wanted:
             if grant.target is not self.grant.target:
                 self.since = self._now()
             self.grant = grant
-            self.news.tell()
+            self.changed.notify()
 
     def leave(self) -> None:
         """Want an end in order: the batch in flight may finish."""
         self.ending = self.ending or Outcome.LEFT
-        self.news.tell()
+        self.changed.notify()
 
     def cut(self) -> None:
         """Want an end at once."""
         self.ending = Outcome.CUT
-        self.news.tell()
+        self.changed.notify()
 
     def act(self) -> bool:
         """The present grant is acted on from now on; whether it asks for anything new."""
@@ -88,7 +88,7 @@ class Wanted:
 
     async def until_outdated(self) -> None:
         """Wait until something else is wanted."""
-        await self.news.until(self.is_outdated)
+        await self.changed.until(self.is_outdated)
 
 
 def is_outdated(acted_on: Grant, wanted: Grant) -> bool:

@@ -19,7 +19,7 @@ from tests.integration.node import started_node
 from worker.daemon import run
 from worker.query_engine import ignore_step
 from worker.settings import WorkerSettings
-from worker.waiting import News
+from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,16 +37,16 @@ DEFINITION = {
 class Engine(FakeEngine):
     """Tells the herd of every query that starts or ends."""
 
-    def __init__(self, news: News) -> None:
+    def __init__(self, changed: ChangeSignal) -> None:
         super().__init__()
-        self._news = news
+        self._changed = changed
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
         """As the fake does; the first batch is done, so that no death is held against the task."""
         query = await super().start(spec, at)
         query.advance(0)
-        self._news.tell()
-        asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._news.tell())
+        self._changed.notify()
+        asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._changed.notify())
         return query
 
 
@@ -57,7 +57,7 @@ class Herd:
         told = {"initial_rebalance_delay_ms": 0, "disconnect_grace_ms": 100} | settings
         self._told = told
         self._storage = SqlStorage(f"sqlite+aiosqlite:///{folder}/m.db")
-        self._news = News()
+        self._changed = ChangeSignal()
         self._engines: list[Engine] = []
         self._engine: dict[str, Engine] = {}
         self._worker: dict[str, asyncio.Future[int]] = {}
@@ -92,7 +92,7 @@ class Herd:
 
     def hire(self, name: str, **settings: Any) -> None:
         """Start a worker; `settings` are its own."""
-        engine = self._engine[name] = Engine(self._news)
+        engine = self._engine[name] = Engine(self._changed)
         self._engines.append(engine)
         told = WorkerSettings(
             group="g", manager=(self._url,), client_id=name, **({"session_timeout_ms": 20_000} | settings)
@@ -126,7 +126,7 @@ class Herd:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for starts and ends until `holds`."""
         async with asyncio.timeout(PATIENCE_S):
-            await self._news.until(holds)
+            await self._changed.until(holds)
 
     async def until_all_run(self, tasks: Iterable[str], workers: int) -> None:
         """Wait until each of `tasks` runs exactly once, and so many workers run something."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
-from worker.waiting import News
+from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ class Receiver:
     url: str = ""
 
     def __post_init__(self) -> None:
-        self._news = News()
+        self._changed = ChangeSignal()
         self._runner: web.AppRunner | None = None
 
     async def open(self, port: int = 0) -> None:
@@ -59,7 +59,7 @@ class Receiver:
 
     async def _take(self, request: web.Request) -> web.Response:
         self.got.append(Got(request.headers, await request.read()))
-        self._news.tell()
+        self._changed.notify()
         answer = self.answers.popleft() if self.answers else self.always
         if answer == HANG:
             await asyncio.Event().wait()
@@ -73,4 +73,4 @@ class Receiver:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for requests until `holds`."""
         async with asyncio.timeout(PATIENCE_S):
-            await self._news.until(holds)
+            await self._changed.until(holds)

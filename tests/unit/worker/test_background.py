@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.turns import settle, turn
 from worker.background import BackgroundTasks
-from worker.waiting import News, first
+from worker.waiting import ChangeSignal, first
 
 
 async def fail(message: str) -> None:
@@ -54,16 +54,18 @@ async def test_a_failure_nobody_waited_for_makes_no_noise() -> None:
         await settle()
 
 
-async def test_news_wakes_everybody_who_waits() -> None:
-    """One waiter going back to sleep does not take the others' news away."""
-    news = News()
+async def test_a_change_wakes_everybody_who_waits() -> None:
+    """One waiter going back to sleep does not keep the others from being woken."""
+    changed = ChangeSignal()
     seen: set[str] = set()
     async with BackgroundTasks() as background:
-        waits = [background.spawn(news.until(partial(seen.__contains__, name))) for name in ("a", "b", "c")]
+        waits = [
+            background.spawn(changed.until(partial(seen.__contains__, name))) for name in ("a", "b", "c")
+        ]
         await settle()
         for name in ("b", "c", "a"):
             seen.add(name)
-            news.tell()
+            changed.notify()
             await settle()
         assert all(wait.done() for wait in waits)
 

@@ -8,7 +8,7 @@ from protocol.errors import Failure
 from protocol.messages.ownership import ReleaseRequest
 from worker.membership.reactions import RequestKind
 from worker.tasks.exchange.manager_link import is_loss, is_passing
-from worker.waiting import News
+from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +34,12 @@ class Releases:
         self._batch: dict[str, int] = {}
         self._tries = 0
         self._era = object()
-        self._news = News()
+        self._changed = ChangeSignal()
 
     def add(self, task: str, token: int) -> None:
         """Release `task`; returns at once."""
         self._batch[task] = token
-        self._news.tell()
+        self._changed.notify()
 
     def forget(self) -> None:
         """Release nothing of what was to be released: the tokens are lost."""
@@ -49,7 +49,7 @@ class Releases:
     async def run(self) -> None:
         """Send what is added, for ever."""
         while True:
-            await self._news.until(lambda: bool(self._batch))
+            await self._changed.until(lambda: bool(self._batch))
             batch, self._batch = self._batch, {}
             if await self._release(batch):
                 self._tries = 0

@@ -9,7 +9,7 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReportRequest, TaskReport
 from worker.membership.reactions import RequestKind
 from worker.tasks.exchange.manager_link import is_passing
-from worker.waiting import News, first
+from worker.waiting import ChangeSignal, first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -53,7 +53,7 @@ class Reports:
         self._refresh_s = refresh_s
         self._taken = taken
         self._spawn = spawn
-        self._news = News()
+        self._changed = ChangeSignal()
         self._is_urgent = False
         self._all_sent_at = link.clock.now()
         self._tries = 0
@@ -61,7 +61,7 @@ class Reports:
     def changed(self) -> None:
         """Some task has changed its state: report it now."""
         self._is_urgent = True
-        self._news.tell()
+        self._changed.notify()
 
     def everything(self) -> None:
         """Report all there is now, changed or not."""
@@ -71,7 +71,9 @@ class Reports:
     async def run(self) -> None:
         """Report, for ever."""
         while True:
-            await first(self._news.until(lambda: self._is_urgent), self._link.clock.sleep(PROGRESS_EVERY_S))
+            await first(
+                self._changed.until(lambda: self._is_urgent), self._link.clock.sleep(PROGRESS_EVERY_S)
+            )
             self._is_urgent = False
             due = self._due()
             for start in range(0, len(due), MOST_AT_ONCE):
@@ -111,4 +113,4 @@ class Reports:
             self._link.refused(RequestKind.REPORT, identity, failure)
         self._tries += 1
         self._is_urgent = True
-        self._news.tell()
+        self._changed.notify()
