@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from protocol.states import Target, TaskState
 from worker.query_engine import QueryError, QuerySpec
+from worker.tasks.desired_state import DesiredState, Outcome
 from worker.tasks.query_run import QueryRun
 from worker.tasks.restarts import Failures
 from worker.tasks.settling import AGAIN, UNWANTED, Settling
 from worker.tasks.task_status import TaskStatus
-from worker.tasks.wanted import Outcome, Wanted
 from worker.waiting import first
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class LifeContext:
     """What every life works with.
 
     `changed` is called when there is something new to report, `fenced` when a sink has refused a token.
@@ -58,29 +58,29 @@ class Tools:
 
 
 class TaskLife:
-    """Runs what is `wanted` of the task, and keeps its `status`; `run` is its whole life.
+    """Runs what is `desired` of the task, and keeps its `status`; `run` is its whole life.
 
     `confirmed_at` is when the last request was sent, by the worker's clock, whose answer says that its token
     is good: the one that has granted it, at first.
     """
 
-    def __init__(self, grant: Grant, tools: Tools, confirmed_at: float) -> None:
+    def __init__(self, grant: Grant, context: LifeContext, confirmed_at: float) -> None:
         self.task = grant.task
         self.token = grant.token
         self.confirmed_at = confirmed_at
         self.acknowledged: TaskReport | None = None
         self.is_over = False
-        self._tools = tools
-        self.wanted = Wanted(grant, tools.clock.now)
+        self._context = context
+        self.desired = DesiredState(grant, context.clock.now)
         self.status = TaskStatus(
-            tools.settings.group,
+            context.settings.group,
             grant.task,
             grant.token,
-            now=tools.clock.now,
-            capacity=tools.settings.capacity,
-            changed=tools.changed,
+            now=context.clock.now,
+            capacity=context.settings.capacity,
+            changed=context.changed,
         )
-        self._settling = Settling(tools.engine, tools.clock)
+        self._settling = Settling(context.engine, context.clock)
         self._failures = Failures()
 
     # What others say to it.
@@ -88,22 +88,22 @@ class TaskLife:
     @property
     def is_fenced(self) -> bool:
         """Whether it does no harm beside another owner."""
-        return self.wanted.is_fenced
+        return self.desired.is_fenced
 
     def confirm(self, sent_at: float) -> None:
         """The answer to what was sent then says that the token is good; answers may come out of order."""
         self.confirmed_at = max(self.confirmed_at, sent_at)
-        self.wanted.changed.notify()
+        self.desired.changed.notify()
 
     def acknowledge(self, report: TaskReport) -> None:
         """The manager has taken `report` in."""
         self.acknowledged = report
-        self.wanted.changed.notify()
+        self.desired.changed.notify()
 
     def report_again(self) -> None:
         """The manager may see the task otherwise by now: have it answer once more."""
         self.acknowledged = None
-        self._tools.changed()
+        self._context.changed()
 
     # What it does.
 
@@ -111,14 +111,14 @@ class TaskLife:
         """Live; `after` is an earlier life of the same task here, whose query must be gone first."""
         if after is not None:
             await asyncio.wait({after})
-        while self.wanted.ending is None:
+        while self.desired.ending is None:
             await self._do_what_is_wanted()
         self.is_over = True
-        return self.wanted.ending
+        return self.desired.ending
 
     async def _do_what_is_wanted(self) -> None:
-        grant = self.wanted.grant
-        if self.wanted.act():
+        grant = self.desired.grant
+        if self.desired.act():
             self._failures = Failures()
         if grant.target is Target.STOPPED:
             await self._stop_settled(grant)
@@ -134,11 +134,11 @@ class TaskLife:
         if definition.is_fenced:
             await self._on_end(await self._run_query(grant, definition), definition)
             return
-        await self.wanted.changed.until(
-            lambda: self.wanted.is_outdated() or self._tools.is_fresh(self.confirmed_at)
+        await self.desired.changed.until(
+            lambda: self.desired.is_outdated() or self._context.is_fresh(self.confirmed_at)
         )
-        if not self.wanted.is_outdated():
-            with self._tools.watching(self):
+        if not self.desired.is_outdated():
+            with self._context.watching(self):
                 error = await self._run_query(grant, definition)
             await self._on_end(error, definition)
 
@@ -147,11 +147,11 @@ class TaskLife:
         self.status.tell(TaskState.STARTING)
         run = QueryRun(
             self._spec(grant, definition),
-            self._tools.engine,
-            self._tools.clock,
-            wanted=self.wanted,
+            self._context.engine,
+            self._context.clock,
+            desired=self.desired,
             status=self.status,
-            stop_timeout_s=self._tools.stop_timeout_s,
+            stop_timeout_s=self._context.stop_timeout_s,
         )
         query = await run.start()
         if isinstance(query, QueryError):
@@ -164,7 +164,7 @@ class TaskLife:
 
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
         return QuerySpec(
-            self._tools.settings.group, self.task, self.token, definition, grant.reset, grant.reached
+            self._context.settings.group, self.task, self.token, definition, grant.reset, grant.reached
         )
 
     async def _on_end(self, error: QueryError | None, definition: Definition) -> None:
@@ -181,8 +181,8 @@ class TaskLife:
         is accepted all the same, the sink has seen a higher token than the manager: a person must look.
         """
         if error.fenced:
-            self._tools.fenced()
-        if self.wanted.is_leaving:
+            self._context.fenced()
+        if self.desired.is_leaving:
             return
         delay_s = None if error.fenced or error.permanent else self._restart_delay_s(definition)
         if delay_s is None:
@@ -190,22 +190,22 @@ class TaskLife:
             return
         self.status.restarts += 1
         self.status.tell(TaskState.RESTARTING, error.cause)
-        await first(self._tools.clock.sleep(delay_s), self.wanted.until_outdated())
+        await first(self._context.clock.sleep(delay_s), self.desired.until_outdated())
 
     def _restart_delay_s(self, definition: Definition) -> float | None:
         """By the restart policy of now, which may have changed while the query ran on."""
-        policy = (self.wanted.grant.definition or definition).restart
-        self._failures = self._failures.and_one(self._tools.clock.now(), policy)
-        return self._failures.restart_delay_s(policy, self._tools.chance())
+        policy = (self.desired.grant.definition or definition).restart
+        self._failures = self._failures.and_one(self._context.clock.now(), policy)
+        return self._failures.restart_delay_s(policy, self._context.chance())
 
     async def _stop_settled(self, grant: Grant) -> None:
         """Say STOPPED, and why the sink could not be told of it, before its token is fenced.
 
         The manager's patience has begun when the stop was asked for, whatever has taken time here since then.
         """
-        left_s = self.wanted.since + self._tools.settle_timeout_s - self._tools.clock.now()
+        left_s = self.desired.since + self._context.settle_timeout_s - self._context.clock.now()
         trouble = await self._settle(grant, max(left_s, 0.0))
-        if trouble is not UNWANTED and not self.wanted.is_outdated():
+        if trouble is not UNWANTED and not self.desired.is_outdated():
             await self._finish(TaskState.STOPPED, Outcome.STOPPED, None if trouble is None else trouble.cause)
 
     async def _pause(self, grant: Grant) -> None:
@@ -218,12 +218,12 @@ class TaskLife:
             self.status.tell(TaskState.PAUSED, trouble.cause)
             if trouble.permanent or trouble.fenced:
                 break
-            delay_s = AGAIN.delay_s(tries, self._tools.chance())
-            await first(self._tools.clock.sleep(delay_s), self.wanted.until_outdated())
+            delay_s = AGAIN.delay_s(tries, self._context.chance())
+            await first(self._context.clock.sleep(delay_s), self.desired.until_outdated())
             tries += 1
         if trouble is None and self.status.cause is not None:
             self.status.tell(TaskState.PAUSED)
-        await self.wanted.until_outdated()
+        await self.desired.until_outdated()
 
     async def _settle(self, grant: Grant, within_s: float | None = None) -> QueryError | None:
         """Keep whoever had the task before from writing, unless a query of this life has done so already.
@@ -231,26 +231,26 @@ class TaskLife:
         Returns:
             Why that could not be done, `UNWANTED` if something else is wanted.
         """
-        if self.wanted.is_outdated():
+        if self.desired.is_outdated():
             return UNWANTED
         if grant.definition is None:
             return QueryError(grant.fault, permanent=True)
         if self._settling.is_done(grant.definition):
             return None
         spec = self._spec(grant, grant.definition)
-        return await self._settling.attempt(spec, self.wanted.until_outdated(), within_s)
+        return await self._settling.attempt(spec, self.desired.until_outdated(), within_s)
 
     async def _rest(self, state: TaskState, cause: str | None = None) -> None:
         """Do nothing until something else is wanted."""
         self.status.tell(state, cause)
-        await self.wanted.until_outdated()
+        await self.desired.until_outdated()
 
     async def _finish(self, state: TaskState, outcome: Outcome, cause: str | None = None) -> None:
         """The last word: the life ends when the manager has heard it, unless something else is wanted now."""
         self.status.tell(state, cause)
-        await self.wanted.changed.until(lambda: self.wanted.is_outdated() or self._is_known(state))
-        if not self.wanted.is_outdated():
-            self.wanted.ending = outcome
+        await self.desired.changed.until(lambda: self.desired.is_outdated() or self._is_known(state))
+        if not self.desired.is_outdated():
+            self.desired.ending = outcome
 
     def _is_known(self, state: TaskState) -> bool:
         return self.acknowledged is not None and self.acknowledged.state is state

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from worker.tasks.desired_state import Outcome
 from worker.tasks.grants import read_grant
-from worker.tasks.wanted import Outcome
 from worker.waiting import ChangeSignal
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Ownership:
         """A new assignment: let go of what moved away."""
         self.assigned = tasks
         for task in self._delta().leave:
-            self._lives[task].wanted.leave()
+            self._lives[task].desired.leave()
 
     def lose(self) -> None:
         """Nothing is assigned, and every token is lost; the next manager may count its tokens anew."""
@@ -91,7 +91,7 @@ class Ownership:
             return read_grant(granted, revision=revision)
         if granted.token == life.token:
             life.confirm(sent_at)
-            life.wanted.follow(read_grant(granted, life.wanted.grant, revision))
+            life.desired.follow(read_grant(granted, life.desired.grant, revision))
         return None
 
     def begun(self, life: TaskLife) -> None:
@@ -101,14 +101,14 @@ class Ownership:
 
     def pending(self, task: str) -> None:
         """Somebody else owns it; if it runs here, it does so under a stale token."""
-        if (life := self._lives.get(task)) is not None and not life.wanted.is_leaving:
+        if (life := self._lives.get(task)) is not None and not life.desired.is_leaving:
             self.cut(life)
 
     def not_ours(self, task: str) -> None:
         """The task is gone, or given to somebody else."""
         self.assigned -= {task}
         if (life := self._lives.get(task)) is not None:
-            life.wanted.leave()
+            life.desired.leave()
 
     def ended(self, life: TaskLife, outcome: Outcome) -> bool:
         """Its life is over; whether its token is to be given back. A COMPLETED task has none any more."""
@@ -126,7 +126,7 @@ class Ownership:
 
     def cut(self, life: TaskLife) -> None:
         """Its task is owned no longer: end it at once, and have nothing more to do with it."""
-        life.wanted.cut()
+        life.desired.cut()
         self.forget(life)
 
     def forget(self, life: TaskLife) -> None:
@@ -136,5 +136,5 @@ class Ownership:
             self.changed.notify()
 
     def _delta(self) -> AssignmentDelta:
-        leaving = frozenset(life.task for life in self if life.wanted.is_leaving)
+        leaving = frozenset(life.task for life in self if life.desired.is_leaving)
         return assignment_delta(self.assigned, self.held, leaving)

@@ -15,8 +15,8 @@ from worker.waiting import first
 if TYPE_CHECKING:
     from worker.clock import Clock
     from worker.query_engine import Query, QueryEngine, QueryError, QuerySpec
+    from worker.tasks.desired_state import DesiredState
     from worker.tasks.task_status import TaskStatus
-    from worker.tasks.wanted import Wanted
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +31,7 @@ class QueryRun:
         spec: what to run.
         engine: what runs it.
         clock: for what is told of a slow start.
-        wanted: what is wanted of the task meanwhile.
+        desired: what is wanted of the task meanwhile.
         status: is told how it goes.
         stop_timeout_s: how long the batch in flight may take when the query is stopped in order, in seconds.
     """
@@ -42,14 +42,14 @@ class QueryRun:
         engine: QueryEngine,
         clock: Clock,
         *,
-        wanted: Wanted,
+        desired: DesiredState,
         status: TaskStatus,
         stop_timeout_s: float,
     ) -> None:
         self._spec = spec
         self._engine = engine
         self._clock = clock
-        self._wanted = wanted
+        self._desired = desired
         self._status = status
         self._stop_timeout_s = stop_timeout_s
         self._step = "its turn"
@@ -59,7 +59,7 @@ class QueryRun:
         starting = asyncio.ensure_future(self._engine.start(self._spec, self._come_to))
         telling = asyncio.ensure_future(self._tell_of_waiting())
         try:
-            if not await first(asyncio.wait({starting}), self._wanted.until_outdated()):
+            if not await first(asyncio.wait({starting}), self._desired.until_outdated()):
                 await self._give_up(starting)
                 return UNWANTED
             return starting.result()
@@ -76,7 +76,7 @@ class QueryRun:
             Why it failed, `UNWANTED` if it was stopped because something else is wanted; None if a bounded
             query has come to its end.
         """
-        if await first(query.ended(), self._wanted.until_outdated()):
+        if await first(query.ended(), self._desired.until_outdated()):
             return await query.ended()
         await self._stop(query)
         return UNWANTED
@@ -102,11 +102,11 @@ class QueryRun:
     async def _stop(self, query: Query) -> None:
         """Stop in order; a cut that comes meanwhile makes short work of it."""
         try:
-            if self._wanted.is_cut():
+            if self._desired.is_cut():
                 await query.stop(0.0)
                 return
             stopping = asyncio.ensure_future(query.stop(self._stop_timeout_s))
-            if not await first(asyncio.shield(stopping), self._wanted.changed.until(self._wanted.is_cut)):
+            if not await first(asyncio.shield(stopping), self._desired.changed.until(self._desired.is_cut)):
                 await asyncio.gather(stopping, query.stop(0.0))
         except Exception:  # what may be left of it is fenced, or waited for
             spec = self._spec

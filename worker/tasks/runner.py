@@ -15,7 +15,7 @@ from worker.tasks.exchange.late_grants import LateGrants
 from worker.tasks.exchange.manager_link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
 from worker.tasks.exchange.reports import Reports
-from worker.tasks.life import TaskLife, Tools
+from worker.tasks.life import LifeContext, TaskLife
 from worker.tasks.orphans import OrphanSweep
 from worker.tasks.ownership import Ownership
 from worker.tasks.token_leases import TokenLeases
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from worker.clock import Clock
     from worker.query_engine import QueryEngine
     from worker.settings import WorkerSettings
+    from worker.tasks.desired_state import Outcome
     from worker.tasks.grants import Grant
     from worker.tasks.task_status import TaskSnapshot
-    from worker.tasks.wanted import Outcome
     from worker.watchdog import Work
 
 log = structlog.get_logger(__name__)
@@ -102,7 +102,7 @@ class TaskRunner:
         )
         own_s = lease_s(settings.session_timeout_ms) if token_lease_s is None else token_lease_s
         self._token_leases = TokenLeases(own_s, clock, lambda: self._ownership, self._on_lapsed)
-        self._tools = Tools(
+        self._context = LifeContext(
             settings,
             engine,
             clock,
@@ -146,7 +146,7 @@ class TaskRunner:
         self._revision = max(self._revision, tasks_revision)
         self._catch_up()
         for life in self._ownership:
-            if life.wanted.is_leaving:
+            if life.desired.is_leaving:
                 life.report_again()
 
     def lose(self, reason: str) -> None:
@@ -218,7 +218,7 @@ class TaskRunner:
         nothing of the task runs here.
         """
         if grant.task not in self._ownership.assigned:
-            self._begin(grant, sent_at).wanted.leave()
+            self._begin(grant, sent_at).desired.leave()
             return
         is_fresh = self._token_leases.is_fresh(sent_at)
         if is_fresh:
@@ -249,7 +249,7 @@ class TaskRunner:
             return
         match reaction_to(code, RequestKind.REPORT):
             case Reaction.STOP_QUERY:
-                if not life.wanted.is_leaving:
+                if not life.desired.is_leaving:
                     log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
                 self._lose_one(life)
             case Reaction.LET_GO:
@@ -281,7 +281,7 @@ class TaskRunner:
 
     def _begin(self, grant: Grant, sent_at: float) -> TaskLife:
         """A new life, which waits for the end of the one before it of the same task."""
-        life = TaskLife(grant, self._tools, sent_at)
+        life = TaskLife(grant, self._context, sent_at)
         running = self._spawn(life.run(self._running.get(grant.task)))
         self._running[grant.task] = running
         running.add_done_callback(lambda done: self._on_done(life, done))

@@ -30,7 +30,7 @@ def test_nothing_is_left_twice() -> None:
 
 def a_life(token: int) -> Any:
     """As far as ownership asks: the task, the token, and whether it was told to end at once."""
-    return SimpleNamespace(task="t", token=token, wanted=SimpleNamespace(cut=lambda: None))
+    return SimpleNamespace(task="t", token=token, desired=SimpleNamespace(cut=lambda: None))
 
 
 def test_a_release_of_an_earlier_token_leaves_the_task_owned() -> None:

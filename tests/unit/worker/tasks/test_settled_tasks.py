@@ -138,9 +138,9 @@ async def test_a_settling_that_was_given_up_is_not_one_that_is_done(
     await bench.settle()
     life = bench.runner._ownership.get("t1")
     assert life is not None
-    life.wanted.follow(read_grant(granted("t1", token=5, target="RUNNING"), life.wanted.grant))
+    life.desired.follow(read_grant(granted("t1", token=5, target="RUNNING"), life.desired.grant))
     await settle(turns)
-    life.wanted.follow(read_grant(granted("t1", token=5, target=target), life.wanted.grant))
+    life.desired.follow(read_grant(granted("t1", token=5, target=target), life.desired.grant))
     await bench.settle()
     assert bench.engine.started or "STOPPED" not in bench.manager.states("t1")
     bench.engine.unsettled["t1"].set()

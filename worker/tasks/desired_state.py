@@ -26,8 +26,8 @@ class Outcome(Enum):
     """The token is lost: nothing of it runs any more, and nothing is to be said about it."""
 
 
-class Wanted:
-    """The latest grant of a task, or the end that its life is to come to; `changed` is notified of each change.
+class DesiredState:
+    """The latest grant of a task, or the end that its life is to come to; `changed` is notified of each.
 
     Args:
         grant: the first one.

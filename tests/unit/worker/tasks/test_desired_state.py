@@ -7,8 +7,8 @@ import pytest
 
 from protocol.states import Target
 from tests.fakes.manager import granted
+from worker.tasks.desired_state import is_outdated
 from worker.tasks.grants import read_grant
-from worker.tasks.wanted import is_outdated
 
 GRANT = read_grant(granted("t", token=4))
 
