@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from manager.access.authorizer import open_to_all
 from manager.console.site import Console
-from manager.http.audit_log import Audit
+from manager.http.audit_log import AuditLog
 from manager.http.authorization import Authorization
 from manager.http.endpoints.audit import AuditHandlers, NothingKept
 from manager.http.endpoints.cluster import ClusterHandlers
@@ -63,7 +63,7 @@ def make_app(
     access = access or open_to_all()
     forwarding = Forwarding(directory, this_manager, tls)
     authorization = Authorization(
-        access, rates, Audit(None if audit_writer is None else audit_writer.put, this_manager.id)
+        access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session)
     for endpoint in endpoints_of(runtime, directory, audit_writer):

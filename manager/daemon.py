@@ -21,7 +21,7 @@ from manager.access.exposure import Exposure
 from manager.access.rates import Rates
 from manager.app import make_app
 from manager.background.audit_writer import AuditWriter
-from manager.background.tasks import once, tell_unhandled
+from manager.background.supervision import once, tell_unhandled
 from manager.background.token_refresh import TokenRefresh
 from manager.cluster.node import Node, open_node
 from manager.http.front.limits import Limits
@@ -29,7 +29,7 @@ from manager.http.front.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.storage.base import StorageError
 from manager.storage.cluster_state import ManagerIdentity
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from manager.tls import certificate_of, trust_in_managers
 from protocol.errors import StartupError
 from protocol.messages.groups import Coordinator

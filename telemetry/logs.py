@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
-from telemetry.lines import render_line
+from telemetry.line_renderer import render_line
 from telemetry.scope import add_scope
 from telemetry.secrets import scrub_fields
 

@@ -280,7 +280,7 @@ def test_the_public_package_loads_what_is_asked_for(statement: str, may_load: se
 
 
 def test_no_task_of_the_manager_ends_unseen() -> None:
-    """All are begun in `manager.background.tasks`, which tells of whatever they raise."""
+    """All are begun in `manager.background.supervision`, which tells of whatever they raise."""
     beginners = {"create_task", "ensure_future", "TaskGroup", "run_coroutine_threadsafe"}
     begun = {
         str(path.relative_to(ROOT))
@@ -289,7 +289,7 @@ def test_no_task_of_the_manager_ends_unseen() -> None:
         if isinstance(node, ast.Attribute | ast.Name)
         and (node.attr if isinstance(node, ast.Attribute) else node.id) in beginners
     }
-    assert begun == {"manager/background/tasks.py"}
+    assert begun == {"manager/background/supervision.py"}
 
 
 def _of_aiohttp(base: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.tools.figures import ResultLine, summary
 from manager.core.stored_rows import GroupRow
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.events import Event, EventType
 from tests.integration.postgres import running
 

@@ -13,7 +13,7 @@ from cli.exit_codes import FAILED
 from cli.options.settings import SettingSources, settings_options, warn_of_stray_variables
 from manager.settings import ManagerSettings
 from protocol.errors import StartupError
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 from telemetry.logs import LogSettings, configure_logging
 from worker.settings import WorkerSettings
 

@@ -6,8 +6,8 @@ care: no parser but Spark's own knows all of Spark's SQL, and nearly every keywo
 
 1. What is wrong in any reading: nothing at all, a first word that begins no statement, a quote, comment or
    bracket that is not closed, several statements, signs that never meet.
-2. Every word gets its role from its neighbours (`definition.sql.roles`). A word or sign that is beyond that
-   makes the whole statement unsure. A few keywords that may be names are tried both ways.
+2. Every word gets its role from its neighbours (`definition.sql.keyword_roles`). A word or sign that is
+   beyond that makes the whole statement unsure. A few keywords that may be names are tried both ways.
 3. What is left is plain. Its names are replaced by one that is no keyword anywhere, and sqlglot, which knows
    plain SQL well, has the last word.
 """
@@ -18,9 +18,9 @@ from difflib import get_close_matches
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from definition.sql.keyword_roles import suspects
 from definition.sql.lexer import Token, tokens
 from definition.sql.plain import rewrite, without_types
-from definition.sql.roles import suspects
 from definition.sql.words import QUERY_STARTS, STATEMENT_STARTS
 
 if TYPE_CHECKING:

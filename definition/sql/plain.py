@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from definition.sql.roles import BEFORE_STAR, is_keyword
+from definition.sql.keyword_roles import BEFORE_STAR, is_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

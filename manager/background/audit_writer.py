@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import structlog
 
-from manager.background.tasks import Loop, tell_bug
+from manager.background.supervision import Loop, tell_bug
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:

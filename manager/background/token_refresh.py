@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 
-from manager.background.tasks import Loop
+from manager.background.supervision import Loop
 from protocol.roles import Role
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from manager.core.views.group_status import GroupStatus
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from manager.storage.cluster_state import ClusterState
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import Coordinator, GroupSummary
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from manager.storage.audit_table import AuditTable
     from manager.storage.base import EventLog
     from manager.storage.cluster_state import ManagerIdentity
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
     from manager.storage.token_table import TokenTable
 
 log = structlog.get_logger(__name__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.background.tasks import Loop, once, tell_bug
+from manager.background.supervision import Loop, once, tell_bug
 from manager.clock import read_clocks
 from manager.cluster.held_slots import SlotState
 from manager.storage.base import GoneError, StorageError

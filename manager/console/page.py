@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from manager.access.authorizer import ANYBODY, Caller
-from manager.console.queries import Queries
+from manager.console.page_data import PageData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,4 +49,4 @@ class Page:
     last_event: int = 0
 
 
-MakePage = Callable[[Queries, PageRequest], Awaitable[Page]]
+MakePage = Callable[[PageData, PageRequest], Awaitable[Page]]

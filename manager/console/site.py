@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from manager.console import formatting, state_labels
 from manager.console.assets import KINDS, Assets
 from manager.console.page import Page, PageRequest
+from manager.console.page_data import PageData
 from manager.console.pages import links
 from manager.console.pages.adding import adding
 from manager.console.pages.editing import editing
@@ -19,7 +20,6 @@ from manager.console.pages.group import group
 from manager.console.pages.overview import overview
 from manager.console.pages.task import task
 from manager.console.pages.workers import workers
-from manager.console.queries import Queries
 from manager.http.authorization import caller_of
 from manager.http.endpoint import Endpoint
 from manager.http.front.replying import headers_of
@@ -73,7 +73,7 @@ class Console:
 
     def __init__(self, runtime: CoordinatorRuntime, directory: Directory, api: Iterable[Endpoint]) -> None:
         self._roles = {endpoint.operation: endpoint.roles for endpoint in api}
-        self._queries = Queries(runtime, directory)
+        self._page_data = PageData(runtime, directory)
         self._assets = Assets()
         self._templates = _environment(self._assets)
 
@@ -107,7 +107,7 @@ class Console:
         async def show(call: Plain) -> web.Response:
             page_request = self._page_request(call.request)
             try:
-                page = await make(self._queries, page_request)
+                page = await make(self._page_data, page_request)
             except RefusedError as error:
                 return self._trouble(error.failure, page_request)
             except StorageError:
@@ -134,7 +134,7 @@ class Console:
             page=page,
             view=page.view,
             stream=stream_for(page_request),
-            now_ms=self._queries.now_ms(),
+            now_ms=self._page_data.now_ms(),
             caller=page_request.caller,
             may=page_request.may,
         )

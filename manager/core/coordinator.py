@@ -21,7 +21,6 @@ from manager.core.membership import (
 from manager.core.new_group_ids import NewGroupIds
 from manager.core.tasks import (
     claims,
-    definition_lists,
     definitions,
     former_owners,
     lost_workers,
@@ -29,6 +28,7 @@ from manager.core.tasks import (
     probation,
     reports,
     resets,
+    task_lists,
 )
 from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
@@ -72,7 +72,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.GetTaskStatus: tasks.get_status,
     commands.CreateTask: definitions.create,
     commands.PutTask: definitions.put,
-    commands.PutTasks: definition_lists.put_all,
+    commands.PutTasks: task_lists.put_all,
     commands.DeleteTask: definitions.delete,
     commands.SetTarget: definitions.set_target,
     commands.RestartTask: definitions.restart,

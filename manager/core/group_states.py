@@ -41,7 +41,7 @@ _MACHINE = Machine(
 )
 
 
-class IllegalTransitionError(Exception):
+class IllegalGroupTransitionError(Exception):
     """A move the table does not have: a bug. The group stays as it was; the text tells its history."""
 
 
@@ -49,14 +49,14 @@ def move(turn: Turn, trigger: str) -> None:
     """Take the group along one arrow of the table.
 
     Raises:
-        IllegalTransitionError: the table has no such arrow from the present state; nothing changed.
+        IllegalGroupTransitionError: the table has no such arrow from the present state; nothing changed.
     """
     group = turn.group
     before = group.state
     try:
         _MACHINE.events[trigger].trigger(group)
     except MachineError as error:
-        raise IllegalTransitionError(
+        raise IllegalGroupTransitionError(
             f"group {group.name}: no move {trigger!r} from {before.value}; history: {group.history_text()}"
         ) from error
     turn.note(f"{before.value} -> {group.state.value}")

@@ -41,7 +41,7 @@ def load(turn: Turn, rows: Iterable[Row]) -> None:
     group.tasks.history.since_ms = turn.instant.wall
     for member in group.members.values():
         member.confirmed = True
-        sessions.arrived(turn, member)
+        sessions.note_contact(turn, member)
         member.concern_revision = group.header.tasks_revision
         sessions.renew(turn, member)
     assignments.on_load(group)

@@ -55,15 +55,15 @@ class Member:
     def settles(self) -> bool:
         """Whether it says that it can settle tasks (`core.tasks.settling`); read once for each join."""
         if self._settles[0] is not self.row.protocols:
-            told = self.told()
-            self._settles = (self.row.protocols, told is not None and told.settles)
+            metadata = self.worker_metadata()
+            self._settles = (self.row.protocols, metadata is not None and metadata.settles)
         return self._settles[1]
 
     def held_for_ms(self, wait_ms: int) -> int:
         """How long a request that asks for `wait_ms` is held at most, in ms: the session is to outlast it."""
         return min(wait_ms, self.row.session_timeout_ms // 3)
 
-    def told(self) -> WorkerMetadata | None:
+    def worker_metadata(self) -> WorkerMetadata | None:
         """What a worker tells of itself, the same under each protocol; None if it is none."""
         for protocol in self.row.protocols:
             try:

@@ -39,7 +39,7 @@ def park_join(turn: Turn, member: Member, parked: Parked) -> None:
     """Let `parked` wait until the join phase completes; a retry takes its place over."""
     refuse_join(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
     connections.carry(turn.group, member, parked.connection)
-    sessions.arrived(turn, member)
+    sessions.note_contact(turn, member)
     turn.group.joining[member.id] = parked
     parked.wait()
     sessions.suspend(turn, member)

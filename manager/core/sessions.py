@@ -24,14 +24,14 @@ def is_parked(group: Group, member: Member) -> bool:
     return member.id in group.joining or member.parked_sync is not None
 
 
-def heard(turn: Turn, member: Member, parked: Parked) -> None:
+def request_accepted(turn: Turn, member: Member, parked: Parked) -> None:
     """An accepted request of `member` arrived: its session starts anew."""
     connections.carry(turn.group, member, parked.connection)
-    arrived(turn, member)
+    note_contact(turn, member)
     renew(turn, member)
 
 
-def arrived(turn: Turn, member: Member) -> None:
+def note_contact(turn: Turn, member: Member) -> None:
     """An accepted request of `member` is here; what it holds on to is the worker's own lease on itself."""
     member.last_heartbeat_ms = turn.instant.wall
     member.heard_at = turn.now

@@ -124,7 +124,7 @@ class TaskRegistry:
         self.waiting[number] = claim
         return number
 
-    def tell(self, at_ms: int, row: OwnershipRow) -> None:
+    def note_history(self, at_ms: int, row: OwnershipRow) -> None:
         """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, histories do not."""
         self.history.note(at_ms, self.ownership.get(row.task), row, is_told=row.task in self.definitions)
 

@@ -85,7 +85,7 @@ class Turn:
     def put(self, row: Row) -> None:
         """Make `row` part of the group, durably."""
         if isinstance(row, OwnershipRow):
-            self.group.tasks.tell(self.instant.wall, row)
+            self.group.tasks.note_history(self.instant.wall, row)
         self.group.apply(row)
         self.changes.append(row)
 

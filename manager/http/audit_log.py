@@ -33,14 +33,14 @@ BROKEN_OFF: Final = "the connection closed before the answer; it may have been d
 _CHANGING: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 
 
-class _Said(msgspec.Struct):
+class _Result(msgspec.Struct):
     """What an answer says of how it went."""
 
     error: str = ErrorCode.NONE.value
     cause_id: str | None = None
 
 
-class Audit:
+class AuditLog:
     """Writes down what was asked for. Neither bodies nor tokens are in it.
 
     Args:
@@ -136,9 +136,9 @@ _UNTOLD: Final = frozenset({"id", "at_ms", "who", "token_id", "manager"})
 _TOLD: Final = tuple(name for name in AuditEntry.__struct_fields__ if name not in _UNTOLD)
 
 
-def _read(response: web.StreamResponse) -> _Said:
+def _read(response: web.StreamResponse) -> _Result:
     body = response.body if isinstance(response, web.Response) else None
     try:
-        return msgspec.json.decode(body, type=_Said) if isinstance(body, bytes) else _Said()
+        return msgspec.json.decode(body, type=_Result) if isinstance(body, bytes) else _Result()
     except msgspec.DecodeError:
-        return _Said()
+        return _Result()

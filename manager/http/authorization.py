@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from manager.access.authorizer import ANYBODY, MEMBERS, Caller, bearer_of
-from manager.http.audit_log import Audit, is_audited
+from manager.http.audit_log import AuditLog, is_audited
 from manager.http.front.reading import host_of
 from manager.http.front.replying import error_as_json, refusal
 from manager.http.login_page import login_page
@@ -51,12 +51,12 @@ class Authorization:
         self,
         access: Authorizer,
         rates: Rates | None = None,
-        audit: Audit | None = None,
+        audit: AuditLog | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._access = access
         self._rates = rates
-        self._audit = audit or Audit()
+        self._audit = audit or AuditLog()
         self._now = now
 
     def wrap(self, endpoint: Endpoint, handler: Handler) -> Handler:
@@ -182,4 +182,4 @@ def _turn_away(request: HttpRequest, endpoint: Endpoint, failure: Failure) -> we
             return web.Response(status=303, headers={"Location": place, "Cache-Control": "no-store"})
         if failure.code is ErrorCode.GROUP_AUTHORIZATION_FAILED:
             return login_page(request.raw_path, failure)
-    return refusal(endpoint.told(failure))
+    return refusal(endpoint.with_error_fields(failure))

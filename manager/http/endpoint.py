@@ -137,16 +137,18 @@ class Endpoint:
                 body = self._decoded(self.body, body_at_hand(request) or await read_body(request))
             outcome = await self.handler(Call(request, body, asked))
         except RefusedError as error:
-            error.failure = self.told(error.failure)
+            error.failure = self.with_error_fields(error.failure)
             raise
         if isinstance(outcome, msgspec.Struct):
-            return reply(self.told(outcome) if isinstance(outcome, Failure) else outcome, self.success[0])
+            return reply(
+                self.with_error_fields(outcome) if isinstance(outcome, Failure) else outcome, self.success[0]
+            )
         return outcome
 
     def _decoded(self, kind: type[msgspec.Struct], raw: bytes) -> Any:
         return decode_body(raw or b"{}" if self.body_optional else raw, kind)
 
-    def told(self, failure: Failure) -> Failure:
+    def with_error_fields(self, failure: Failure) -> Failure:
         """The failure with what each error of this operation carries."""
         if not self.error_fields:
             return failure

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from protocol.messages.base import Request
 
 
-class Cause(StrEnum):
+class RebalanceCause(StrEnum):
     """What a rebalance began with. The reason in its history is for people, and may be any text."""
 
     JOIN = "join"
@@ -46,7 +46,7 @@ class DepartureKind(StrEnum):
 class Rebalanced:
     """A rebalance came to its end."""
 
-    cause: Cause
+    cause: RebalanceCause
     line: RebalanceRow
 
 
@@ -76,12 +76,12 @@ class GroupForgotten:
 
 Fact = Rebalanced | MemberGone | TaskFailed | GroupForgotten
 
-_CAUSES: dict[type[Request], Cause] = {
-    JoinRequest: Cause.JOIN,
-    LeaveRequest: Cause.LEAVE,
-    RemoveMember: Cause.REMOVED,
-    DrainMember: Cause.DRAIN,
-    StartRebalance: Cause.ADMIN,
+_CAUSES: dict[type[Request], RebalanceCause] = {
+    JoinRequest: RebalanceCause.JOIN,
+    LeaveRequest: RebalanceCause.LEAVE,
+    RemoveMember: RebalanceCause.REMOVED,
+    DrainMember: RebalanceCause.DRAIN,
+    StartRebalance: RebalanceCause.ADMIN,
 }
 _DEPARTURES: dict[type[Request], DepartureKind] = {
     LeaveRequest: DepartureKind.LEFT,
@@ -94,7 +94,7 @@ class Facts:
     """Reads turns; remembers of each rebalance under way what it began with."""
 
     def __init__(self) -> None:
-        self._began: dict[str, Cause] = {}
+        self._began: dict[str, RebalanceCause] = {}
 
     def read(self, asked: type[Request] | None, turn: Turn) -> list[Fact]:
         """The facts of `turn`.
@@ -111,15 +111,19 @@ class Facts:
     def loaded(self, turn: Turn) -> list[Fact]:
         """The facts of a turn that took a group up: whatever it was in the middle of is another thing now."""
         self._began.pop(turn.group.name, None)
-        facts = [fact for change in turn.changes for fact in self._of(change, None, Cause.RESTORED, turn)]
-        self._note_beginning(turn, Cause.RESTORED)
+        facts = [
+            fact for change in turn.changes for fact in self._of(change, None, RebalanceCause.RESTORED, turn)
+        ]
+        self._note_beginning(turn, RebalanceCause.RESTORED)
         return facts
 
-    def _note_beginning(self, turn: Turn, cause: Cause) -> None:
+    def _note_beginning(self, turn: Turn, cause: RebalanceCause) -> None:
         if turn.group.round is not None:
             self._began.setdefault(turn.group.name, cause)
 
-    def _of(self, change: object, asked: type[Request] | None, cause: Cause, turn: Turn) -> Iterator[Fact]:
+    def _of(
+        self, change: object, asked: type[Request] | None, cause: RebalanceCause, turn: Turn
+    ) -> Iterator[Fact]:
         match change:
             case RebalanceRow(group=group):
                 yield Rebalanced(self._began.pop(group, cause), change)
@@ -133,8 +137,8 @@ class Facts:
                 yield TaskFailed(change)
 
 
-def _cause(asked: type[Request] | None, turn: Turn) -> Cause:
+def _cause(asked: type[Request] | None, turn: Turn) -> RebalanceCause:
     if asked is not None:
-        return _CAUSES.get(asked, Cause.OTHER)
+        return _CAUSES.get(asked, RebalanceCause.OTHER)
     loses = any(isinstance(change, Dropped) and change.kind is MemberRow for change in turn.changes)
-    return Cause.LOST if loses else Cause.TASKS
+    return RebalanceCause.LOST if loses else RebalanceCause.TASKS

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def tell(facts: Iterable[Fact]) -> None:
+def log_facts(facts: Iterable[Fact]) -> None:
     """A line each."""
     for fact in facts:
         match fact:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from manager.metrics import catalog
-from manager.metrics.facts import Cause, DepartureKind, GroupForgotten, MemberGone, Rebalanced
+from manager.metrics.facts import DepartureKind, GroupForgotten, MemberGone, RebalanceCause, Rebalanced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse
-from telemetry.loop import LOOP_LAG, LoopLag
+from telemetry.loop_lag import LOOP_LAG, LoopLag
 from telemetry.metrics import Instruments, family
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Meter:
             return
         self._known.add(group)
         self._moved.labels(group)
-        for cause in Cause:
+        for cause in RebalanceCause:
             self._rebalances.labels(group, cause)
         for how in DepartureKind:
             self._gone.labels(group, how)

@@ -37,7 +37,7 @@ class TurnObserver:
 
     def _tell(self, facts: list[Fact]) -> None:
         self.meter.count(facts)
-        log_lines.tell(facts)
+        log_lines.log_facts(facts)
 
     def _know(self, turn: Turn) -> None:
         if not turn.group.is_unknown:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from manager.background.tasks import Loop
+from manager.background.supervision import Loop
 from manager.storage.base import StorageError
 from protocol.messages.events import Event, EventType
 

@@ -15,7 +15,7 @@ from manager.outbox.webhooks.webhook import webhooks_of
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from manager.background.tasks import Loop
+    from manager.background.supervision import Loop
     from manager.outbox.feed import Feed
     from manager.outbox.webhooks.sender import WebhookRouting
     from manager.outbox.webhooks.webhook import Webhook

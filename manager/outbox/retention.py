@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.background.tasks import Loop
+from manager.background.supervision import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

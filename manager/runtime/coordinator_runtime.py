@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.background.tasks import once
+from manager.background.supervision import once
 from manager.clock import read_clocks
 from manager.core.coordinator import DeadlineError, GroupCoordinator
 from manager.core.views import groups
@@ -20,7 +20,7 @@ from manager.runtime.replies import UNAVAILABLE, PendingReply, Reply, deliver
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

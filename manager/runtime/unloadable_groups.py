@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from manager.background.tasks import once
+from manager.background.supervision import once
 from manager.core.stored_rows import UnreadableError
 from manager.storage.base import StorageError
 from protocol.errors import ErrorCode, Failure

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.background.tasks import vital
-from manager.runtime.backoff import Backoff
+from manager.background.supervision import vital
 from manager.runtime.commits import Commits
 from manager.runtime.reloader import Reloader
 from manager.runtime.replies import UNAVAILABLE, deliver, deliver_instead
+from manager.runtime.retry_timer import RetryTimer
 from manager.storage.base import StaleEpochError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Writer:
         self._on_fenced = on_fenced
         self._on_broken = on_broken
         self._commits = Commits()
-        self._backoff = Backoff()
+        self._retry_timer = RetryTimer()
         self._wake = asyncio.Event()
         self.reloader = Reloader(storage, routing, self._commits, on_lost=on_lost, on_loaded=on_loaded)
         self._went_on = asyncio.Event()
@@ -150,7 +150,7 @@ class Writer:
             if self._commits.has_work:
                 await self._commit()
             self._went_on.set()
-            if not self._is_stopping and not self._backoff.is_pausing:
+            if not self._is_stopping and not self._retry_timer.is_pausing:
                 await self._reload()
 
     async def _gather(self) -> None:
@@ -211,13 +211,13 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - the next attempt may find the storage well again
             self._is_failing = self._is_away = True
             self._refuse_gathered()
-            pause_s = self._backoff.pause(self._wake.set)
+            pause_s = self._retry_timer.pause(self._wake.set)
             log.warning("storage still fails", error=_told(error), groups=len(names), retry_s=pause_s)
             return
         self._is_failing = self._is_away = False
         if self._is_stopping:
             return
-        self._backoff.reset()
+        self._retry_timer.reset()
         self.reloader.take_up_all(reading)
         if self.reloader.due():
             self._wake.set()

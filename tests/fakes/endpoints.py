@@ -12,7 +12,7 @@ from manager.http.openapi.description import OpenApiHandlers
 from manager.runtime.coordinator_runtime import CoordinatorRuntime
 from manager.settings import GroupSettings
 from manager.storage.cluster_state import ManagerIdentity
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 
 if TYPE_CHECKING:
     from manager.http.endpoint import Endpoint

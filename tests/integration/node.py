@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from manager.cluster.node import Node
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
 
 FOR_EVER_MS = 600_000
 """A lease that no busy machine lets lapse."""

@@ -48,7 +48,7 @@ TRANSITIONS: tuple[tuple[Transition, tuple[MemberState, ...], MemberState], ...]
 )
 
 
-class IllegalTransitionError(Exception):
+class IllegalMemberTransitionError(Exception):
     """A move that the table does not have: a bug. The member stays where it was."""
 
 
@@ -73,9 +73,9 @@ class States:
         """Go where `move` leads from here.
 
         Raises:
-            IllegalTransitionError: it leads nowhere from the present state; nothing has changed.
+            IllegalMemberTransitionError: it leads nowhere from the present state; nothing has changed.
         """
         try:
             self._machine.events[move.value].trigger(self)
         except MachineError as error:
-            raise IllegalTransitionError(f"no move {move.value!r} from {self.state.value}") from error
+            raise IllegalMemberTransitionError(f"no move {move.value!r} from {self.state.value}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from telemetry.loop import LOOP_LAG
+from telemetry.loop_lag import LOOP_LAG
 from telemetry.metrics import Metric
 
 GROUP = ("group",)

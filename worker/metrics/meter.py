@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import TaskErrorsResponse
-from telemetry.loop import LOOP_LAG, LoopLag
+from telemetry.loop_lag import LOOP_LAG, LoopLag
 from telemetry.metrics import Instruments, family
 from worker.metrics import catalog
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
 from worker.spark.progress import ProgressTracker
 from worker.threads import in_thread

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from protocol.states import TaskState
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 from worker.tasks.settling import UNWANTED, failed
 from worker.waiting import first
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
 from worker.waiting import Backoff, first
 

@@ -51,7 +51,7 @@ class Subject:
     unit: str = ""
     form: Callable[[float], str] = figure
 
-    def told(self, value: float) -> str:
+    def in_units(self, value: float) -> str:
         """A value with its unit."""
         return f"{self.form(value)} {self.unit}".rstrip()
 
@@ -87,8 +87,8 @@ def in_words(subject: Subject, seen: Sequence[Column], now_ms: int) -> str:
     peak = max(seen, key=lambda column: column.value)
     last = seen[-1]
     return (
-        f"Over the last hour: highest {subject.told(peak.value)} "
-        f"{duration(max(now_ms - peak.at_ms, 0))} ago, last {subject.told(last.value)} "
+        f"Over the last hour: highest {subject.in_units(peak.value)} "
+        f"{duration(max(now_ms - peak.at_ms, 0))} ago, last {subject.in_units(last.value)} "
         f"{duration(max(now_ms - last.at_ms, 0))} ago."
     )
 
@@ -128,6 +128,6 @@ def _column(column: Column, subject: Subject, window: Window, top_value: float) 
         y,
         max(end - x, THINNEST),
         BOTTOM - y,
-        hint(f"{subject.told(column.value)}, {before} ago"),
+        hint(f"{subject.in_units(column.value)}, {before} ago"),
         class_="column",
     )

@@ -10,7 +10,7 @@ from manager.console.page import Page, PageRequest
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
 
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "Files of JSON into a table": {
@@ -55,7 +55,7 @@ class AddingPage:
     targets: tuple[str, ...]
 
 
-async def adding(queries: Queries, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
+async def adding(page_data: PageData, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
     """The page at `/add-task`; `?group=` fills its first field in."""
     return Page("add_task.html", "Add a task", "overview", adding_page(request))
 

@@ -14,7 +14,7 @@ from protocol.messages.tasks import TaskResponse
 from protocol.states import Target
 
 if TYPE_CHECKING:
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
 
 RESTARTS = (
     "Its query is stopped after the batch in flight, and started with the new definition from its checkpoint."
@@ -40,9 +40,9 @@ class EditingPage:
     effect: str
 
 
-async def editing(queries: Queries, request: PageRequest) -> Page:
+async def editing(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/groups/{group}/tasks/{task}/edit`."""
-    task = await queries.ask(request.group, GetTask(task=request.task), TaskResponse)
+    task = await page_data.ask(request.group, GetTask(task=request.task), TaskResponse)
     return Page("edit_task.html", f"Edit {task.task}", "overview", editing_page(request.group, task))
 
 

@@ -10,7 +10,7 @@ from manager.console.pages.links import with_query
 from protocol.messages.events import EventType
 
 if TYPE_CHECKING:
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
     from protocol.messages.events import Event
 
 
@@ -41,16 +41,16 @@ class EventsPage:
     newest: str
 
 
-async def events(queries: Queries, request: PageRequest) -> Page:
+async def events(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/events`."""
     wanted = filter_of(request)
-    found, goes_on_at = await queries.events_like(
+    found, goes_on_at = await page_data.events_like(
         lambda event: wanted.takes(event) and request.may_see(event),
         before=wanted.before,
         group=wanted.group or None,
     )
-    newest = await queries.latest_events(limit=1)
-    view = events_page(wanted, found, goes_on_at, queries.now_ms())
+    newest = await page_data.latest_events(limit=1)
+    view = events_page(wanted, found, goes_on_at, page_data.now_ms())
     return Page("events.html", "Events", "events", view, newest[0].id if newest else 0)
 
 

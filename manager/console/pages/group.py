@@ -17,7 +17,7 @@ from manager.console.pages.members import MemberLine, member_lines
 from manager.console.paging import ListPage, list_page
 from manager.console.state_labels import StateCount, in_order, rank
 from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
-from manager.core.views.group_status import first_line
+from manager.core.views.group_status import headline
 from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse
 from protocol.messages.history import MovesResponse
 from protocol.messages.tasks import TaskListResponse
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
     from protocol.messages.groups import GroupHistoryLine, Rebalance
     from protocol.messages.history import Move
     from protocol.messages.tasks import TaskView
@@ -113,17 +113,17 @@ class GroupData:
     moves: MovesResponse
 
 
-async def group(queries: Queries, request: PageRequest) -> Page:
+async def group(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/groups/{group}`."""
     name = request.group
     data = GroupData(
-        await queries.ask(name, DescribeGroup(), DescribeGroupResponse),
-        await queries.ask(name, ListTasks(), TaskListResponse),
-        await queries.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
-        await queries.ask(name, ListMoves(), MovesResponse),
+        await page_data.ask(name, DescribeGroup(), DescribeGroupResponse),
+        await page_data.ask(name, ListTasks(), TaskListResponse),
+        await page_data.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
+        await page_data.ask(name, ListMoves(), MovesResponse),
     )
-    events = await queries.latest_events(limit=1)
-    view = group_page(data, request, queries.now_ms())
+    events = await page_data.latest_events(limit=1)
+    view = group_page(data, request, page_data.now_ms())
     return Page("group.html", name, "overview", view, events[0].id if events else 0)
 
 
@@ -220,5 +220,5 @@ def _task_line(name: str, task: TaskView, owner: MemberLine | None) -> TaskLine:
         token=task.token,
         batch=task.batch_id,
         since_ms=task.since_ms,
-        cause=first_line(task.cause),
+        cause=headline(task.cause),
     )

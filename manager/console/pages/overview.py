@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
     from manager.core.views.group_status import GroupStatus, Trouble
     from protocol.messages.cluster import ManagerListResponse, ManagerSummary
     from protocol.messages.events import Event
@@ -95,14 +95,14 @@ class OverviewPage:
     events: tuple[Event, ...]
 
 
-async def overview(queries: Queries, request: PageRequest) -> Page:
+async def overview(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/`."""
-    statuses = [status for status in await queries.group_statuses() if request.caller.covers(status.group)]
-    managers = await queries.managers()
-    newest, _ = await queries.events_like(request.may_see)
+    statuses = [status for status in await page_data.group_statuses() if request.caller.covers(status.group)]
+    managers = await page_data.managers()
+    newest, _ = await page_data.events_like(request.may_see)
     events = newest[:EVENTS_SHOWN]
     view = overview_page(
-        statuses, managers, events, request, now_ms=queries.now_ms(), can_store=queries.is_storage_healthy
+        statuses, managers, events, request, now_ms=page_data.now_ms(), can_store=page_data.is_storage_healthy
     )
     return Page("overview.html", "Overview", "overview", view, events[0].id if events else 0)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
     from protocol.messages.events import Event
     from protocol.messages.history import FiguresPoint
 
@@ -86,18 +86,18 @@ class TaskData:
     events: tuple[Event, ...]
 
 
-async def task(queries: Queries, request: PageRequest) -> Page:
+async def task(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/groups/{group}/tasks/{task}`."""
     group, name = request.group, request.task
     data = TaskData(
-        await queries.ask(group, GetTask(task=name), TaskResponse),
-        await queries.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
-        await queries.ask(group, DescribeGroup(), DescribeGroupResponse),
-        await queries.ask(group, ListTasks(), TaskListResponse),
-        (await queries.events_like(lambda event: event.task == name, group=group))[0],
+        await page_data.ask(group, GetTask(task=name), TaskResponse),
+        await page_data.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
+        await page_data.ask(group, DescribeGroup(), DescribeGroupResponse),
+        await page_data.ask(group, ListTasks(), TaskListResponse),
+        (await page_data.events_like(lambda event: event.task == name, group=group))[0],
     )
-    newest = await queries.latest_events(limit=1)
-    view = task_page(data, queries.now_ms())
+    newest = await page_data.latest_events(limit=1)
+    view = task_page(data, page_data.now_ms())
     return Page("task.html", name, "overview", view, newest[0].id if newest else 0)
 
 

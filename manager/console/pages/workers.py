@@ -17,7 +17,7 @@ from protocol.messages.tasks import TaskListResponse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from manager.console.queries import Queries
+    from manager.console.page_data import PageData
     from manager.core.views.group_status import GroupStatus
 
 WORKERS_SHOWN: Final = 100
@@ -52,23 +52,23 @@ class WorkersPage:
     page_path: str
 
 
-async def workers(queries: Queries, request: PageRequest) -> Page:
+async def workers(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/workers`."""
-    known = [status for status in await queries.group_statuses() if request.caller.covers(status.group)]
+    known = [status for status in await page_data.group_statuses() if request.caller.covers(status.group)]
     statuses = [status for status in known if status.workers]
-    here = [status for status in statuses if queries.is_here(status.group)]
-    now_ms = queries.now_ms()
-    lines = [line for each in here for line in await _lines(queries, each.group, now_ms)]
-    newest = await queries.latest_events(limit=1)
+    here = [status for status in statuses if page_data.is_here(status.group)]
+    now_ms = page_data.now_ms()
+    lines = [line for each in here for line in await _lines(page_data, each.group, now_ms)]
+    newest = await page_data.latest_events(limit=1)
     view = workers_page(lines, [status for status in statuses if status not in here], request, now_ms)
     return Page("workers.html", "Workers", "workers", view, newest[0].id if newest else 0)
 
 
-async def _lines(queries: Queries, group: str, now_ms: int) -> Sequence[WorkerLine]:
+async def _lines(page_data: PageData, group: str, now_ms: int) -> Sequence[WorkerLine]:
     """Those of one group; none if it has gone meanwhile."""
     try:
-        described = await queries.ask(group, DescribeGroup(), DescribeGroupResponse)
-        tasks = await queries.ask(group, ListTasks(), TaskListResponse)
+        described = await page_data.ask(group, DescribeGroup(), DescribeGroupResponse)
+        tasks = await page_data.ask(group, ListTasks(), TaskListResponse)
     except RefusedError:
         return ()
     return [

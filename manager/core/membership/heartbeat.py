@@ -18,7 +18,7 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
     group = turn.group
     member = checks.member(group, request.member_id, request.instance_id)
     checks.generation(group, request.generation_id)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
     checks.stable(group)
     purgatory.answer_heartbeat(turn, member)
     wait_ms = member.held_for_ms(request.wait_ms)

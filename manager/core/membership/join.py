@@ -175,5 +175,5 @@ def _answer_present(turn: Turn, member: Member, request: JoinRequest, parked: Pa
     row = adopt(member.row, request)
     if row != member.row:
         turn.put(row)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
     turn.answer(parked, join_response(turn.group, member))

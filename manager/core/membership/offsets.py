@@ -39,7 +39,7 @@ def _check_committer(turn: Turn, request: CommitOffsetsRequest, parked: Parked) 
     checks.generation(group, request.generation_id)
     if group.state is GroupState.AWAITING_SYNC:
         raise checks.rebalancing(group)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
 
 
 def _commit_one(turn: Turn, key: str, entry: OffsetToCommit) -> ErrorCode:

@@ -88,6 +88,6 @@ def _slip_in(turn: Turn, new: Member, parked: Parked) -> None:
     if leads:
         turn.update(group.header, leader_id=new.id)
     new.confirmed = True
-    sessions.heard(turn, new, parked)
+    sessions.request_accepted(turn, new, parked)
     turn.answer(parked, join_response(group, new, skip_assignment=leads))
     claims.serve_waiting(turn)

@@ -31,7 +31,7 @@ def sync(turn: Turn, request: SyncRequest, parked: Parked) -> None:
     is_decision = group.state is GroupState.AWAITING_SYNC and group.is_leader(member)
     placement = assignments.read(group, request.assignments) if is_decision else None
     group.unsynced.discard(member.id)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
     if group.state is GroupState.STABLE:
         turn.answer(parked, sync_response(group, member))
         return

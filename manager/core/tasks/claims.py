@@ -23,7 +23,7 @@ def claim(turn: Turn, request: ClaimRequest, parked: Parked) -> None:
     member = checks.member(group, request.member_id, request.instance_id)
     checks.generation(group, request.generation_id)
     checks.stable(group)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
     response = _serve(turn, member, request)
     wait_ms = member.held_for_ms(request.wait_ms)
     if response.granted or not response.pending or not wait_ms:

@@ -194,7 +194,9 @@ def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
     if Target.STOPPED in {before, target}:
         owned = registry.ownership_of(turn.group.name, row.task)
         if owned.owner is None and owned.state is not TaskState.COMPLETED:
-            ownership.settle(turn, msgspec.structs.replace(owned, state=registry.state_at_rest(row.task)))
+            ownership.store_state(
+                turn, msgspec.structs.replace(owned, state=registry.state_at_rest(row.task))
+            )
         scheduling.rebalance_soon(turn)
     return row
 

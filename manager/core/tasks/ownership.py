@@ -92,10 +92,10 @@ def _disown(turn: Turn, row: OwnershipRow, lease: OwnerLease | None) -> None:
     registry, state = turn.group.tasks, row.state
     if state in LIVE_STATES or registry.is_to_stop(row.task):
         state = registry.state_at_rest(row.task)
-    settle(turn, msgspec.structs.replace(row, owner=None, state=state, lease=lease))
+    store_state(turn, msgspec.structs.replace(row, owner=None, state=state, lease=lease))
 
 
-def settle(turn: Turn, row: OwnershipRow) -> None:
+def store_state(turn: Turn, row: OwnershipRow) -> None:
     """Store `row`; a change of state dates from now, and an owner that is gone needs no more patience."""
     registry = turn.group.tasks
     before = registry.ownership_of(turn.group.name, row.task)
@@ -139,12 +139,12 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     tasks = group.tasks.owned_by(member.id)
     if not tasks or group.protocol_type != PROTOCOL_TYPE:
         return
-    told = member.told()
-    if told is None:
+    metadata = member.worker_metadata()
+    if metadata is None:
         return
-    claiming = frozenset(told.claiming)
+    claiming = frozenset(metadata.claiming)
     for task in tasks:
-        if task not in claiming and told.owned.get(task) != group.tasks.ownership[task].token:
+        if task not in claiming and metadata.owned.get(task) != group.tasks.ownership[task].token:
             take_away(turn, task, turn.now)
 
 

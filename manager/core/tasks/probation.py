@@ -183,7 +183,7 @@ def _lost_in_silence(registry: TaskRegistry, member: Member) -> dict[str, int]:
 def _relieve_others(turn: Turn, blamed: Collection[str]) -> None:
     for row in tuple(turn.group.tasks.ownership.values()):
         if row.blame is not None and row.task not in blamed and not row.blame.quarantined:
-            turn.update(row, blame=quarantine.relieved(row.blame))
+            turn.update(row, blame=quarantine.without_one_death(row.blame))
 
 
 def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anothers: bool) -> None:
@@ -193,7 +193,7 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
     """
     if row.is_quarantined:
         return
-    held = quarantine.after(row.blame, death)
+    held = quarantine.with_death(row.blame, death)
     if is_anothers:
         held = msgspec.structs.replace(held, quarantined=False)
     row = msgspec.structs.replace(row, blame=held)
@@ -203,7 +203,9 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
         turn.put(row)
         return
     cause = quarantine.why_quarantined(held)
-    ownership.settle(turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause, lost_by=None))
+    ownership.store_state(
+        turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause, lost_by=None)
+    )
     turn.note(f"task {row.task} is quarantined: {len(held.deaths)} workers died of it")
     generation = turn.group.generation
     turn.tell(
@@ -227,5 +229,5 @@ def pardon(turn: Turn, task: str) -> bool:
         turn.put(pardoned)
         return False
     state = group.tasks.state_at_rest(task)
-    ownership.settle(turn, msgspec.structs.replace(pardoned, state=state, cause=None))
+    ownership.store_state(turn, msgspec.structs.replace(pardoned, state=state, cause=None))
     return True

@@ -26,7 +26,7 @@ GUILTY_LOSSES: Final = 6
 """Deaths in a row of any kind, the last one under this task alone. More than for engines that say how they
 ended: a worker that fell silent may have been killed from outside just while the task was starting. Where one
 of three workers was killed twenty times, each time when 60 % of the workers had got through a batch, this and
-`relieved` accused a task in 1 of 1,000 simulated groups; five deaths without `relieved`, in 13 of 1,000."""
+`without_one_death` accused a task in 1 of 1,000 simulated groups; five deaths without it, in 13 of 1,000."""
 PROOF_MS: Final = 30_000
 """A task without data gets through no batch; this long after its grant it is believed, too."""
 DEATHS_KEPT: Final = 10
@@ -48,13 +48,13 @@ def is_suspect(row: OwnershipRow) -> bool:
     return len(deaths) >= SUSPECT_LOSSES or exits(deaths) > 0
 
 
-def after(blame: Blame | None, death: WorkerDeath) -> Blame:
+def with_death(blame: Blame | None, death: WorkerDeath) -> Blame:
     """What is held against the task after another death."""
     deaths = (*(blame.deaths if blame is not None else ()), death)[-DEATHS_KEPT:]
     return Blame(deaths, quarantined=_is_guilty(deaths))
 
 
-def relieved(blame: Blame) -> Blame | None:
+def without_one_death(blame: Blame) -> Blame | None:
     """What is held against the task after a worker died without it that nobody can be blamed for alone.
 
     Somebody else is killing workers then, and may have killed one of those.

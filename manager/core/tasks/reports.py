@@ -29,7 +29,7 @@ OWNERLESS = frozenset({TaskState.STOPPED, TaskState.COMPLETED})
 def release(turn: Turn, request: ReleaseRequest, parked: Parked) -> None:
     """The caller runs these tasks no more; whoever waits for one gets it at once."""
     member = checks.member(turn.group, request.member_id, request.instance_id)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
     errors = {task: _release_one(turn, member, task, token) for task, token in request.tasks.items()}
     turn.answer(parked, TaskErrorsResponse(tasks=errors))
     claims.serve_waiting(turn)
@@ -56,7 +56,7 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     """Take in how tasks are doing; the report of an old token changes nothing."""
     _check_reports(request.tasks)
     member = checks.member(turn.group, request.member_id, request.instance_id)
-    sessions.heard(turn, member, parked)
+    sessions.request_accepted(turn, member, parked)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors, found=_judge(turn.group, request.found)))
     if any(entry.state in OWNERLESS or probation.is_harmless(entry) for entry in request.tasks):
@@ -141,7 +141,7 @@ def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskRepo
     was_runnable = registry.is_runnable(row.task)
     if state is TaskState.STOPPED:
         state = registry.state_at_rest(row.task)  # it may have been resumed while it was being stopped
-    ownership.settle(
+    ownership.store_state(
         turn,
         msgspec.structs.replace(
             row,

@@ -70,7 +70,7 @@ def status(
         draining=draining,
         tasks=dict(counts),
         troubles=tuple(
-            Trouble(task, troubled[task], first_line(cause_of(task))) for task in worst[:TROUBLES_TOLD]
+            Trouble(task, troubled[task], headline(cause_of(task))) for task in worst[:TROUBLES_TOLD]
         ),
     )
 
@@ -93,7 +93,7 @@ def _cause_of(group: Group, task: str) -> str | None:
     return cause or why_unassigned(group, registry.definitions[task], registry.assigned.get(task))
 
 
-def first_line(cause: str | None) -> str | None:
+def headline(cause: str | None) -> str | None:
     """What a cause comes to, without its trace."""
     return cause.partition("\n")[0] if cause else None
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from manager.http.authorization import caller_of
 from manager.http.endpoint import Endpoint
-from manager.http.endpoints.paging import page_of
+from manager.http.paging import page_of
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.assignors import AssignorListQuery, AssignorListResponse
 from protocol.messages.cluster import ManagerListResponse

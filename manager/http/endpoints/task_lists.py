@@ -9,11 +9,11 @@ import msgspec
 
 from definition.reading import MOST_PROBLEMS
 from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
-from manager.core.tasks.definition_lists import refused_list
+from manager.core.tasks.task_lists import refused_list
+from manager.http.definition_bodies import read_definitions
 from manager.http.endpoint import OK, Endpoint
-from manager.http.endpoints.definitions import read_definitions
-from manager.http.endpoints.paging import page_of
 from manager.http.front.replying import reply
+from manager.http.paging import page_of
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import ALWAYS, Conditions, etag_of_all
 from protocol.messages.tasks import (

@@ -19,8 +19,8 @@ from manager.core.commands import (
     RestartTask,
     SetTarget,
 )
+from manager.http.definition_bodies import problems_of, read_definition
 from manager.http.endpoint import ACCEPTED, CREATED, NOT_MODIFIED, OK, Endpoint
-from manager.http.endpoints.definitions import problems_of, read_definition
 from manager.http.endpoints.task_lists import NO_GROUP, TASKS, UNSTORED
 from manager.http.front.replying import reply
 from protocol.errors import ErrorCode, Failure

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from manager.http.front.channel import Core
+    from manager.http.front.channel import ConnectionListener
     from manager.http.front.reading import HttpRequest
     from manager.http.front.replying import Handler
 
@@ -40,7 +40,7 @@ class Application:
 
     def __init__(
         self,
-        core: Core,
+        core: ConnectionListener,
         max_request_bytes: int,
         headers: Mapping[str, str] | None = None,
         session: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,

@@ -22,7 +22,7 @@ MAX_BEHIND = 65_536
 """Bytes that may be sent behind a request that is held by its group; whoever sends more is cut off."""
 
 
-class Core(Protocol):
+class ConnectionListener(Protocol):
     """What is told of connections that are gone."""
 
     def closed(self, connection: Connection, *, by_peer: bool) -> None:
@@ -33,7 +33,7 @@ class Core(Protocol):
 class Shared:
     """What the channels of one server have in common."""
 
-    def __init__(self, limits: Limits, core: Core) -> None:
+    def __init__(self, limits: Limits, core: ConnectionListener) -> None:
         self.limits = limits
         self.peers = Peers(limits.connections)
         self.core = core

@@ -15,7 +15,7 @@ from aiohttp.http import SERVER_SOFTWARE
 from manager.runtime.replies import UNAVAILABLE
 from manager.storage.base import StorageError
 from protocol.errors import RETRY_AFTER_S, ErrorCode, Failure, RefusedError, unexpected
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

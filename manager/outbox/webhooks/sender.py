@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from manager.background.tasks import Loop
+from manager.background.supervision import Loop
 from manager.clock import read_clocks
 from manager.outbox.feed import LOOK_EVERY_S, events_after
 from manager.outbox.webhooks.delivery import Delivery, Fetch, Pause, Post, Step

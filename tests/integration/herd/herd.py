@@ -12,7 +12,7 @@ from aiohttp import ClientSession, web
 
 from manager.app import make_app
 from manager.http.front.server import Runner
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.fakes.query_engine import FakeEngine, FakeQuery
 from tests.integration.node import started_node

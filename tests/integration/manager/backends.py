@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -15,7 +15,7 @@ from aiohttp import ClientSession, web
 from manager.app import make_app
 from manager.http.front.channel import Channel
 from manager.http.front.server import Runner
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.groups import Coordinator
 from tests.integration.manager.fuzz.front import Wire
 from tests.integration.node import started_node

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
     from tests.integration.manager.managers import Manager
     from tests.integration.postgres import Server
 

@@ -15,7 +15,7 @@ from manager.cluster.slot_controller import SlotController
 from manager.http.front.server import Runner
 from manager.settings import ManagerSettings
 from manager.storage.cluster_state import ManagerIdentity
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.groups import Coordinator
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core.stored_rows import GroupRow
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from tests.integration.manager.members import member_row
 from tests.integration.node import running

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import aiohttp
     import pytest
 
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
     from tests.integration.manager.backends import Database
 
 TASK = {"task": "t", "definition": {"entrypoint": "a:b", "options": {"password": "hunter2-in-a-definition"}}}

@@ -15,7 +15,7 @@ from manager.storage import event_log
 from manager.storage.base import StorageError
 from manager.storage.database import database_at
 from manager.storage.event_numbering import append
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import Coordinator
 

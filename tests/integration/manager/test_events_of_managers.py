@@ -14,7 +14,7 @@ from protocol.states import Target
 from tests.integration.manager.managers import SLOTS, Manager
 
 if TYPE_CHECKING:
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
     from protocol.messages.events import Event
     from tests.integration.manager.backends import Database
 

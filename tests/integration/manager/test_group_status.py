@@ -6,7 +6,7 @@ import msgspec
 
 from manager.core.stored_rows import GroupRow, OwnershipRow, TaskRow
 from manager.core.views.group_status import TROUBLES_TOLD, GroupStatus, Trouble
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.states import Target, TaskState
 from tests.integration.manager.members import member_row
 from tests.integration.node import running

@@ -14,7 +14,7 @@ from manager.http.endpoints import events
 from manager.http.front.limits import Limits
 from manager.outbox import feed
 from manager.storage.base import StorageError
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.events import Event, EventType
 from tests.fakes.turns import eventually
 from tests.integration.manager.clients import serving

@@ -11,7 +11,7 @@ import pytest
 from manager.core.stored_rows import GroupRow
 from manager.storage.base import GoneError, StaleEpochError
 from manager.storage.cluster_state import ManagerIdentity
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from manager.storage import row_reader
 from manager.storage.base import StorageError
 from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.database import ANSWER_S
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import Failure
 from tests.fakes.turns import eventually
 from tests.integration.manager.managers import Manager

@@ -11,7 +11,7 @@ from manager.core.coordinator import RULES
 from manager.metrics.catalog import CATALOG
 from manager.settings import ManagerSettings
 from manager.storage.base import NO_FENCE, StorageError
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.membership import HeartbeatRequest
 from tests.fakes.turns import eventually
 from tests.integration.manager.clients import serving

@@ -13,7 +13,7 @@ from sqlalchemy import inspect
 
 from manager.core.stored_rows import GroupRow
 from manager.storage.migrate import _config, schema_of
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 
 if TYPE_CHECKING:
     from tests.integration.manager.backends import Database
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KILLED_AT = """
 import asyncio, os, signal, sys
 from sqlalchemy import Engine, event
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 
 url, fatal = sys.argv[1:]
 

@@ -12,7 +12,7 @@ from protocol.messages.events import Event, EventType
 from tests.fakes.turns import settle
 
 if TYPE_CHECKING:
-    from manager.storage.sql import SqlStorage
+    from manager.storage.sql_storage import SqlStorage
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 NOW = 1_700_000_000_000

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from manager.core.coordinator import RULES
 from manager.core.membership import heartbeat as heartbeat_rules
 from manager.storage.base import NO_FENCE, StorageError
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.membership import HeartbeatRequest
 from tests.fakes.turns import settle
 from tests.integration.manager.members import error, join, stable

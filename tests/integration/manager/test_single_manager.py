@@ -11,7 +11,7 @@ from manager.core.commands import DescribeGroup
 from manager.settings import ManagerSettings
 from manager.storage.base import StaleEpochError
 from manager.storage.cluster_state import ManagerIdentity
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit

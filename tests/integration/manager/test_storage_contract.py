@@ -24,7 +24,7 @@ from manager.core.stored_rows import (
 from manager.storage.base import StorageError
 from manager.storage.migrate import VERSION_TABLE, _config, upgrade
 from manager.storage.schema import METADATA, TABLES
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol

@@ -10,11 +10,11 @@ import pytest
 from manager.clock import read_clocks
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
 from manager.core.coordinator import GroupCoordinator
-from manager.runtime import backoff, writer
+from manager.runtime import retry_timer, writer
 from manager.settings import GroupSettings
 from manager.storage import sql_engines
 from manager.storage.base import NO_FENCE, StorageError
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import (
     HeartbeatRequest,
@@ -50,7 +50,7 @@ PADDING = encode_opaque("x" * 30_000)
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a lock waits for it a twentieth of a second."""
-    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", BUSY_S)
+    monkeypatch.setattr(retry_timer, "FIRST_PAUSE_S", BUSY_S)
     monkeypatch.setattr(sql_engines, "LOCK_MS", int(BUSY_S * 1000))
 
 

@@ -14,7 +14,7 @@ from manager.cluster.node import open_node
 from manager.core.commands import DescribeGroup
 from manager.settings import ManagerSettings
 from manager.storage.cluster_state import ManagerIdentity
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import StartupError
 from protocol.messages.membership import HeartbeatRequest
 from tests.fakes.turns import eventually, turn

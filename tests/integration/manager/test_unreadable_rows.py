@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from manager.core.commands import CreateTask, DescribeGroup, NewDefinition
 from manager.core.stored_rows import OffsetRow, OwnershipRow, RebalanceRow, Unreadable
 from manager.runtime import unloadable_groups
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import HeartbeatRequest

@@ -17,7 +17,7 @@ from manager.outbox.outbox import Outbox
 from manager.outbox.webhooks import delivery, poster, sender
 from manager.outbox.webhooks.webhook import webhooks_of
 from manager.settings import ManagerSettings
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import Failure
 from protocol.states import Target
 from tests.fakes.turns import settle

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from manager.metrics import catalog as of_manager
-from manager.metrics.facts import Cause, DepartureKind
+from manager.metrics.facts import DepartureKind, RebalanceCause
 from protocol.errors import ErrorCode
 from protocol.states import GroupState, TaskState
 from tests.unit.telemetry.monitoring import PAGE, expressions, matchers, panels, rules, samples_asked_for
@@ -22,7 +22,7 @@ VALUES = {
     ("sparkherd_group_tasks", "state"): {state.value for state in TaskState},
     ("sparkherd_group_state", "state"): {state.value for state in GroupState},
     ("sparkherd_members_gone_total", "how"): {how.value for how in DepartureKind},
-    ("sparkherd_rebalances_total", "cause"): {cause.value for cause in Cause},
+    ("sparkherd_rebalances_total", "cause"): {cause.value for cause in RebalanceCause},
     ("sparkherd_requests_total", "code"): {code.name for code in ErrorCode},
     ("sparkherd_worker_requests_total", "code"): {code.name for code in ErrorCode},
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from telemetry.loop import LOOP_LAG, PERIOD_S, LoopLag
+from telemetry.loop_lag import LOOP_LAG, PERIOD_S, LoopLag
 from telemetry.metrics import Instruments
 
 if TYPE_CHECKING:

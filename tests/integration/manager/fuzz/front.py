@@ -15,7 +15,7 @@ from manager.clock import read_clocks
 from manager.core.coordinator import GroupCoordinator
 from manager.http.front.server import Runner
 from manager.settings import GroupSettings
-from manager.storage.sql import SqlStorage
+from manager.storage.sql_storage import SqlStorage
 from protocol.errors import ErrorCode
 from protocol.messages.groups import Coordinator
 from tests.fakes.rows import durable, rows_of

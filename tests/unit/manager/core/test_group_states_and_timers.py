@@ -46,7 +46,7 @@ def test_an_illegal_move_raises_tells_the_history_and_changes_nothing(
         group_states.move(turn, trigger)
         assert group.state is target
     else:
-        with pytest.raises(group_states.IllegalTransitionError, match=r"1005 \[0\] something happened"):
+        with pytest.raises(group_states.IllegalGroupTransitionError, match=r"1005 \[0\] something happened"):
             group_states.move(turn, trigger)
         assert group.state is state
 

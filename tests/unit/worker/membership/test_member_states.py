@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from worker.membership.states import TRANSITIONS, IllegalTransitionError, MemberState, States, Transition
+from worker.membership.states import (
+    TRANSITIONS,
+    IllegalMemberTransitionError,
+    MemberState,
+    States,
+    Transition,
+)
 
 
 @pytest.mark.parametrize("move", Transition)
@@ -16,6 +22,6 @@ def test_only_the_table_s_moves_are_possible(state: MemberState, move: Transitio
         states.take(move)
         assert [states.state] == targets
     else:
-        with pytest.raises(IllegalTransitionError, match=f"{move.value}.*{state.value}"):
+        with pytest.raises(IllegalMemberTransitionError, match=f"{move.value}.*{state.value}"):
             states.take(move)
         assert states.state is state

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from definition.reading import MOST_PROBLEMS
-from manager.http.endpoints.definitions import AT_ONCE
+from manager.http.definition_bodies import AT_ONCE
 from manager.http.endpoints.task_lists import MOST_TASKS, read_list
 from protocol.errors import RefusedError
 from protocol.messages.tasks import Problem, PutTasksRequest, TaskToPut

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import structlog
 
-from telemetry.lines import render_line
+from telemetry.line_renderer import render_line
 
 HEAD = {"timestamp": "2026-11-21T17:39:41.123456Z", "level": "info", "event": "audit"}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from manager.storage.base import StorageError
-from telemetry.causes import new_cause_id
+from telemetry.cause_ids import new_cause_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from manager.http.endpoints.definitions import read_definition
+from manager.http.definition_bodies import read_definition
 
 if TYPE_CHECKING:
     from types import FrameType

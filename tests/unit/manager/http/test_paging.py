@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manager.http.endpoints.paging import page_of
+from manager.http.paging import page_of
 from protocol.messages.base import PageQuery
 
 names = st.lists(st.text("abc.Z", min_size=1, max_size=3), unique=True).map(sorted)

@@ -24,7 +24,7 @@ READ_AT_ONCE: Final = 500
 READS_AT_MOST: Final = 8
 
 
-class Queries:
+class PageData:
     """A manager, as the console looks at it."""
 
     def __init__(self, runtime: CoordinatorRuntime, directory: Directory) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from manager.background.tasks import Loop, once, tell_unhandled, vital
+from manager.background.supervision import Loop, once, tell_unhandled, vital
 from manager.storage.base import StorageError
 from tests.fakes.turns import settle, turn, until
 

@@ -12,7 +12,7 @@ FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 5.0
 
 
-class Backoff:
+class RetryTimer:
     """Pauses that double from `FIRST_PAUSE_S` to `LONGEST_PAUSE_S`."""
 
     def __init__(self) -> None:
