@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
+from configuration.tls import no_password, why_unusable
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ class Certificate:
     def reload(self) -> None:
         """Connections from now on see what is in the files by now; raises `StartupError`."""
         try:
-            self.context.load_cert_chain(self._cert, self._key, password=_no_password)
+            self.context.load_cert_chain(self._cert, self._key, password=no_password)
         except (OSError, ValueError) as error:
-            raise StartupError(f"--tls-cert {self._cert}, --tls-key {self._key}: {_why(error)}") from None
+            raise StartupError(
+                f"--tls-cert {self._cert}, --tls-key {self._key}: {why_unusable(error)}"
+            ) from None
 
 
 def certificate_of(settings: ManagerSettings) -> Certificate | None:
@@ -61,15 +64,4 @@ def _trust(context: ssl.SSLContext, authority: str, setting: str) -> None:
     try:
         context.load_verify_locations(authority)
     except (OSError, ValueError) as error:
-        raise StartupError(f"{setting} {authority}: {_why(error)}") from None
-
-
-def _no_password() -> bytes:
-    """A key with a pass phrase would have the daemon ask for it on the terminal."""
-    raise ValueError("the key has a pass phrase; give one without")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"not usable ({(error.reason or 'no certificate or key in it').lower().replace('_', ' ')})"
-    return getattr(error, "strerror", None) or str(error)
+        raise StartupError(f"{setting} {authority}: {why_unusable(error)}") from None

@@ -27,7 +27,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """As it is written down in the audit log."""
+        """Who it is, as the audit log has it."""
         return "anybody" if self.token is None else self.token.owner
 
     def covers(self, group: str) -> bool:

@@ -53,7 +53,7 @@ class AccessToken(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def role_name(self) -> str:
-        """As it is stored."""
+        """The role as it is stored; one that this version does not know stays a text."""
         return self.role.value if isinstance(self.role, Role) else self.role
 
     def is_live(self, now_ms: int) -> bool:

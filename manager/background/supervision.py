@@ -128,6 +128,6 @@ def tell_bug(name: str, error: BaseException, **about: object) -> None:
 
 
 def tell_unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """The same for what reached the event loop: a timer, a callback, a task that nobody waits for."""
+    """A line for what reached the event loop: from a timer, a callback, a task that nobody waits for."""
     error = context.get("exception") or RuntimeError(context["message"])
     tell_bug(str(context["message"]), error)

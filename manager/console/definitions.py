@@ -20,7 +20,7 @@ def shown(definition: msgspec.Raw) -> str:
 
 
 def written(definition: msgspec.Raw) -> str:
-    """The same with nothing hidden, for whoever is to change it."""
+    """The document as indented JSON with nothing hidden, for whoever is to change it."""
     return _indented(msgspec.json.decode(definition))
 
 

@@ -1,4 +1,4 @@
-"""What has its own time beside the groups: keeping the log of events short, and telling webhooks."""
+"""Runs beside the groups: prunes the event log, sends webhooks."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 
+from configuration.tls import no_password, why_unusable
 from protocol.errors import StartupError
 
 
@@ -20,21 +21,10 @@ def client_tls(authority: str | None, cert: str | None, key: str | None) -> ssl.
     try:
         context = ssl.create_default_context(cafile=authority)
     except (OSError, ValueError) as error:
-        raise StartupError(f"--tls-ca {authority}: {_why(error)}") from None
+        raise StartupError(f"--tls-ca {authority}: {why_unusable(error)}") from None
     if cert is not None:
         try:
-            context.load_cert_chain(cert, key, password=_no_password)
+            context.load_cert_chain(cert, key, password=no_password)
         except (OSError, ValueError) as error:
-            raise StartupError(f"--tls-cert {cert}, --tls-key {key}: {_why(error)}") from None
+            raise StartupError(f"--tls-cert {cert}, --tls-key {key}: {why_unusable(error)}") from None
     return context
-
-
-def _no_password() -> bytes:
-    """A key with a pass phrase would have the process ask for it on the terminal."""
-    raise ValueError("the key has a pass phrase; give one without")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"not usable ({(error.reason or 'no certificate or key in it').lower().replace('_', ' ')})"
-    return getattr(error, "strerror", None) or str(error)
