@@ -13,8 +13,8 @@ from manager.console.assets import KINDS, Assets
 from manager.console.page import Page, PageRequest
 from manager.console.page_data import PageData
 from manager.console.pages import links
-from manager.console.pages.adding import adding
-from manager.console.pages.editing import editing
+from manager.console.pages.add_task import add_task
+from manager.console.pages.edit_task import edit_task
 from manager.console.pages.events import events
 from manager.console.pages.group import group
 from manager.console.pages.overview import overview
@@ -55,8 +55,8 @@ PAGES: Final[tuple[tuple[str, str, str, MakePage, Role], ...]] = (
     ("/", "showOverview", "Everything at a glance, what is wrong first", overview, Role.VIEWER),
     ("/workers", "showWorkers", "The workers of all groups", workers, Role.VIEWER),
     ("/events", "showEvents", "What happened, the newest first", events, Role.VIEWER),
-    ("/add-task", "showTaskForm", "A form for a new task", adding, Role.ADMIN),
-    (f"{TASK}/edit", "showTaskEditor", "A form for a task's definition", editing, Role.ADMIN),
+    ("/add-task", "showTaskForm", "A form for a new task", add_task, Role.ADMIN),
+    (f"{TASK}/edit", "showTaskEditor", "A form for a task's definition", edit_task, Role.ADMIN),
     (TASK, "showTask", "A task: how it is doing, and where it ran", task, Role.VIEWER),
     (GROUP, "showGroup", "A group: who owns what, and how that came about", group, Role.VIEWER),
 )
@@ -123,7 +123,7 @@ class Console:
 
     def _trouble(self, failure: Failure, page_request: PageRequest) -> web.Response:
         status = HTTPStatus(failure.code.status)
-        response = self._rendered(Page("trouble.html", status.phrase, "", failure), page_request)
+        response = self._rendered(Page("error.html", status.phrase, "", failure), page_request)
         response.set_status(status)
         response.headers.update(headers_of(failure))
         return response

@@ -1,7 +1,7 @@
 // Buttons that steer: `data-call` says what is asked, `data-confirm` what has to be confirmed before.
 import { ask } from "./api.js";
 import { refresh } from "./live.js";
-import { complain, tell } from "./news.js";
+import { complain, tell } from "./messages.js";
 
 const AGAIN_AFTER_MS = [0, 700, 2500];
 

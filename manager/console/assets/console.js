@@ -4,11 +4,11 @@ import { follow } from "./live.js";
 import { watchFilters } from "./filters.js";
 import { watchEdit } from "./task-edit.js";
 import { watchForm } from "./task-form.js";
-import { showNews } from "./views.js";
+import { scrollToLatest } from "./scroll.js";
 
 listen();
 watchFilters();
 watchForm();
 watchEdit();
-showNews();
+scrollToLatest();
 follow();

@@ -1,6 +1,6 @@
 // The field of a definition: the manager looks at it while one types, and says what is wrong where.
 import { ask } from "./api.js";
-import { locate, misplaced } from "./places.js";
+import { locate, misplaced } from "./json-places.js";
 
 const WAIT_MS = 300;
 

@@ -2,7 +2,7 @@
 import { confirmed } from "./actions.js";
 import { ask } from "./api.js";
 import { around, watchDefinition } from "./definition.js";
-import { complain, tell } from "./news.js";
+import { complain, tell } from "./messages.js";
 
 export function watchEdit() {
   const form = document.getElementById("task-edit");

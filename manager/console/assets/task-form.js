@@ -1,7 +1,7 @@
 // Adding a task.
 import { ask } from "./api.js";
 import { around, watchDefinition } from "./definition.js";
-import { complain } from "./news.js";
+import { complain } from "./messages.js";
 
 const NAME = /^[A-Za-z0-9._-]{1,249}$/;
 const NAME_RULE = "1 to 249 of A-Z, a-z, 0-9, dot, dash and underscore";

@@ -9,7 +9,7 @@ from definition.check import check_definition
 from definition.document import Definition
 from manager.console.definitions import shown
 from manager.console.page import PageRequest
-from manager.console.pages.adding import adding_page
+from manager.console.pages.add_task import add_task_page
 from manager.console.pages.events import filter_of
 from manager.console.pages.members import member_lines
 from manager.console.pages.task import TaskData, TaskPage, batch_time, figures_of, task_page
@@ -145,7 +145,7 @@ def test_references_are_shown_and_secrets_are_not(options: Any, is_shown: str, i
 
 def test_what_the_form_begins_with_is_fine() -> None:
     """Every definition that it offers can be created as it is."""
-    page = adding_page(PageRequest("", "", {"group": "g"}))
+    page = add_task_page(PageRequest("", "", {"group": "g"}))
     assert page.group == "g"
     for example in page.examples:
         assert isinstance(check_definition(example.document.encode()), Definition), example.name

@@ -47,7 +47,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class AddingPage:
+class AddTaskPage:
     """What the page shows."""
 
     group: str
@@ -55,14 +55,14 @@ class AddingPage:
     targets: tuple[str, ...]
 
 
-async def adding(page_data: PageData, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
+async def add_task(page_data: PageData, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
     """The page at `/add-task`; `?group=` fills its first field in."""
-    return Page("add_task.html", "Add a task", "overview", adding_page(request))
+    return Page("add_task.html", "Add a task", "overview", add_task_page(request))
 
 
-def adding_page(request: PageRequest) -> AddingPage:
+def add_task_page(request: PageRequest) -> AddTaskPage:
     """What the page shows."""
-    return AddingPage(
+    return AddTaskPage(
         group=request.query.get("group", ""),
         examples=tuple(Example(name, json.dumps(each, indent=2)) for name, each in EXAMPLES.items()),
         targets=tuple(target.value for target in Target),

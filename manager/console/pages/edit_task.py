@@ -25,7 +25,7 @@ LATER = "It is {target}: the new definition counts as soon as it is resumed."
 
 
 @dataclass(frozen=True, slots=True)
-class EditingPage:
+class EditTaskPage:
     """What the page shows; `etag` is the task's as it was read, `effect` says what a change does."""
 
     group: str
@@ -40,16 +40,16 @@ class EditingPage:
     effect: str
 
 
-async def editing(page_data: PageData, request: PageRequest) -> Page:
+async def edit_task(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/groups/{group}/tasks/{task}/edit`."""
     task = await page_data.ask(request.group, GetTask(task=request.task), TaskResponse)
-    return Page("edit_task.html", f"Edit {task.task}", "overview", editing_page(request.group, task))
+    return Page("edit_task.html", f"Edit {task.task}", "overview", edit_task_page(request.group, task))
 
 
-def editing_page(group: str, task: TaskResponse) -> EditingPage:
+def edit_task_page(group: str, task: TaskResponse) -> EditTaskPage:
     """What the page shows of the task: what is hidden elsewhere too, or it would be saved as it is hidden."""
     document = written(task.definition)
-    return EditingPage(
+    return EditTaskPage(
         group=group,
         group_path=group_path(group),
         task=task.task,
