@@ -86,6 +86,8 @@ class Wire:
 
     async def send(self, data: bytes) -> None:
         """Whatever `data` is."""
+        if self._writer.is_closing():  # uvloop would call it a RuntimeError
+            raise ConnectionResetError("it is closed")
         self._writer.write(data)
         await self._writer.drain()
 
