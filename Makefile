@@ -19,6 +19,8 @@ SIDE_BY_SIDE := --numprocesses $(or $(JOBS),2)
 QUIET := -Xlog:cds*=off
 ARCHIVED = [ ! -s $(CLASSES) ] || export SPARK_SUBMIT_OPTS='-XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)';
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pip compiles nothing here, so Python is to keep what it compiles: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## this list
