@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS
+from definition.document import FENCE_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,12 +54,17 @@ def compare(database: Path, truth: Truth) -> Comparison:
     )
 
 
+def last_batches(database: Path) -> dict[str, int]:
+    """The last batch of each task that the sink has; none when nothing was ever written."""
+    return dict(_rows(database, FENCE_TABLE, ("task", "batch_id")))
+
+
 def _wrong_keys(found: Counter[Row], wanted: Mapping[tuple[str, int], Row]) -> set[object]:
     right = Counter(wanted.values())
     return {row[:2] for row in ((right - found) + (found - right))}
 
 
-def _rows(database: Path, table: str, columns: Sequence[str]) -> Iterator[Row]:
+def _rows(database: Path, table: str, columns: Sequence[str]) -> Iterator[Any]:
     """The rows of a table; none when it was never created."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():

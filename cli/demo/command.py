@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import click
 import msgspec
 
 from cli.client.admin_client import AdminClient
-from cli.demo.check import Comparison, compare
+from cli.demo.check import Comparison, compare, last_batches
 from cli.demo.data import ALL_FLIGHTS, package_file, write_parts
 from cli.demo.demo_tasks import demo_tasks
 from cli.demo.herd import Herd, HerdError
@@ -75,7 +76,7 @@ def _play(herd: Herd, folder: Path, flights: int, shown: View) -> tuple[Failover
         herd.start_worker(worker)
     shown.say(f"{len(FIRST_WORKERS)} workers start, each with a Spark session of its own")
     plan = demo_tasks(folder, write_parts(folder / "parts", limit=flights, files=FILES_A_PART))
-    story = Story(herd, AdminClient([url]), plan, shown)
+    story = Story(herd, AdminClient([url]), plan, shown, partial(last_batches, folder / "flights.db"))
     story.gather()
     story.create_tasks()
     failover = story.kill_one()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.demo import data
-from cli.demo.check import Comparison, compare
+from cli.demo.check import Comparison, compare, last_batches
 from cli.demo.data import PARTS, flights, write_parts
 from cli.demo.demo_tasks import demo_tasks
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, Truth, truth
@@ -117,6 +117,16 @@ def test_empty_sink(tmp_path: Path, few: Truth) -> None:
         wrong_delays=len(few.delays),
     )
     assert compare(tmp_path / "flights.db", few) == expected
+
+
+def test_the_sink_knows_its_last_batches(tmp_path: Path) -> None:
+    """By its fence rows; before the first batch there are none."""
+    sink = tmp_path / "flights.db"
+    change(sink, "CREATE TABLE unrelated (x)")
+    assert last_batches(sink) == {}
+    change(sink, "CREATE TABLE sparkherd_fence (task, batch_id)")
+    change(sink, "INSERT INTO sparkherd_fence VALUES ('flights-ua', 16)")
+    assert last_batches(sink) == {"flights-ua": 16}
 
 
 def test_tasks_are_definitions() -> None:

@@ -49,6 +49,7 @@ class Told:
         self.started: list[str] = []
         self.said: list[str] = []
         self.dead: str | None = None
+        self.in_sink: dict[str, int] = {}
 
     def kill_worker(self, name: str) -> None:
         self.killed.append(name)
@@ -80,7 +81,7 @@ def play(told: Told, monkeypatch: pytest.MonkeyPatch, *moments: Snapshot) -> Sto
     monkeypatch.setattr("cli.demo.story.snapshot", lambda *_: next(seen))
     monkeypatch.setattr("cli.demo.story.sleep", lambda _: None)
     monkeypatch.setattr("cli.demo.story.monotonic", lambda: float(next(clock)))
-    return Story(told, None, PLAN, told)  # type: ignore[arg-type]  # doubles of herd and view
+    return Story(told, None, PLAN, told, lambda: told.in_sink)  # type: ignore[arg-type]  # doubles of herd and view
 
 
 def test_the_busiest_worker_is_killed(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +126,17 @@ def test_standstill_ends_the_story(told: Told, monkeypatch: pytest.MonkeyPatch) 
     """A herd in which nothing moves any more is not waited for."""
     with pytest.raises(HerdError, match="nothing has changed for 120 s"):
         play(told, monkeypatch, group(line("a", "worker-1"))).finish()
+
+
+def test_what_nobody_has_told_is_in_the_sink(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that was moved after its last batch has no more to tell; the story ends when all is written."""
+    told.in_sink = {"a": 1, "b": 0, "c": 1}
+    still = group(line("a", "worker-1"), line("b", "worker-1", rows=2), line("c", "worker-2", rows=2))
+    with pytest.raises(HerdError, match="nothing has changed"):
+        play(told, monkeypatch, still).finish()
+    told.in_sink["b"] = 1
+    play(told, monkeypatch, still).finish()
+    assert told.said == ["all rows are written"]
 
 
 def test_a_dead_process_ends_the_story(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
