@@ -53,7 +53,9 @@ class Watched(Protocol):
 class Monitor:
     """Polls queries until each is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """`now` is the clock that looks are timed by, in seconds."""
+        self._now = now
         self._is_loss: Callable[[Exception], bool] = lambda _error: False
         self._lock = threading.Lock()
         self._watched: dict[int, Watched] = {}
@@ -99,10 +101,10 @@ class Monitor:
     def _run(self) -> None:
         pause = PERIOD_S
         while not self._over.wait(pause):
-            began = time.monotonic()
+            began = self._now()
             for query in self.watched():
                 self._look(query)
-            pause = min(max(PERIOD_S, SHARE * (time.monotonic() - began)), LONGEST_PAUSE_S)
+            pause = min(max(PERIOD_S, SHARE * (self._now() - began)), LONGEST_PAUSE_S)
 
     def _look(self, query: Watched) -> None:
         try:

@@ -131,8 +131,7 @@ class Pauses(threading.Event):
 def test_a_stall_is_not_followed_by_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that a stalled JVM has made last 12 s says nothing of the next: news wait no minute for it."""
     now = iter([0.0, 12.0, 12.0, 12.001])
-    monkeypatch.setattr("worker.spark.monitor.time.monotonic", lambda: next(now))
-    monitor, pauses = Monitor(), Pauses()
+    monitor, pauses = Monitor(lambda: next(now)), Pauses()
     monkeypatch.setattr(monitor, "_over", pauses)
     monitor.add(Polled(lambda _count: False))
     monitor._run()
