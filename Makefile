@@ -11,6 +11,10 @@ PACKAGING := $(VENV)/.packaging
 MEASURED := $(VENV)/.measured
 DOCUMENTED := $(VENV)/.documented
 CLASSES := $(VENV)/spark.jsa
+JARS := jars/.copied
+# The newest Spark that there are connectors for, which are older than the newest Spark.
+CONNECTED := .venv-connectors
+CONNECTED_SPARK := $(shell sed -n 's:.*<spark.version>\(.*\)</.*:\1:p' connectors/pom.xml)
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 # Two processes, each with a Spark, a PostgreSQL and ports of its own.
@@ -32,12 +36,19 @@ demo: ## the whole story on real data: tasks, a killed worker, nothing lost (ARG
 	@$(BIN)/sparkherd demo $(ARGS)
 
 .PHONY: test
-test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser, with branch coverage, two at a time (JOBS=2)
-	@$(ARCHIVED) $(BIN)/pytest -m 'not browser' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
+test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, with branch coverage, two at a time (JOBS=2)
+	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: test-browser
 test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Chromium; pictures in tests/browser/screenshots
 	@$(ARCHIVED) $(BIN)/pytest -m browser $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-connectors
+test-connectors: $(CONNECTED)/.installed java $(JARS) ## the tests of Kafka's connector, with the Spark that it is for and a real broker
+	@$(CONNECTED)/bin/pytest -m connectors $(ARGS)
+
+.PHONY: jars
+jars: $(JARS) ## connectors for Spark in jars/spark, the tests' Kafka broker in jars/kafka
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -103,7 +114,7 @@ bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
 
 .PHONY: clean
 clean: ## remove what make and the tests have made, .venv included
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
+	@rm -rf $(VENV) $(CONNECTED) jars .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -139,6 +150,22 @@ $(DOCUMENTED): $(INSTALLED)
 	@$(BIN)/pip install --quiet --editable '.[docs]' --constraint constraints.txt
 	@touch $@
 
+# All but Spark is as in the other environment.
+$(CONNECTED)/.installed: pyproject.toml constraints.txt
+	@echo 'installing Spark $(CONNECTED_SPARK) and the tests into $(CONNECTED)'
+	@$(PYTHON) -m venv --clear $(CONNECTED)
+	@$(CONNECTED)/bin/pip install --quiet --no-compile --editable '.[dev]' 'pyspark==$(CONNECTED_SPARK)' \
+		--constraint <(grep -v '^pyspark==' constraints.txt)
+	@touch $@
+
+# The folders are whole or not there.
+$(JARS): connectors/pom.xml tests/kafka/pom.xml | java maven
+	@rm -rf jars
+	@echo 'copying the connectors of Spark and a Kafka broker from Maven Central into jars'
+	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars/spark'
+	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars/kafka'
+	@touch $@
+
 # A third of a minute, once. Where it cannot be made (no room, a JVM that has none), the tests do without it.
 $(CLASSES): $(INSTALLED) tests/class_archive.py | java
 	@echo "archiving Spark's classes, so that the tests' sessions start in half the time"
@@ -156,6 +183,16 @@ java:
 	else \
 		echo 'Spark needs Java 17 or newer (found: '"$${major:-none}"'). Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless;' \
 			'macOS: brew install openjdk@17; or point JAVA_HOME to one' >&2; exit 1; \
+	fi
+
+.PHONY: maven
+maven:
+	@command -v mvn >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && grep -qE '^ID(_LIKE)?=.*(debian|ubuntu)' /etc/os-release 2>/dev/null; then \
+		echo 'installing maven'; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends maven >/dev/null; \
+	else \
+		echo 'The jars come by Maven. Debian, Ubuntu: sudo apt-get install maven; macOS: brew install maven' >&2; exit 1; \
 	fi
 
 # Without one, the benchmark against it says so and the others go on.

@@ -9,8 +9,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
+from protocol.connectors import NOTHING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from protocol.connectors import Formats, Needs
 
 Assignment: TypeAlias = dict[str, list[str]]
 """Member ids to the names of the tasks each is given."""
@@ -23,6 +27,7 @@ class Member:
     """A worker, as the leader knows it from its join metadata (protocol §5).
 
     `owned` names the tasks it says it runs at this moment. `capacity` is relative to that of the others.
+    `spark` is the version of its Spark, `formats` what that can read and write; None if it does not say.
     """
 
     member_id: str
@@ -30,13 +35,15 @@ class Member:
     capacity: float = 1.0
     labels: Mapping[str, str] = field(default_factory=dict)
     owned: frozenset[str] = frozenset()
+    spark: str | None = None
+    formats: Formats | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A task to be assigned.
 
-    `worker` and `labels` say which members may run it (`assignors.eligibility` has the rules).
+    `worker`, `labels` and `needs` say which members may run it (`assignors.eligibility` has the rules).
     `weight` is what its definition declares, `load` what was measured, None if nothing was yet.
     """
 
@@ -45,6 +52,7 @@ class Task:
     worker: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     load: float | None = None
+    needs: Needs = NOTHING
 
 
 class Assignor(ABC):

@@ -3,7 +3,8 @@
 * A pin (`worker`) names a worker by its instance id or its client id. While members of that name are in the
   group, only they may run the task; while none is, the pin is void. (Datalink's sticky binding.)
 * A task with labels may only run on members that have them all, with the same values.
-* Both hold together, so a task pinned to a member without its labels runs nowhere until that changes.
+* A task may not run on a member whose Spark is known to lack a format that it reads or writes.
+* All of them hold together, so a task pinned to a member without its labels runs nowhere until that changes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import re
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
+from protocol.connectors import NOTHING, Needs, package_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from assignors.base import Member, Task
 
@@ -22,8 +25,8 @@ _UUID4 = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0
 Members: TypeAlias = tuple[int, ...]
 """Indexes of members, ascending."""
 
-_Needs: TypeAlias = tuple[str | None, tuple[tuple[str, str], ...]]
-_NONE: _Needs = (None, ())
+_Terms: TypeAlias = tuple[str | None, tuple[tuple[str, str], ...], Needs]
+_NONE: _Terms = (None, (), NOTHING)
 
 
 class Eligibility:
@@ -39,16 +42,16 @@ class Eligibility:
 
     def of(self, task: Task) -> Members:
         """The members that may run `task`."""
-        return self._having(_needs(task))
+        return self._having(_terms(task))
 
     def groups(self, tasks: Iterable[Task]) -> list[tuple[Members, list[Task]]]:
         """`tasks`, by name, put together by who may run them, narrowest first; nobody's are left out."""
-        alike: dict[_Needs, list[Task]] = {}
+        alike: dict[_Terms, list[Task]] = {}
         for task in tasks:
-            alike.setdefault(_needs(task), []).append(task)
+            alike.setdefault(_terms(task), []).append(task)
         groups: dict[Members, list[Task]] = {}
-        for needs, some in alike.items():
-            groups.setdefault(self._having(needs), []).extend(some)
+        for terms, some in alike.items():
+            groups.setdefault(self._having(terms), []).extend(some)
         groups.pop((), None)
         for group in groups.values():
             group.sort(key=attrgetter("name"))
@@ -58,17 +61,34 @@ class Eligibility:
         """Why no member may run `task`, for a person to read; None if somebody may."""
         if self.of(task):
             return None
+        if missing := self._missing(task.needs):
+            return missing
         labels = ", ".join(f"{key}={value}" for key, value in sorted(task.labels.items()))
         if task.worker is not None and task.worker in self._named:
-            return f"worker {task.worker}, which it is pinned to, lacks the labels {labels}"
-        return f"no worker has the labels {labels}" if labels else "there are no workers"
+            return f"worker {task.worker}, which it is pinned to, lacks {_lacked(labels, task.needs)}"
+        if not labels and not task.needs:
+            return "there are no workers"
+        return f"no worker has {_lacked(labels, task.needs)}"
 
-    def _having(self, needs: _Needs) -> Members:
-        worker, labels = needs
+    def _missing(self, needs: Needs) -> str | None:
+        """A format that no member has, and what to start one with."""
+        for kind, name in _each(needs):
+            if self._members and all(_lacks(member, name) for member in self._members):
+                spark = next((member.spark for member in self._members if member.spark), None)
+                package = package_of(name, spark)
+                return f"no worker has the {kind} `{name}`; start one with --packages {package}"
+        return None
+
+    def _having(self, terms: _Terms) -> Members:
+        worker, labels, needs = terms
         pinned = self._everyone if worker is None else self._named.get(worker, self._everyone)
-        if not labels:
+        if not labels and not needs:
             return tuple(pinned)
-        return tuple(index for index in pinned if _has(self._members[index], labels))
+        return tuple(
+            index
+            for index in pinned
+            if _has(self._members[index], labels) and _can(self._members[index], needs)
+        )
 
 
 def worker_names(member: Member) -> set[str]:
@@ -77,11 +97,32 @@ def worker_names(member: Member) -> set[str]:
     return {client_id, member.instance_id or client_id}
 
 
-def _needs(task: Task) -> _Needs:
-    """What tells who may run `task`; equal needs, equal members."""
-    if task.worker is None and not task.labels:
+def _terms(task: Task) -> _Terms:
+    """What tells who may run `task`; equal terms, equal members."""
+    if task.worker is None and not task.labels and not task.needs:
         return _NONE
-    return task.worker, tuple(sorted(task.labels.items()))
+    return task.worker, tuple(sorted(task.labels.items())), task.needs
+
+
+def _each(needs: Needs) -> Iterator[tuple[str, str]]:
+    """Each format, and what it is needed as."""
+    yield from (("source", name) for name in needs.sources)
+    if needs.sink is not None:
+        yield "sink", needs.sink
+
+
+def _lacks(member: Member, name: str) -> bool:
+    return member.formats is not None and member.formats.lack(name)
+
+
+def _can(member: Member, needs: Needs) -> bool:
+    return not any(_lacks(member, name) for _, name in _each(needs))
+
+
+def _lacked(labels: str, needs: Needs) -> str:
+    """Labels and formats as a list for people."""
+    formats = [f"the {kind} `{name}`" for kind, name in _each(needs)]
+    return " and ".join([*([f"the labels {labels}"] if labels else []), *formats])
 
 
 def _has(member: Member, labels: tuple[tuple[str, str], ...]) -> bool:

@@ -1,7 +1,8 @@
 """The definition of a task: what it reads, what it does, where it writes (protocol §6).
 
-The Structs are the one place where the names and types are written down. What needs an SQL parser is
-checked by `definition.check`; what needs Spark (a format, a path, a module) only the worker knows.
+The Structs here, in `definition.source` and in `definition.sink` are the one place where the names and types
+are written down. What needs an SQL parser is checked by `definition.check`; what needs Spark (a format, a
+path, a module) only the worker knows.
 """
 
 from __future__ import annotations
@@ -14,26 +15,21 @@ import msgspec
 from definition.intervals import trigger_interval_fault
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
-from definition.sink_urls import url_fault
-from definition.tables import read_table_name, table_fault
+from definition.sink import FENCED_SINKS, Sink
+from definition.source import ONLY_SOURCE, Source, view_fault
+from definition.values import IDENTIFIER, Text, blank_fault, nul_fault
+from protocol.connectors import Needs, needed
 from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 MOST_BYTES = 1_048_576
 """Of a definition; Kafka Connect stores no larger one either (`max.request.size` of its producer).
 
 A decoder holds up every other thread until it is done: two seconds for eight megabytes of brackets.
 """
-
-SQL_SINK = "sql"
-FILES_SINK = "fenced_files"
-FENCED_SINKS = frozenset({SQL_SINK, FILES_SINK})
-"""They refuse whatever a former owner still writes; every other sink takes rows from two drivers at once."""
-FENCE_TABLE = "sparkherd_fence"
-"""Where the SQL sink keeps its fence rows; no task may write its rows there, nor where it stages some."""
 
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Has Spark fill `${env:NAME}` in SQL from its own environment."""
@@ -42,18 +38,9 @@ SQL_ON_FILES = "spark.sql.runSQLOnFiles"
 CATALOGS = "spark.sql.catalog."
 """What begins so has Spark make objects of any class, such as one that sends statements to any database."""
 
-_WHOLE_AGAIN = (
-    "must be append or update with sink.options.mode append: each batch of complete has the whole result"
-    " again; give the sink mode upsert and its key"
-)
 _NO_WHOLE = "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a"
 
-_IDENTIFIER = r"[^\W\d]\w*"
-_ENTRYPOINT = re.compile(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}\Z")
-
-
-def _blank(text: str) -> str | None:
-    return None if text.strip() else "must not be empty"
+_ENTRYPOINT = re.compile(rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}\Z")
 
 
 def _entrypoint_fault(text: str) -> str | None:
@@ -64,110 +51,15 @@ def _weight_fault(weight: float) -> str | None:
     return None if 0 < weight < float("inf") else "must be a finite number above 0"
 
 
-def _is_sqlite(url: str) -> bool:
-    """Whether a URL that was checked is SQLite's; one that is all secret is for the worker to check."""
-    return re.match(r"sqlite[+:]", url) is not None
+def _is_given(value: object) -> bool:
+    """Whether a document has it, be it readable or not."""
+    return not readable(value) or bool(value)
 
 
-def _folder_fault(path: str) -> str | None:
-    """What is wrong with the folder of the fenced file sink."""
-    if re.match(r"(?!file:/)[A-Za-z][A-Za-z0-9+.-]*:/", path):
-        return "must be a folder that is mounted on workers and executors, not the URL of a store"
-    return _nul_fault(path) or (None if path.strip("/. ") else "must name a folder")
-
-
-def _nul_fault(text: str) -> str | None:
-    return "must not contain NUL, which databases refuse" if "\0" in text else None
-
-
-Text = Annotated[str, Constraint(_blank), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
 _ENTRYPOINT_SHOWN = msgspec.Meta(
-    extra_json_schema={"pattern": rf"^{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}(?![\s\S])"}
+    extra_json_schema={"pattern": rf"^{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}(?![\s\S])"}
 )
 _ABOVE_ZERO = msgspec.Meta(extra_json_schema={"exclusiveMinimum": 0})
-Scalar = str | int | float | bool
-"""What Spark takes as the value of an option."""
-
-
-class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where rows come from: a streaming source of Spark's; its rows are the view `source`."""
-
-    format: Text
-    schema: Text | None = None
-    options: dict[str, Scalar] = msgspec.field(default_factory=dict)
-
-    def faults(self) -> Iterable[Problem]:
-        """References to secrets are well-formed."""
-        return find_problems(self.options, "options")
-
-
-class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of the fenced SQL sink."""
-
-    url: Annotated[str, Constraint(url_fault)]
-    table: Annotated[str, Constraint(table_fault)]
-    mode: Literal["append", "upsert"] = "append"
-    key: tuple[Text, ...] = ()
-
-    def faults(self) -> Iterator[Problem]:
-        """An upsert needs to know which row is the same row."""
-        if self.mode == "upsert" and self.key == ():
-            yield Problem("key", "is required with mode upsert: the columns that identify a row")
-        if self.mode == "append" and self.key:
-            yield Problem("key", "goes with mode upsert only")
-        if self.key and len({column.lower() for column in self.key}) < len(self.key):
-            yield Problem("key", "names a column twice")
-        if readable(self.url, self.table) and _is_sqlite(self.url) and read_table_name(self.table).schema:
-            yield Problem("table", "has a schema before it, and SQLite has none")
-
-
-class FilesOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of the fenced file sink."""
-
-    path: Annotated[str, Constraint(_folder_fault)]
-    format: Literal["parquet", "json"] = "parquet"
-
-
-class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where rows go: `sql` and `fenced_files` are exactly-once sinks, every other format is Spark's own."""
-
-    format: Text
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
-
-    def faults(self) -> Iterator[Problem]:
-        """References to secrets are well-formed, and the options are what the format allows."""
-        for_spark = self.format not in {SQL_SINK, FILES_SINK}
-        yield from find_problems(self.options, "options", for_spark=for_spark)
-        yield from self.option_faults()
-
-    def option_faults(self) -> Iterable[Problem]:
-        """What the format does not allow; to be asked again when references have been resolved."""
-        if not readable(self.format, self.options):
-            return ()
-        own: dict[str, Any] = {SQL_SINK: SqlOptions, FILES_SINK: FilesOptions}
-        return read(self.options, own.get(self.format, dict[str, Scalar]), "options")[1]
-
-    def output_mode_fault(self, output_mode: str) -> str | None:
-        """Why the rows of a query with this output mode cannot be right here.
-
-        Which modes go with Spark's own sinks Spark itself says.
-        """
-        if not readable(self.format, self.options):
-            return None
-        if self.format == FILES_SINK and output_mode in {"update", "complete"}:
-            return f"must be append with the sink {FILES_SINK}: a file is never changed"
-        is_appended = self.options.get("mode", "append") == "append"
-        if self.format == SQL_SINK and is_appended and output_mode == "complete":
-            return _WHOLE_AGAIN
-        return None
-
-    def sql_options(self) -> SqlOptions:
-        """The options of a sink of format `sql`, defaults filled in."""
-        return msgspec.convert(self.options, SqlOptions)
-
-    def files_options(self) -> FilesOptions:
-        """The options of a sink of format `fenced_files`, defaults filled in."""
-        return msgspec.convert(self.options, FilesOptions)
 
 
 class Trigger(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -192,13 +84,14 @@ class Restart(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One task, declarative (`source`, `sql`, `sink`) or an `entrypoint` with its `options`.
+    """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
     `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
     """
 
     source: Source | None = None
+    sources: dict[str, Source] = msgspec.field(default_factory=dict)
     entrypoint: Annotated[str, Constraint(_entrypoint_fault), _ENTRYPOINT_SHOWN] | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     sql: Text | None = None
@@ -206,11 +99,23 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
     weight: Annotated[float, Constraint(_weight_fault), _ABOVE_ZERO] = 1.0
-    worker: Annotated[str, Constraint(_blank), Constraint(_nul_fault)] | None = None
+    worker: Annotated[str, Constraint(blank_fault), Constraint(nul_fault)] | None = None
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
     fenced: bool = False
+
+    @property
+    def views(self) -> dict[str, Source]:
+        """What its SQL can read, by the name of the view; none for an entry point."""
+        return self.sources if self.source is None else {ONLY_SOURCE: self.source}
+
+    @property
+    def needs(self) -> Needs:
+        """What the Spark of its worker has to have, as far as the document says; an entry point does not."""
+        sources = {name for source in self.views.values() for name in source.needs}
+        is_spark_s = self.entrypoint is None and self.sink is not None and not self.is_fenced
+        return Needs(tuple(sorted(sources)), needed(self.sink.format) if is_spark_s and self.sink else None)
 
     @property
     def is_fenced(self) -> bool:
@@ -221,24 +126,45 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def faults(self) -> Iterator[Problem]:
         """A task is either declarative or an entry point, and has what belongs to that."""
-        if self.source is not None and self.entrypoint is not None:
-            yield Problem("entrypoint", "cannot stand beside source: a task has one or the other")
-        if self.source is None and self.entrypoint is None:
-            yield Problem("source", "is required, unless there is an entrypoint")
-        if self.source is not None and self.sink is None:
-            yield Problem("sink", "is required with source")
+        yield from self._source_faults()
         yield from find_problems(self.options, "options", for_spark=False)
         yield from self._conf_faults()
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.entrypoint is None and self.fenced is True:
             yield Problem("fenced", "goes with entrypoint; whether a sink is fenced its format says")
-        if self.source is None and self.entrypoint is not None and self.sql is not None:
-            yield Problem("sql", "goes with source: it reads the view of that name")
         if self.sink and (fault := self.sink.output_mode_fault(self.output_mode)):
             yield Problem("output_mode", fault)
         if self.source and self.sql is None and self.output_mode == "complete":
             yield Problem("output_mode", _NO_WHOLE)
+
+    def _source_faults(self) -> Iterator[Problem]:
+        """It reads one source, several by their names, or whatever its entry point reads."""
+        given = [name for name in ("source", "sources", "entrypoint") if _is_given(getattr(self, name))]
+        for other in given[1:]:
+            yield Problem(other, f"cannot stand beside {given[0]}: a task has one or the other")
+        if not given:
+            yield Problem("source", "is required, unless there is an entrypoint")
+        if given == ["entrypoint"] and self.sql is not None:
+            yield Problem("sql", "goes with source: it reads the view of that name")
+        if given and given[0] != "entrypoint" and self.sink is None:
+            yield Problem("sink", f"is required with {given[0]}")
+        if self.source is not None and readable(self.source) and self.source.static is True:
+            yield Problem("source.static", "goes with one of several sources: a task has to stream something")
+        if readable(self.sources):
+            yield from self._view_faults()
+
+    def _view_faults(self) -> Iterator[Problem]:
+        """Names that SQL can read, one a source, and something that streams."""
+        for name in self.sources:
+            if fault := view_fault(name):
+                yield Problem(path_to("sources", name), fault)
+        if len({name.lower() for name in self.sources}) < len(self.sources):
+            yield Problem("sources", "has two names that differ in case only, which SQL does not tell apart")
+        if self.sources and self.sql is None:
+            yield Problem("sql", "is required with sources: it says what becomes of them")
+        if self.sources and all(source.static is True for source in self.sources.values()):
+            yield Problem("sources", "are all static: a task has to stream something")
 
     def _conf_faults(self) -> Iterator[Problem]:
         if not readable(self.spark_conf):

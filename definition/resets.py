@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from definition.document import FILES_SINK, MOST_BYTES, SQL_SINK
+from definition.document import MOST_BYTES
 from definition.reading import path_to, read
+from definition.sink import FILES_SINK, SQL_SINK
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import EARLIEST, Options, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from definition.document import Scalar
+    from definition.values import Scalar
     from protocol.messages.tasks import Offsets
 
 
@@ -75,15 +76,30 @@ BEGINNINGS: Mapping[str, Beginning] = {
 class _End(msgspec.Struct):
     """A source or sink in a definition."""
 
-    format: str
+    format: str = ""
+    table: str | None = None
     options: dict[str, Any] = {}
+    static: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What a person knows it by."""
+        return self.format if self.table is None else f"table {self.table}"
 
 
 class Ends(msgspec.Struct):
     """What of a definition a reset goes by; a task without a source has an entry point."""
 
     source: _End | None = None
+    sources: dict[str, _End] = {}
     sink: _End | None = None
+
+    @property
+    def streams(self) -> dict[str, _End]:
+        """The sources that have offsets, by the name that stands before an option; the only one has none."""
+        if self.source is not None:
+            return {"": self.source}
+        return {name: source for name, source in self.sources.items() if not source.static}
 
 
 def read_ends(document: bytes | msgspec.Raw) -> Ends:
@@ -113,22 +129,46 @@ def refused_offsets(problems: Iterable[Problem]) -> RefusedError:
     return RefusedError(ErrorCode.INVALID_REQUEST, text)
 
 
+def offsets_of(view: str, offsets: Offsets) -> Offsets:
+    """What `offsets` say of one source; of several, each has its name before it, as `orders.startingOffsets`.
+
+    Args:
+        view: the source's name; "" if it is the only one.
+        offsets: of a reset.
+    """
+    if not view or isinstance(offsets, str):
+        return offsets
+    before = f"{view}."
+    return {name.removeprefix(before): value for name, value in offsets.items() if name.startswith(before)}
+
+
 def faults(ends: Ends, offsets: Offsets) -> Iterator[Problem]:
-    """What the task's source cannot make sense of, as far as that is known here."""
-    if ends.source is None or offsets == EARLIEST:
+    """What the task's sources cannot make sense of, as far as that is known here."""
+    streams = ends.streams
+    if not streams or isinstance(offsets, str):
         return
-    source = ends.source.format
-    known = BEGINNINGS.get(source.lower())
-    if known is None:
+    for name in offsets:
+        if ends.source is None and name.partition(".")[0] not in streams:
+            named = ", ".join(f"{each}.OPTION" for each in streams)
+            yield Problem(path_to("offsets", name), f"names no source that has offsets; expected {named}")
+    for view, source in streams.items():
+        yield from _faults_of(source, view, offsets_of(view, offsets))
+
+
+def _faults_of(source: _End, view: str, offsets: Offsets) -> Iterator[Problem]:
+    known = BEGINNINGS.get(source.format.lower())
+    if known is None or isinstance(offsets, str):
         return
     places = {name.lower(): fault for name, fault in known.places.items()}
     for name, value in offsets.items():
+        path = path_to(path_to("offsets", view) if view else "offsets", name)
         if name.lower() not in places:
-            yield Problem(path_to("offsets", name), _does_not_begin_there(source, known))
+            yield Problem(path, _does_not_begin_there(source.format, known))
         elif fault := places[name.lower()](value):
-            yield Problem(path_to("offsets", name), fault)
+            yield Problem(path, fault)
     if len(offsets) > 1:
-        yield Problem("offsets", "names more than one place to begin")
+        whose = f" for {view}" if view else ""
+        yield Problem("offsets", f"names more than one place to begin{whose}")
 
 
 def _does_not_begin_there(source: str, known: Beginning) -> str:
@@ -160,18 +200,21 @@ _STATE = "State begins empty: aggregates, joins and dropDuplicates know nothing 
 
 
 def _read_again(ends: Ends, offsets: Offsets) -> str:
-    if offsets and offsets != EARLIEST:
+    streams = ends.streams
+    if not isinstance(offsets, str) and offsets:
         shown = ", ".join(f"{name}={value}" for name, value in offsets.items())
-        if ends.source is None:
+        if not streams:
             return (
                 f"The entry point is given {shown} over its options, and begins where it lets itself begin."
             )
         return f"Reading begins anew at {shown}; what is before that and not in the sink yet stays out of it."
-    if ends.source is None:
+    if not streams:
         return "The entry point begins anew, wherever it lets a new query begin."
-    if offsets == EARLIEST and ends.source.format.lower() in BEGINNINGS:
+    unsure = [source for source in streams.values() if source.format.lower() not in BEGINNINGS]
+    if offsets == EARLIEST and not unsure:
         return "Everything that the source still has is read again."
-    return f"Reading begins anew where the source {ends.source.format} and its options let a new query begin."
+    shown = ", ".join(source.shown for source in unsure or streams.values())
+    return f"Reading begins anew where the source {shown} and its options let a new query begin."
 
 
 def _written_again(sink: _End | None) -> str:
@@ -189,7 +232,7 @@ def _written_again(sink: _End | None) -> str:
             "Spark's file sink leaves out batches whose numbers it has seen: empty its folder,"
             " _spark_metadata included, before you resume the task, or rows are lost."
         )
-    return f"The sink {sink.format} has no fence: what it does with rows it gets again is unknown."
+    return f"The sink {sink.shown} has no fence: what it does with rows it gets again is unknown."
 
 
 def _into_table(options: Mapping[str, Any]) -> str:

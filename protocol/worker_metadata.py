@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from protocol.connectors import Formats
 from protocol.messages.base import Revision, Token, faulty_place
 
 PROTOCOL_TYPE = "sparkherd"
@@ -21,6 +22,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     `owned` maps task names to the tokens they are held under. `claiming` are the tasks of claims that are not
     answered yet: they may have been granted all the same, and the answer be on its way. `settles` says that
     the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
+    `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
     """
 
     owned: dict[str, Token] = {}
@@ -30,6 +32,8 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
     tasks_revision: Revision = 0
     settles: bool = False
+    spark: str | None = None
+    formats: Formats | None = None
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):

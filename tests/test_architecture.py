@@ -69,6 +69,7 @@ ROOMS = {
         "clock": set[str](),
         "query_engine": set[str](),
         "settings": set[str](),
+        "lag": set[str](),
         "sinks": set[str](),
         "threads": set[str](),
         "waiting": set[str](),
@@ -77,7 +78,7 @@ ROOMS = {
         "secrets": {"query_engine"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},
-        "spark": {"query_engine", "secrets", "sinks", "threads"},
+        "spark": {"lag", "query_engine", "secrets", "sinks", "threads"},
         "tasks": {
             *("clock", "membership", "query_engine", "session_lease", "settings", "waiting"),
             *("watchdog",),

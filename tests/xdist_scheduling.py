@@ -8,7 +8,7 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling
 
 ONE_BY_MODULE: Final = ("tests/browser", "tests/acceptance/test_spark_connect.py")
-ALL_TOGETHER: Final = ("tests/integration/spark/connect",)
+ALL_TOGETHER: Final = ("tests/integration/spark/connect", "tests/integration/spark/kafka")
 
 
 class SharedServersScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types

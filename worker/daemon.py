@@ -159,6 +159,7 @@ class Worker(Host):
             state=self._member.state,
             lease_s=self._lease.remaining_s,
             tasks=self.tasks.views(),
+            ownerless=self.tasks.ownerless(),
         )
 
     async def work(self) -> int:
@@ -223,6 +224,7 @@ class Worker(Host):
 
     def _offer(self, tasks_revision: int) -> tuple[Protocol, ...]:
         """Every assignor this worker can use, each with the same metadata."""
+        spark = self.engine.spark
         metadata = encode_opaque(
             WorkerMetadata(
                 owned=self.tasks.owned(),
@@ -232,6 +234,8 @@ class Worker(Host):
                 url=self.engine.url,
                 tasks_revision=tasks_revision,
                 settles=True,
+                spark=None if spark is None else spark.version,
+                formats=None if spark is None else spark.formats,
             )
         )
         return tuple(Protocol(assignor.name, metadata) for assignor in self._assignors)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from definition.document import Definition
+    from protocol.connectors import Formats
+    from protocol.messages.lag import TaskLag
     from protocol.messages.membership import EngineEnd
     from protocol.messages.tasks import Reached, TaskReset
 
@@ -93,6 +95,13 @@ class QueryError(Exception):
         return self.cause
 
 
+class SparkKind(NamedTuple):
+    """The version of a Spark, and the formats that it can read and write."""
+
+    version: str
+    formats: Formats
+
+
 @dataclass(frozen=True, slots=True)
 class EngineDeath:
     """The end of an engine that nobody had asked for; `how` is a line for people."""
@@ -173,6 +182,19 @@ class QueryEngine(Protocol):
         """
         ...
 
+    @property
+    def measures(self) -> bool:
+        """Whether `lag` can tell anything, of whichever task."""
+        ...
+
+    async def lag(self, spec: QuerySpec) -> TaskLag | None:
+        """How far a task is behind what it reads, be it run or not; None if nobody can tell.
+
+        Raises:
+            QueryError: the engine is not up.
+        """
+        ...
+
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """The queries that owners of the group's tasks have noted down; they may be over.
 
@@ -191,6 +213,11 @@ class QueryEngine(Protocol):
 
     async def died(self) -> EngineDeath:
         """Wait until the engine is lost for good (the JVM died) and say how."""
+        ...
+
+    @property
+    def spark(self) -> SparkKind | None:
+        """Which Spark it is; None while it is not up, or is none."""
         ...
 
     @property

@@ -22,8 +22,10 @@ from worker.query_engine import QueryError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from definition.document import Definition, Sink
+    from definition.document import Definition
     from definition.references import Reference
+    from definition.sink import Sink
+    from definition.source import Payload, Source
 
 Value = TypeVar("Value")
 
@@ -57,12 +59,12 @@ class Secrets:
         """
         search = _Search(self)
         source = definition.source
-        if source is not None:
-            options = search.fill(source.options, "source.options")
-            source = msgspec.structs.replace(source, options=options)
         resolved = msgspec.structs.replace(
             definition,
-            source=source,
+            source=None if source is None else _filled(source, "source", search),
+            sources={
+                view: _filled(each, f"sources.{view}", search) for view, each in definition.sources.items()
+            },
             sink=None if definition.sink is None else self._resolve_sink(definition.sink, search),
             options=search.fill(definition.options, "options"),
             spark_conf=search.fill(definition.spark_conf, "spark_conf"),
@@ -141,6 +143,23 @@ class _Search:
         SECRETS.learn(value)
         self.found.append(value)
         return value
+
+
+def _filled(source: Source, path: str, search: _Search) -> Source:
+    """A source with its references resolved, those of what takes its bytes apart included."""
+
+    def payload(given: Payload | None, name: str) -> Payload | None:
+        if given is None:
+            return None
+        options = search.fill(given.options, f"{path}.{name}.options")
+        return msgspec.structs.replace(given, options=options)
+
+    return msgspec.structs.replace(
+        source,
+        options=search.fill(source.options, f"{path}.options"),
+        key=payload(source.key, "key"),
+        value=payload(source.value, "value"),
+    )
 
 
 def _read(file: Path) -> str:

@@ -141,6 +141,21 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         | None
     ) = None
     spark_conf: Annotated[dict[str, str], Meta(description="A setting of the Spark session.")] = {}
+    packages: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[^\s:,/]+:[^\s:,/]+:[^\s:,/]+(?![\s\S])")], ...],
+        Meta(
+            description="Maven coordinates, GROUP:ARTIFACT:VERSION, of what Spark is to have besides, as the"
+            " connector of a source."
+        ),
+    ] = ()
+    jars: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="A jar that Spark is to have besides, or a folder of them."),
+    ] = ()
+    repositories: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(https?|file):/\S+(?![\s\S])")], ...],
+        Meta(description="URL of a Maven repository to look for --packages in, after Maven Central."),
+    ] = ()
     jvm_timeout_ms: Annotated[
         int,
         Meta(
@@ -192,6 +207,11 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 "--spark-master and --spark-remote exclude each other:"
                 " Spark runs in the worker's own JVM or on a Spark Connect server"
+            )
+        if self.spark_remote is not None and (self.packages or self.jars or self.repositories):
+            raise ValueError(
+                "--packages, --jars and --repositories are for a Spark of the worker's own;"
+                " with --spark-remote, the Spark Connect server is to be started with them"
             )
 
     @property

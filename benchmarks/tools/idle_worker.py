@@ -52,6 +52,19 @@ class IdleEngine(QueryEngine):
     """Starts idle queries and says when, on the clock that all processes of a machine share."""
 
     @property
+    def measures(self) -> bool:
+        """Nothing is read."""
+        return False
+
+    async def lag(self, spec: QuerySpec) -> None:
+        """Of nothing."""
+        del spec
+
+    @property
+    def spark(self) -> None:
+        """There is none."""
+
+    @property
     def url(self) -> str | None:
         """There is nothing to look at."""
         return None

@@ -20,6 +20,8 @@ from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from protocol.messages.lag import TaskLag
+
 
 @click.group("tasks")
 def command() -> None:
@@ -82,14 +84,22 @@ def _status_path(group: str, task: str) -> str:
 
 def _print_statuses(statuses: Iterable[TaskStatus]) -> None:
     print_table(
-        ("TASK", "STATE", "TARGET", "OWNER", "TOKEN", "BATCH", "RESTARTS", "SINCE", "CAUSE"),
+        ("TASK", "STATE", "TARGET", "OWNER", "TOKEN", "BATCH", "LAG", "RESTARTS", "SINCE", "CAUSE"),
         map(_status_row, statuses),
     )
 
 
 def _status_row(s: TaskStatus) -> tuple[object, ...]:
     cause = s.cause.splitlines()[0] if s.cause else None
-    return s.task, s.state, s.target, s.owner, s.token, s.batch_id, s.restart_count, ago(s.since_ms), cause
+    known = s.task, s.state, s.target, s.owner, s.token, s.batch_id, _lag(s.lag)
+    return *known, s.restart_count, ago(s.since_ms), cause
+
+
+def _lag(lag: TaskLag | None) -> str | None:
+    """Rows behind; `?` if that cannot be told at the moment."""
+    if lag is None or lag.trouble is not None:
+        return None if lag is None else "?"
+    return None if lag.rows is None else f"{lag.rows:,}"
 
 
 def _steering(verb: str, help_text: str, method: str, result: str) -> click.Command:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS
-from definition.document import FENCE_TABLE
+from definition.sink import FENCE_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

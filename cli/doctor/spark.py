@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from cli.doctor.finding import ok, problem, skipped, warning
+from worker.spark.packages import SPARK_GROUP, jar_fault, package_fault, platform_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cli.doctor.finding import Finding, Settings
+    from worker.spark.packages import PackageFault, Platform
 
 OLDEST: Final = (4, 1)
 NEWER: Final = (4, 4)
@@ -27,10 +27,7 @@ CONNECT_PORT: Final = 15002
 OF_CONNECT: Final = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 """What PySpark's client of Spark Connect imports besides."""
 PACKAGES: Final = "spark.jars.packages"
-SCALA: Final = "_2.13"
-
-_MADE_FOR = re.compile(r"_(\d+\.\d+)_2\.13\Z")
-"""Delta and Iceberg name the Spark they are for: `delta-spark_4.1_2.13`."""
+JARS: Final = "spark.jars"
 
 
 def spark(settings: Settings) -> Finding:
@@ -78,42 +75,27 @@ def connectors(settings: Settings) -> Finding:
     """Whether the packages that Spark is told to load are for this Spark, and its jars are there."""
     if settings.spark_remote is not None:
         return skipped("the Spark Connect server has its own")
-    version = _installed()
-    if version is None:
+    platform = platform_here()
+    if platform is None:
         return skipped("PySpark is not installed")
-    packages, jars = (_listed(settings, name) for name in (PACKAGES, "spark.jars"))
-    for fault, to_do in [*_faults(packages, version), *_missing(jars)]:
-        return problem(fault, to_do)
+    packages = [*settings.packages, *_listed(settings, PACKAGES)]
+    jars = [*settings.jars, *_listed(settings, JARS)]
+    for package in packages:
+        if fault := package_fault(package, platform):
+            return problem(f"{package} {fault.found}", fault.to_do)
+    for jar in jars:
+        if fault := _jar_fault(jar, platform):
+            return problem(f"{jar} {fault.found}", fault.to_do)
     if packages or jars:
         return ok(", ".join(packages + jars))
-    example = f"--spark-conf {PACKAGES}=org.apache.spark:spark-sql-kafka-0-10{SCALA}:{version}"
+    example = f"--packages {SPARK_GROUP}:spark-sql-kafka-0-10_{platform.scala}:{platform.spark}"
     return ok(f"Spark's own only; Kafka, for one, needs {example}")
 
 
-def _faults(packages: list[str], version: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with each of the Maven coordinates, and what to write instead."""
-    hadoop = _hadoop()
-    for package in packages:
-        group, _, rest = package.partition(":")
-        artifact, _, its_version = rest.partition(":")
-        spark_of = _MADE_FOR.search(artifact)
-        if not (group and artifact and its_version):
-            yield f"{package} is not GROUP:ARTIFACT:VERSION", f"correct {PACKAGES}"
-        elif re.search(r"_2\.1[0-2]\Z", artifact):
-            yield f"{package} is for another Scala", f"take the artifact whose name ends in {SCALA}"
-        elif group == "org.apache.spark" and its_version != version:
-            yield f"{package} is not for Spark {version}", f"write {group}:{artifact}:{version}"
-        elif spark_of is not None and tuple(map(int, spark_of[1].split("."))) != _short(version):
-            yield f"{package} is for Spark {spark_of[1]}, not {version}", "take the artifact of this Spark"
-        elif artifact == "hadoop-aws" and hadoop not in (None, its_version):
-            yield f"{package} is not for Hadoop {hadoop}", f"write {group}:{artifact}:{hadoop}"
-
-
-def _missing(jars: list[str]) -> Iterator[tuple[str, str]]:
-    for jar in jars:
-        path = jar.removeprefix("file:")
-        if ":" not in path and "*" not in path and not Path(path).is_file():
-            yield f"spark.jars: there is no file {path}", "correct the path; all workers need the file"
+def _jar_fault(jar: str, platform: Platform) -> PackageFault | None:
+    """Of a file; what is at a URL, in a folder or behind a pattern only Spark can tell."""
+    path = jar.removeprefix("file:")
+    return None if ":" in path or "*" in path or Path(path).is_dir() else jar_fault(Path(path), platform)
 
 
 def _listed(settings: Settings, name: str) -> list[str]:
@@ -129,11 +111,3 @@ def _installed() -> str | None:
 
 def _short(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-
-
-def _hadoop() -> str | None:
-    """The version of Hadoop in PySpark's jars; other parts of Hadoop have to have the same."""
-    spec = find_spec("pyspark")
-    folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    jars = [jar.stem for folder in folders for jar in Path(folder, "jars").glob("hadoop-client-api-*.jar")]
-    return jars[0].removeprefix("hadoop-client-api-") if jars else None

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from definition.document import Definition, Source
+from definition.document import Definition
+from definition.source import Source
 from telemetry.secrets import HIDDEN, scrub, scrub_fields
 
 _REFERENCE: Final = re.compile(r"\$\{(?:env|file):[^{}]*\}")
@@ -28,6 +29,8 @@ def _indented(document: dict[str, Any]) -> str:
     ordered = _in_order(document, Definition)
     if "source" in ordered:
         ordered["source"] = _in_order(ordered["source"], Source)
+    if "sources" in ordered:
+        ordered["sources"] = {view: _in_order(each, Source) for view, each in ordered["sources"].items()}
     return json.dumps(ordered, indent=2, ensure_ascii=False)
 
 

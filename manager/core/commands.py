@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from protocol.connectors import NOTHING, Needs
 from protocol.etags import ALWAYS, Conditions
 from protocol.messages.base import Request, Response
 from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
@@ -56,6 +57,7 @@ class NewDefinition(msgspec.Struct, frozen=True):
     weight: float
     worker: str | None
     labels: dict[str, str]
+    needs: Needs = NOTHING
 
 
 class CreateTask(TaskRequest, frozen=True, kw_only=True):

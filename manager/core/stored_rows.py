@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from protocol.connectors import Needs
 from protocol.messages.base import NULL
 from protocol.messages.events import Event
 from protocol.messages.membership import EngineEnd, Protocol
@@ -91,7 +92,10 @@ class OffsetRow(Row, frozen=True, kw_only=True):
 
 
 class TaskRow(Row, frozen=True, kw_only=True):
-    """What a task is and what is wanted of it; `revision` is the group's counter at its last change."""
+    """What a task is and what is wanted of it; `revision` is the group's counter at its last change.
+
+    `needs` is None of a task that was stored before that was known.
+    """
 
     task: str
     definition: msgspec.Raw
@@ -102,6 +106,7 @@ class TaskRow(Row, frozen=True, kw_only=True):
     weight: float
     worker: str | None
     labels: dict[str, str]
+    needs: Needs | None = None
 
 
 class OwnerLease(msgspec.Struct, frozen=True):

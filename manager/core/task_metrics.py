@@ -22,13 +22,14 @@ class TaskMetrics:
     Workers count the rows of a query from its start, so a total that falls is that of another query.
     """
 
-    __slots__ = ("_batch", "_batch_ms", "_batches", "_newest", "_rows", "_slots", "_total")
+    __slots__ = ("_batch", "_batch_ms", "_batches", "_lag", "_newest", "_rows", "_slots", "_total")
 
     def __init__(self) -> None:
         self._slots = array("q")
         self._rows = array("d")
         self._batches = array("q")
         self._batch_ms = array("d")
+        self._lag = array("q")
         self._newest = -1
         self._total: float | None = None
         self._batch: int | None = None
@@ -51,6 +52,11 @@ class TaskMetrics:
         if batches and (batch_ms := figure(metrics, "batch_ms")) is not None:
             self._batch_ms[place] = max(self._batch_ms[place], batch_ms)
 
+    def note_lag(self, at_ms: int, rows: int | None) -> None:
+        """How far the task is behind, in rows; the latest word in a slot stays."""
+        if rows is not None:
+            self._lag[self._place_of(at_ms // INTERVAL_MS)] = rows
+
     def points(self, now_ms: int) -> Iterator[FiguresPoint]:
         """The slots of the hour that ends at `now_ms`, oldest first; one without a batch is left out."""
         oldest = now_ms // INTERVAL_MS - SLOTS
@@ -60,12 +66,13 @@ class TaskMetrics:
                 yield self._point(place)
 
     def _point(self, place: int) -> FiguresPoint:
-        took = self._batch_ms[place]
+        took, lag = self._batch_ms[place], self._lag[place]
         return FiguresPoint(
             at_ms=self._slots[place] * INTERVAL_MS,
             rows=self._rows[place],
             batches=self._batches[place],
             batch_ms=took if took >= 0 else None,
+            lag=lag if lag >= 0 else None,
         )
 
     def _rows_gained(self, metrics: Mapping[str, Any] | None) -> float:
@@ -94,7 +101,8 @@ class TaskMetrics:
                 column.append(0)
             self._rows.append(0.0)
             self._batch_ms.append(-1.0)
+            self._lag.append(-1)
         self._newest = (self._newest + 1) % len(self._slots)
         self._slots[self._newest], self._batches[self._newest] = slot, 0
-        self._rows[self._newest], self._batch_ms[self._newest] = 0.0, -1.0
+        self._rows[self._newest], self._batch_ms[self._newest], self._lag[self._newest] = 0.0, -1.0, -1
         return self._newest

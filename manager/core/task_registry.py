@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from manager.core.member import Parked
+    from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import ClaimRequest
     from protocol.messages.tasks import Reached
 
@@ -29,6 +30,7 @@ class TaskProgress:
     reached: Reached | None = None
     metrics: dict[str, Any] | None = None
     figures: TaskMetrics = field(default_factory=TaskMetrics)
+    lag: TaskLag | None = None
 
 
 @dataclass(slots=True)

@@ -70,7 +70,11 @@ def _read(document: bytes | msgspec.Raw) -> NewDefinition | tuple[Problem, ...]:
         return checked
     plain = msgspec.json.encode(msgspec.json.decode(document), order="sorted")
     return NewDefinition(
-        document=msgspec.Raw(plain), weight=checked.weight, worker=checked.worker, labels=dict(checked.labels)
+        document=msgspec.Raw(plain),
+        weight=checked.weight,
+        worker=checked.worker,
+        labels=dict(checked.labels),
+        needs=checked.needs,
     )
 
 

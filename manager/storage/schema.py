@@ -30,6 +30,7 @@ from manager.core.stored_rows import (
     Row,
     TaskRow,
 )
+from protocol.connectors import Needs
 from protocol.messages.events import Event
 from protocol.messages.membership import Protocol
 from protocol.messages.tasks import Reached, TaskReset
@@ -125,6 +126,7 @@ TABLES: dict[type[Row], Table] = {
         Column("weight", Float, nullable=False),
         Column("worker", Text),
         Column("labels", Json(dict[str, str]), nullable=False),
+        Column("needs", Json(Needs | None)),
     ),
     OwnershipRow: Table(
         "ownership",

@@ -8,12 +8,16 @@ from protocol.messages.base import Response
 
 
 class FiguresPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task did in the `interval_ms` that begin at `at_ms`; `batch_ms` is the longest batch seen."""
+    """What a task did in the `interval_ms` that begin at `at_ms`.
+
+    `batch_ms` is the longest batch seen, `lag` how many rows it was behind at last; None if nobody has said.
+    """
 
     at_ms: int
     rows: float
     batches: int
     batch_ms: float | None
+    lag: int | None = None
 
 
 class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
+from protocol.messages.lag import TaskLag
 from protocol.messages.tasks import Definition, Reached, TaskReset
 from protocol.names import Name
 from protocol.states import TaskState
@@ -91,6 +92,7 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Any] | None = None
     cause: str | None = None
     checkpoint: Checkpoint | None = None
+    lag: TaskLag | None = None
 
     def __post_init__(self) -> None:
         """A failure is told whatever its text is; it is cut, and NUL, which databases refuse, is replaced."""
@@ -132,3 +134,25 @@ class TaskErrorsResponse(Response, frozen=True, kw_only=True):
 
     tasks: Mapping[str, str]
     found: Mapping[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class LagRequest(Request, frozen=True, kw_only=True):
+    """What the leader has measured of tasks that nobody owns, by name; the answer has the next ones."""
+
+    member_id: str
+    tasks: dict[str, TaskLag] = msgspec.field(default_factory=dict)
+    instance_id: Name | None = None
+
+
+class OwnerlessTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task whose lag nobody else tells: what it reads, and the last reset, which its checkpoint goes by."""
+
+    task: str
+    definition: Definition
+    reset: TaskReset | None = None
+
+
+class LagResponse(Response, frozen=True, kw_only=True):
+    """The tasks to be measured next; none for who does not lead the group."""
+
+    tasks: tuple[OwnerlessTask, ...] = ()

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from protocol.connectors import Needs
 from protocol.errors import ErrorCode
 from protocol.etags import Tags
 from protocol.messages.base import PageQuery, Request, Response, Whole
+from protocol.messages.lag import TaskLag
 from protocol.names import Name
 from protocol.states import Target
 
@@ -39,25 +41,41 @@ class Reached(msgspec.Struct, frozen=True):
     member_id: str
 
 
-_DECLARATIVE = {
+_NO_ENTRY_POINT = {"entrypoint": {"type": "null"}, "options": {"maxProperties": 0}}
+_ONE_SOURCE = {
     "required": ["source", "sink"],
     "properties": {
         "source": {"type": "object"},
+        "sources": {"maxProperties": 0},
         "sink": {"type": "object"},
-        "entrypoint": {"type": "null"},
-        "options": {"maxProperties": 0},
+        **_NO_ENTRY_POINT,
+    },
+}
+_SEVERAL_SOURCES = {
+    "required": ["sources", "sql", "sink"],
+    "properties": {
+        "source": {"type": "null"},
+        "sources": {"minProperties": 1},
+        "sql": {"type": "string"},
+        "sink": {"type": "object"},
+        **_NO_ENTRY_POINT,
     },
 }
 _ENTRY_POINT = {
     "required": ["entrypoint"],
-    "properties": {"entrypoint": {"type": "string"}, "source": {"type": "null"}, "sql": {"type": "null"}},
+    "properties": {
+        "entrypoint": {"type": "string"},
+        "source": {"type": "null"},
+        "sources": {"maxProperties": 0},
+        "sql": {"type": "null"},
+    },
 }
 Definition = Annotated[
     msgspec.Raw,
     msgspec.Meta(
         extra_json_schema={
             "$ref": "#/components/schemas/Definition",
-            "anyOf": [_DECLARATIVE, _ENTRY_POINT],
+            "anyOf": [_ONE_SOURCE, _SEVERAL_SOURCES, _ENTRY_POINT],
         }
     ),
 ]
@@ -69,6 +87,7 @@ class OfferedTask(msgspec.Struct, frozen=True):
 
     `returns_to` is there only for a task that was kept for a lost worker: the member that it is now.
     `suspect` is there only for one that may have killed its workers, and is to be on a worker of its own.
+    `needs` is there only for one that a worker's Spark may lack something for.
     """
 
     task: str
@@ -78,6 +97,7 @@ class OfferedTask(msgspec.Struct, frozen=True):
     load: float | None
     returns_to: str | msgspec.UnsetType = msgspec.UNSET
     suspect: bool | msgspec.UnsetType = msgspec.UNSET
+    needs: Needs | msgspec.UnsetType = msgspec.UNSET
 
 
 class TaskListQuery(PageQuery, frozen=True, kw_only=True):
@@ -200,6 +220,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     restart_count: int
     assigned_to: str | None
     reset: TaskReset | None = None
+    lag: TaskLag | None = None
 
 
 class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):

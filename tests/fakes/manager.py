@@ -23,6 +23,8 @@ from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
     GrantedTask,
+    LagRequest,
+    LagResponse,
     ReleaseRequest,
     ReportRequest,
     TaskErrorsResponse,
@@ -155,6 +157,10 @@ class ScriptedManager:
     async def report(self, request: ReportRequest) -> TaskErrorsResponse | Failure:
         """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, TaskErrorsResponse)
+
+    async def lag(self, request: LagRequest) -> LagResponse | Failure:
+        """As `worker.client.group_client.GroupClient`."""
+        return await self._ask(request, LagResponse)
 
     async def _ask(self, request: msgspec.Struct, expected: type[Request]) -> Request | Failure:
         self.requests.append(request)

@@ -6,11 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.membership import EngineEnd
-from worker.query_engine import EngineDeath, Progress, QueryError, Totals, ignore_step
+from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from protocol.messages.lag import TaskLag
     from worker.query_engine import NotedQuery, QuerySpec
 
 
@@ -123,6 +124,9 @@ class FakeEngine:
         self.is_open = False
         self.kills = 0
         self.is_own = True
+        self.kind: SparkKind | None = None
+        self.lags: dict[str, TaskLag] = {}
+        self.measured: list[str] = []
         self._death: asyncio.Future[EngineDeath] | None = None
 
     async def open(self) -> None:
@@ -193,6 +197,21 @@ class FakeEngine:
         if self._death is None:
             raise AssertionError("not open")
         return await asyncio.shield(self._death)
+
+    @property
+    def measures(self) -> bool:
+        """Whether a test has said how far a task is behind."""
+        return bool(self.lags)
+
+    async def lag(self, spec: QuerySpec) -> TaskLag | None:
+        """What the test has said."""
+        self.measured.append(spec.task)
+        return self.lags.get(spec.task)
+
+    @property
+    def spark(self) -> SparkKind | None:
+        """None, unless a test has set `kind`."""
+        return self.kind
 
     @property
     def url(self) -> str | None:

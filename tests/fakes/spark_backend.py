@@ -9,7 +9,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from worker.query_engine import ignore_step
+from protocol.connectors import Formats
+from worker.query_engine import SparkKind, ignore_step
 from worker.spark.backend import Handle, QuerySession, SparkBackend
 from worker.spark.batch_gate import BatchGate
 from worker.spark.checkpoint_rules import knows_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Reached
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
     from worker.sinks.fence import Owner
+    from worker.spark.checkpoint import CheckpointFolder
 
 
 def may_block() -> None:
@@ -160,6 +162,8 @@ class FakeBackend(SparkBackend):
         self.swept: list[NotedQuery] = []
         self.end_trouble: Exception | None = None
         self.is_closed = self.is_killed = False
+        self.kind = SparkKind("4.1.4", Formats())
+        self.checkpoints: dict[str, CheckpointFolder] = {}
 
     def is_loss(self, error: Exception) -> bool:
         """A connection that broke."""
@@ -168,6 +172,11 @@ class FakeBackend(SparkBackend):
     def watch(self, died: Callable[[EngineDeath], None]) -> None:
         """It never dies by itself; `die` is for the test."""
         self.die = died
+
+    def checkpoint(self, place: str) -> CheckpointFolder:
+        """One with what the test has put there."""
+        may_block()
+        return self.checkpoints[place]
 
     def query_session(
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]

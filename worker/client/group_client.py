@@ -23,6 +23,8 @@ from protocol.messages.membership import (
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
+    LagRequest,
+    LagResponse,
     ReleaseRequest,
     ReportRequest,
     TaskErrorsResponse,
@@ -134,6 +136,10 @@ class GroupClient:
     async def report(self, request: ReportRequest) -> TaskErrorsResponse | Failure:
         """Tell how tasks are doing."""
         return await self._as_member("report", request, TaskErrorsResponse, self._timeouts.batch_s)
+
+    async def lag(self, request: LagRequest) -> LagResponse | Failure:
+        """Tell how far tasks that nobody owns are behind, and hear which those are."""
+        return await self._as_member("lag", request, LagResponse, self._timeouts.batch_s)
 
     async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
         """Go."""

@@ -13,6 +13,7 @@ from assignors.base import Member, Task
 from assignors.checked import make_valid, why_unassigned
 from assignors.isolation import isolate
 from assignors.registry import AssignorError, load_assignor
+from protocol.connectors import NOTHING
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import MemberAssignment
@@ -151,6 +152,8 @@ def _member(member: JoinedMember, metadata: WorkerMetadata, owned: Iterable[str]
         capacity=metadata.capacity,
         labels=MappingProxyType(metadata.labels),
         owned=frozenset(owned),
+        spark=metadata.spark,
+        formats=metadata.formats,
     )
 
 
@@ -166,7 +169,14 @@ def _metadata(member: JoinedMember) -> WorkerMetadata:
 def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
     offered = () if joined.tasks is msgspec.UNSET else joined.tasks
     return tuple(
-        Task(task.task, task.weight, task.worker, MappingProxyType(task.labels), task.load)
+        Task(
+            task.task,
+            task.weight,
+            task.worker,
+            MappingProxyType(task.labels),
+            task.load,
+            NOTHING if task.needs is msgspec.UNSET else task.needs,
+        )
         for task in offered
     )
 

@@ -82,6 +82,27 @@ LAG = Metric(
     "only of sources that tell Spark.",
     ("group", "task", "unit"),
 )
+BEHIND = Metric(
+    "sparkherd_task_lag_rows",
+    "gauge",
+    "Rows of Kafka's topics behind the last finished batch, by the brokers' word; told without a query, too.",
+    TASK,
+)
+BEHIND_SECONDS = Metric(
+    "sparkherd_task_lag_seconds", "gauge", "How old the first row is that was not read yet.", TASK
+)
+BEHIND_PARTITION = Metric(
+    "sparkherd_task_partition_lag_rows",
+    "gauge",
+    "The same by topic and partition; of the 200 partitions of a task that are furthest behind.",
+    ("group", "task", "topic", "partition"),
+)
+LOST_ROWS = Metric(
+    "sparkherd_task_lost_rows",
+    "gauge",
+    "Rows that the task has not read and that the topic no longer has.",
+    TASK,
+)
 RESTARTS = Metric(
     "sparkherd_task_restarts_total",
     "counter",
@@ -108,6 +129,10 @@ CATALOG = (
     IDLE,
     HAS_WORK,
     LAG,
+    BEHIND,
+    BEHIND_SECONDS,
+    BEHIND_PARTITION,
+    LOST_ROWS,
     RESTARTS,
     LOOP_LAG,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode, Failure
@@ -13,10 +13,11 @@ from telemetry.metrics import Instruments, family
 from worker.metrics import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import msgspec
 
+    from protocol.messages.lag import TaskLag
     from telemetry.metrics import Family, Metric
     from worker.membership.states import MemberState
     from worker.tasks.task_status import TaskSnapshot
@@ -63,6 +64,7 @@ class WorkerView:
     state: MemberState
     lease_s: float
     tasks: tuple[TaskSnapshot, ...]
+    ownerless: Mapping[str, TaskLag] = field(default_factory=dict)
 
 
 class WorkerReader:
@@ -81,14 +83,17 @@ class WorkerReader:
         yield _family(catalog.GENERATION, [((group,), worker.generation)])
         yield _family(catalog.LEASE, [((group,), worker.lease_s)])
         yield _family(catalog.TASKS, [((group, state), count) for state, count in sorted(states.items())])
-        yield from _of_tasks(group, worker.tasks)
+        yield from _of_tasks(worker)
 
 
-def _of_tasks(group: str, tasks: Iterable[TaskSnapshot]) -> Iterator[Family]:
+def _of_tasks(worker: WorkerView) -> Iterator[Family]:
+    """Its own tasks, and of those that nobody owns and it has measured, how far they are behind."""
     families = {metric: family(metric) for metric in catalog.CATALOG if metric.labels[:2] == catalog.TASK}
-    for task in tasks:
-        for metric, label, value in _figures(task):
-            families[metric].add_metric((group, task.task, *label), value)
+    told = [(task.task, _figures(task)) for task in worker.tasks]
+    told += [(name, _behind(lag)) for name, lag in worker.ownerless.items()]
+    for name, figures in told:
+        for metric, label, value in figures:
+            families[metric].add_metric((worker.group, name, *label), value)
     yield from families.values()
 
 
@@ -107,6 +112,19 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
     lag: dict[str, Any] = task.metrics.get("lag", {})
     for unit, behind in lag.items():
         yield catalog.LAG, (unit,), behind
+    if task.lag is not None:
+        yield from _behind(task.lag)
+
+
+def _behind(lag: TaskLag) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
+    if lag.rows is not None:
+        yield catalog.BEHIND, (), lag.rows
+        yield catalog.LOST_ROWS, (), lag.lost
+    if lag.behind_ms is not None:
+        yield catalog.BEHIND_SECONDS, (), lag.behind_ms / 1000
+    for each in lag.partitions:
+        if each.behind is not None:
+            yield catalog.BEHIND_PARTITION, (each.topic, str(each.partition)), each.behind
 
 
 def _family(metric: Metric, samples: Iterable[tuple[tuple[str, ...], float]]) -> Family:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from definition.document import FILES_SINK, SQL_SINK
+from definition.sink import FILES_SINK, SQL_SINK
 from worker.sinks.database import shown
 from worker.sinks.files import FilesSink
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
-    from definition.document import Sink as SinkDefinition
+    from definition.sink import Sink as SinkDefinition
     from worker.sinks.base import Sink
     from worker.sinks.fence import FenceRow, Owner
 
@@ -34,7 +34,7 @@ def place_of(definition: SinkDefinition) -> str:
         return shown(definition.sql_options().url)
     if definition.format == FILES_SINK:
         return definition.files_options().path
-    return f"the sink {definition.format}"
+    return f"the sink {definition.shown}"
 
 
 def newest_fence(definition: SinkDefinition, owner: Owner) -> FenceRow | None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
-from definition.document import FENCE_TABLE
+from definition.sink import FENCE_TABLE
 from worker.sinks.database import lock_tables
 from worker.sinks.fence import FenceRow, Mark, Verdict, judge, raised, refusal
 

@@ -28,7 +28,7 @@ from worker.sinks.table import refuse_twins
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from definition.document import FilesOptions
+    from definition.sink import FilesOptions
     from worker.sinks.base import Batch, Field
     from worker.sinks.fence import Mark, Owner
 

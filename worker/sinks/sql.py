@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
-    from definition.document import SqlOptions
+    from definition.sink import SqlOptions
     from worker.sinks.base import Batch, Field
     from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.fence_table import FenceTable

@@ -7,7 +7,7 @@ All else about queries is shared: how they are launched, watched, stopped and re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +16,50 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.query_engine import EngineDeath, NotedQuery, QueryError
+    from worker.lag.measure import PartitionState
+    from worker.lag.offset_log import Offsets
+    from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
     from worker.sinks.fence import Owner
     from worker.spark.batch_gate import GateControl
     from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.group_progress import GroupProgress
     from worker.spark.query_output import QueryOutput
+
+
+class Brokers(Protocol):
+    """What is asked about topics; a call may take as long as a broker does."""
+
+    def states(
+        self, options: Mapping[str, Any], committed: Offsets
+    ) -> Mapping[str, Mapping[int, PartitionState]]:
+        """The partitions of the topics that a source with these options reads, by topic and number.
+
+        Args:
+            options: the source's, with its secrets.
+            committed: what it has read; the first unread row of a partition is looked at for its time.
+
+        Raises:
+            QueryError: no broker answers in time, or lets nobody in; in one line.
+        """
+        ...
+
+    def commit(self, options: Mapping[str, Any], group: str, offsets: Offsets, token: int) -> bool:
+        """Write offsets to a consumer group; whether that was done: not over a higher token's.
+
+        Args:
+            options: of the source, with its secrets.
+            group: a consumer group without members.
+            offsets: the next ones to read.
+            token: the task's.
+
+        Raises:
+            QueryError: no broker answers in time, lets nobody in, or the group has members; in one line.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of connections."""
+        ...
 
 
 class Handle(ABC):
@@ -103,10 +142,15 @@ class QuerySession(ABC):
 class SparkBackend(ABC):
     """One Spark, as long as a worker lives; what it is asked may block, `watch` excepted.
 
-    `url` is Spark's own web page, if it has one.
+    `url` is Spark's own web page, if it has one; `kind` says which Spark it is.
+    `brokers` answers questions about topics, `groups` tells consumer groups of progress; None where no client
+    of Kafka's is within reach.
     """
 
     url: str | None
+    kind: SparkKind
+    brokers: Brokers | None = None
+    groups: GroupProgress | None = None
 
     @abstractmethod
     def is_loss(self, error: Exception) -> bool:
@@ -146,6 +190,10 @@ class SparkBackend(ABC):
     @abstractmethod
     def end_noted(self, query: NotedQuery) -> None:
         """End it, if this Spark has it and it is not over."""
+
+    @abstractmethod
+    def checkpoint(self, place: str) -> CheckpointFolder:
+        """The checkpoint at a path or URL, whoever's it is."""
 
     @abstractmethod
     def kill(self) -> bool:

@@ -72,10 +72,10 @@ def refusal(error: BaseException, *, by: str = "") -> QueryError:
     return QueryError(cause, permanent=permanent)
 
 
-def failure(cause: str) -> QueryError:
-    """The end of a query that has failed with `cause`."""
+def failure(cause: str, *, fenced: bool = False) -> QueryError:
+    """The end of a query that has failed with `cause`, because it was `fenced` or for another reason."""
     told, permanent = judge(cause, at_start=False)
-    return QueryError(told, permanent=permanent)
+    return QueryError(told, fenced, permanent)
 
 
 def headline(chain: list[JavaError]) -> str:

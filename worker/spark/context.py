@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from definition.document import SQL_SINK
-from definition.document import Sink as SinkDefinition
+from definition.sink import SQL_SINK
+from definition.sink import Sink as SinkDefinition
 from worker.query_engine import QueryError
-from worker.spark.query_output import QueryOutput, spark_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from definition.document import Definition
     from worker.sinks.entrypoint_fence import Fence
+    from worker.spark.query_output import QueryOutput
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class TaskContext:
         """
         definition = self._sink_definition(options)
         claim = self._output.claim(definition)
-        writer = spark_sink(frame, definition) if claim is None else self._output.write(frame, claim)
+        output = self._output
+        writer = output.spark_sink(frame, definition) if claim is None else output.write(frame, claim)
         return writer.outputMode(self.definition.output_mode)
 
     def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:

@@ -15,6 +15,7 @@ from pyspark.logger import PySparkLogger
 from worker.query_engine import QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
+from worker.spark.lag import measure
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
 from worker.spark.query import SparkQuery
@@ -24,7 +25,8 @@ from worker.threads import DaemonPool, in_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from worker.query_engine import EngineDeath, NotedQuery, QuerySpec
+    from protocol.messages.lag import TaskLag
+    from worker.query_engine import EngineDeath, NotedQuery, QuerySpec, SparkKind
     from worker.spark.backend import SparkBackend
     from worker.spark.settings import SparkSettings
 
@@ -76,6 +78,16 @@ class SparkEngine:
         )
         await self._starts.run(spec.task, partial(self._settle, spec, steps), steps, _keep, self._settlings)
 
+    @property
+    def measures(self) -> bool:
+        """If there is a client of Kafka's."""
+        return self._backend is not None and self._backend.brokers is not None
+
+    async def lag(self, spec: QuerySpec) -> TaskLag | None:
+        """In a thread of its own: a broker may take its time."""
+        ask = partial(self._ask, lambda backend: measure(backend, spec, self._settings))
+        return await asyncio.wrap_future(in_thread(f"spark-lag {spec.task}", ask))
+
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """In a thread of its own, which whoever loses patience leaves behind."""
         ask = partial(self._ask, lambda backend: backend.noted(f"{self._settings.root}/{group}"))
@@ -95,6 +107,11 @@ class SparkEngine:
     async def died(self) -> EngineDeath:
         """Wait for the loss of Spark."""
         return await asyncio.shield(self._died)
+
+    @property
+    def spark(self) -> SparkKind | None:
+        """As it was when it came up."""
+        return None if self._backend is None else self._backend.kind
 
     @property
     def url(self) -> str | None:

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from definition.resets import begin_with
+from definition.resets import begin_with, offsets_of
 from protocol.messages.tasks import EARLIEST
+from worker.lag.offset_log import offsets_in
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
-from worker.spark.query_output import apply_trigger, spark_sink
+from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from definition.document import Definition
-    from protocol.messages.tasks import TaskReset
+    from definition.source import Source
+    from protocol.messages.tasks import Offsets, TaskReset
     from worker.query_engine import QuerySpec
     from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.settings import SparkSettings
@@ -34,11 +36,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A query that was started, and where; `checkpoint` is as in `worker.query_engine.Query`."""
+    """A query that was started, and where; `checkpoint` is as in `worker.query_engine.Query`.
+
+    `finished` is to be called with Spark's record of each finished batch; from any thread, and never waits.
+    """
 
     handle: Handle
     session: QuerySession
     checkpoint: str | None
+    finished: Callable[[Mapping[str, Any]], None] = lambda _: None
 
 
 def launch(
@@ -73,10 +79,22 @@ def launch(
         session.checkpoint.verify(owner, session.output.claimed)
         steps.at("Spark, to start the query")
         handle = session.start(writer, partial(_begin, may_write, steps))
-        return Launched(handle, session, None if handle.commits_late else checkpoint)
+        told = None if handle.commits_late else checkpoint
+        return Launched(handle, session, told, _groups_teller(backend, spec, resolved.definition))
     except BaseException:
         session.close()
         raise
+
+
+def _groups_teller(
+    backend: SparkBackend, spec: QuerySpec, definition: Definition
+) -> Callable[[Mapping[str, Any]], None]:
+    """Tells the consumer groups that sources name how far a batch has come."""
+    sources = [each for each in definition.views.values() if each.commit_group is not None]
+    groups = backend.groups
+    if not sources or groups is None:
+        return lambda _: None
+    return lambda record: groups.tell(spec, sources, offsets_in(record))
 
 
 def _begin(may_write: Callable[[], bool], steps: StartSteps) -> None:
@@ -103,8 +121,8 @@ def settle(
     owner = Owner(spec.group, spec.task, spec.token, resets)
     definition = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
     _require_lease(may_write)
-    if definition.source is not None and definition.sink is not None:
-        steps.at(f"the sink {definition.sink.format}")
+    if definition.entrypoint is None and definition.sink is not None:
+        steps.at(f"the sink {definition.sink.shown}")
         sink = open_sink(definition.sink, owner)
         if sink is not None:
             try:
@@ -125,12 +143,23 @@ def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
     """The definition with what a reset says about where its source, or its entry point, is to begin."""
     if reset is None:
         return definition
-    if definition.source is not None:
-        options = begin_with(definition.source.format, definition.source.options, reset.offsets)
-        source = msgspec.structs.replace(definition.source, options=options)
-        return msgspec.structs.replace(definition, source=source)
+    if definition.entrypoint is None:
+        return _sources_begun_anew(definition, reset.offsets)
     given = {} if reset.offsets == EARLIEST else reset.offsets
     return msgspec.structs.replace(definition, options={**definition.options, **given})
+
+
+def _sources_begun_anew(definition: Definition, offsets: Offsets) -> Definition:
+    """Each source with what the reset says of it; a static one has nowhere to begin."""
+
+    def begun(source: Source, own: Offsets) -> Source:
+        options = source.options if source.static else begin_with(source.format or "", source.options, own)
+        return msgspec.structs.replace(source, options=options)
+
+    if definition.source is not None:
+        return msgspec.structs.replace(definition, source=begun(definition.source, offsets))
+    sources = {view: begun(each, offsets_of(view, offsets)) for view, each in definition.sources.items()}
+    return msgspec.structs.replace(definition, sources=sources)
 
 
 def _writer(
@@ -145,11 +174,11 @@ def _writer(
 
 
 def _declared(session: QuerySession, definition: Definition, steps: StartSteps) -> DataStreamWriter:
-    if definition.source is None or definition.sink is None:
+    if definition.sink is None:
         raise QueryError("sink: is required with source")
     claim = session.output.claim(definition.sink)
-    steps.at(f"the source {definition.source.format}")
-    frame = read(session, definition)
-    steps.at(f"the sink {definition.sink.format}")
-    writer = spark_sink(frame, definition.sink) if claim is None else session.output.write(frame, claim)
+    frame = read(session, definition, steps.at)
+    steps.at(f"the sink {definition.sink.shown}")
+    output = session.output
+    writer = output.spark_sink(frame, definition.sink) if claim is None else output.write(frame, claim)
     return writer.outputMode(definition.output_mode)

@@ -47,6 +47,7 @@ class SparkQuery:
         self._gate = launched.session.gate
         self._output = launched.session.output
         self.checkpoint = launched.checkpoint
+        self._finished = launched.finished
         self._progress = ProgressTracker()
         self._observing = threading.Lock()
         self._finishing = threading.Lock()
@@ -161,6 +162,7 @@ class SparkQuery:
             total = self._output.total
             for record in news:
                 self._progress.observe(record, total)
+            self._finished(news[-1])
 
     def _look_at_status(self) -> None:
         self._looks += 1

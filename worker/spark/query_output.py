@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from definition.document import Sink as SinkDefinition
     from definition.document import Trigger
+    from definition.sink import Sink as SinkDefinition
     from worker.sinks.base import Sink
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.fence import FenceRow, Owner
@@ -34,12 +35,13 @@ class QueryOutput(ABC):
 
     `is_gated` says whether all batches go through the gate; `claimed` what the fence rows said when they were
     raised; `fence` is what an entry point is given; `hidden` are the secrets in the task's definition; `at`
-    is told what the start comes to.
+    is told what the start comes to; `table` is where the query writes, if it is a table of Spark's.
     """
 
     fence: Fence
     hidden: tuple[str, ...] = ()
     at: Callable[[str], None] = staticmethod(ignore_step)
+    table: str | None = None
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -62,6 +64,16 @@ class QueryOutput(ABC):
         self.claimed.append(sink.claim())
         return ClaimedSink(definition, sink)
 
+    def spark_sink(self, frame: DataFrame, definition: SinkDefinition) -> DataStreamWriter:
+        """A writer into one of Spark's own sinks."""
+        self.table = definition.table
+        writer = frame.writeStream.options(**definition.options).partitionBy(*definition.partition_by)
+        return writer if definition.format is None else writer.format(definition.format)
+
+    def begin(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Have Spark run the query; to be called with all that it is to know said to the writer."""
+        return writer.start() if self.table is None else writer.toTable(self.table)
+
     @abstractmethod
     def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
         """A writer that puts every batch into a claimed sink."""
@@ -79,11 +91,6 @@ class QueryOutput(ABC):
 def fields(frame: DataFrame) -> list[Field]:
     """The frame's columns as sinks know them."""
     return [Field(each["name"], each["type"]) for each in frame.schema.jsonValue()["fields"]]
-
-
-def spark_sink(frame: DataFrame, definition: SinkDefinition) -> DataStreamWriter:
-    """A writer into one of Spark's own sinks."""
-    return frame.writeStream.format(definition.format).options(**definition.options)
 
 
 def apply_trigger(writer: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:

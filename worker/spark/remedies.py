@@ -11,14 +11,11 @@ from typing import NamedTuple
 
 from pyspark import __version__ as spark_version
 
-PACKAGES = {
-    "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_version}",
-    "avro": f"org.apache.spark:spark-avro_2.13:{spark_version}",
-}
-"""The Maven coordinates of what belongs to Spark itself, by the name of its format."""
+from protocol.connectors import package_of
+
 _INSTALL = (
-    "start every worker of the group with --spark-conf spark.jars.packages={package}"
-    " (a Spark Connect server: with --packages), then `sparkherd tasks restart`"
+    "start the group's workers with --packages {package}"
+    " (with --spark-remote, the Spark Connect server), then `sparkherd tasks restart`"
 )
 _JAVA = (
     "what calls any method of Java's is off in the sql of a task: move it to an entry point"
@@ -27,6 +24,10 @@ _JAVA = (
 _FILES = (
     "if that is a file, have the source read it, or allow all sql to read files with"
     " --spark-conf spark.sql.runSQLOnFiles=true on the workers"
+)
+_UNREADABLE = (
+    "if it is to stay, have its columns null with on_error: null, or begin behind it with"
+    " `sparkherd tasks reset --offset`"
 )
 _RESTART = "`sparkherd tasks restart` when it is there"
 
@@ -61,6 +62,7 @@ _PERMANENT = (
     PermanentFailure(
         re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `\w+`\.`[^`]*[/:.*][^`]*` cannot"), _FILES
     ),
+    PermanentFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
     PermanentFailure(re.compile(r"does not support streamed (?:reading|writing)")),
     PermanentFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
     PermanentFailure(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),
@@ -97,4 +99,4 @@ def judge(cause: str, *, at_start: bool) -> Judged:
 
 def _remedy(remedy: str, found: re.Match[str]) -> str:
     name = found.groupdict().get("format", "")
-    return remedy.format(package=PACKAGES.get(name.lower(), f"GROUP:ARTIFACT:VERSION of {name}"))
+    return remedy.format(package=package_of(name, spark_version))

@@ -26,6 +26,9 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     master: str = "local[2]"
     remote: str | None = None
     conf: dict[str, str] = {}
+    packages: tuple[str, ...] = ()
+    jars: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
     jvm_timeout_s: float = 60.0
     start_timeout_s: float = 180.0
     inherited: tuple[int, ...] = ()

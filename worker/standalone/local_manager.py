@@ -14,6 +14,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.ownership import (
     ClaimResponse,
     GrantedTask,
+    LagResponse,
     PendingTask,
     RefusedTask,
     TaskErrorsResponse,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from definition.document import Definition
-    from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest
+    from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest
     from worker.settings import WorkerSettings
     from worker.standalone.token_file import TokenFile
 
@@ -134,6 +135,11 @@ class LocalManager:
             self.reports[report.task] = report
         self._changed()
         return TaskErrorsResponse(tasks={report.task: ErrorCode.NONE.value for report in request.tasks})
+
+    async def lag(self, request: LagRequest) -> LagResponse:
+        """Every task has its owner here."""
+        del request
+        return LagResponse()
 
     def close(self) -> None:
         """Look no further."""

@@ -105,6 +105,11 @@ class TaskLife:
         self.acknowledged = None
         self._context.changed()
 
+    def spec(self) -> QuerySpec | None:
+        """What is run of it, or would be; None while its definition cannot be read."""
+        grant = self.desired.grant
+        return None if grant.definition is None else self._spec(grant, grant.definition)
+
     # What it does.
 
     async def run(self, after: asyncio.Task[Outcome] | None = None) -> Outcome:

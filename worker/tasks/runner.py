@@ -11,6 +11,7 @@ from worker.membership.events import Identity, Refused
 from worker.membership.reactions import Reaction, RequestKind, reaction_to
 from worker.session_lease import lease_s
 from worker.tasks.exchange.claims import Claims
+from worker.tasks.exchange.lag import LagReports
 from worker.tasks.exchange.late_grants import LateGrants
 from worker.tasks.exchange.manager_link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from protocol.errors import Failure
+    from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import ClaimResponse, TaskReport
     from worker.clock import Clock
     from worker.query_engine import QueryEngine
@@ -113,13 +115,19 @@ class TaskRunner:
             is_fresh=self._token_leases.is_fresh,
         )
         self._sweep = OrphanSweep(link, engine, settings.group, settings.rebalance_timeout_ms / 1000)
+        self._lag = LagReports(link, engine, settings.group, lambda: self._ownership)
         self._late = LateGrants(link, own_s, self._claim_late, spawn)
         for work in (self._token_leases.watch, self._sweep.run, self._releases.run, self._reports.run):
             spawn(work())
+        spawn(self._lag.run())
 
     def views(self) -> tuple[TaskSnapshot, ...]:
         """How every owned task is doing."""
         return tuple(life.status.view() for life in self._ownership)
+
+    def ownerless(self) -> dict[str, TaskLag]:
+        """How far tasks that nobody owns are behind, as far as this worker has measured it."""
+        return self._lag.ownerless
 
     # What the membership says.
 

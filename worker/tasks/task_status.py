@@ -16,6 +16,7 @@ from worker.query_engine import Progress, Totals
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from protocol.messages.lag import TaskLag
     from worker.query_engine import Query
 
 
@@ -69,7 +70,7 @@ class TaskSnapshot:
     """A task as those who watch the worker see it.
 
     `idle_s` is how long ago its last batch was heard of, or its query was started; None without a query.
-    `has_work` says that there is data for a batch.
+    `has_work` says that there is data for a batch, `lag` how far it was behind at the last look.
     """
 
     task: str
@@ -82,6 +83,7 @@ class TaskSnapshot:
     restarts: int
     idle_s: float | None
     has_work: bool
+    lag: TaskLag | None = None
 
 
 class TaskStatus:
@@ -121,6 +123,7 @@ class TaskStatus:
         self._earlier = Totals()
         self._latest: Progress | None = None
         self._heard_at: float | None = None
+        self._lag: TaskLag | None = None
         self._log = log.bind(group=group, task=task)
 
     def tell(self, state: TaskState, cause: str | None = None) -> None:
@@ -144,6 +147,10 @@ class TaskStatus:
         self._earlier = self._totals
         self._latest = self._heard_at = self._query = self._load = None
 
+    def note_lag(self, lag: TaskLag) -> None:
+        """How far it is behind, by a look at what it reads."""
+        self._lag = lag
+
     def report(self) -> TaskReport:
         """For the manager."""
         self._look()
@@ -155,6 +162,7 @@ class TaskStatus:
             metrics=self._metrics() or None,
             cause=self.cause,
             checkpoint=None if self._progress.batch_id is None else self._checkpoint,
+            lag=self._lag,
         )
 
     def view(self) -> TaskSnapshot:
@@ -171,6 +179,7 @@ class TaskStatus:
             restarts=self.restarts,
             idle_s=None if self._heard_at is None else self._now() - self._heard_at,
             has_work=self._query is not None and self._query.has_work,
+            lag=self._lag,
         )
 
     @property

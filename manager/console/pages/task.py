@@ -9,6 +9,7 @@ from manager.console.charts.series import Column, Subject, series
 from manager.console.definitions import shown
 from manager.console.formatting import duration, figure
 from manager.console.page import Page, PageRequest
+from manager.console.pages.lag import LagPanel, lag_panel
 from manager.console.pages.links import edit_path, group_path, task_api
 from manager.console.pages.members import MemberLine, member_lines
 from manager.console.pages.task_history import Entry, history_of
@@ -52,6 +53,14 @@ class FiguresLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TitledChart:
+    """A chart, and what stands above it."""
+
+    title: str
+    chart: Markup
+
+
+@dataclass(frozen=True, slots=True)
 class TaskPage:
     """What the page shows."""
 
@@ -65,7 +74,8 @@ class TaskPage:
     headline: str | None
     trace: str | None
     figures: tuple[BatchFigure, ...]
-    charts: tuple[Markup, ...]
+    charts: tuple[TitledChart, ...]
+    lag: LagPanel | None
     lines: tuple[FiguresLine, ...]
     since_ms: int | None
     definition: str
@@ -118,6 +128,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         trace=trace or None,
         figures=tuple(figures_of(task.metrics or {})),
         charts=tuple(_charts(history, now_ms)),
+        lag=lag_panel(task.lag),
         lines=tuple(_lines(history)),
         since_ms=history.since_ms,
         definition=shown(task.definition),
@@ -150,13 +161,16 @@ def figures_of(metrics: Mapping[str, Any]) -> Iterator[BatchFigure]:
             yield BatchFigure("Left to read", ", ".join(told))
 
 
-def _charts(history: TaskHistoryResponse, now_ms: int) -> Iterator[Markup]:
+def _charts(history: TaskHistoryResponse, now_ms: int) -> Iterator[TitledChart]:
+    """That of the lag only if somebody has told one."""
     rates = [Column(point.at_ms, point.rows / _passed_s(point, history, now_ms)) for point in history.points]
     times = [Column(point.at_ms, point.batch_ms) for point in history.points if point.batch_ms is not None]
+    lags = [Column(point.at_ms, point.lag) for point in history.points if point.lag is not None]
     rows = Subject("rows", "Rows per second", history.interval_ms, unit="rows/s")
     batches = Subject("batches", "Batch time, the longest of 10 s", history.interval_ms, form=batch_time)
-    yield series(rows, rates, now_ms, history.since_ms)
-    yield series(batches, times, now_ms, history.since_ms)
+    behind = Subject("lag", "Rows behind", history.interval_ms, unit="rows")
+    for subject, columns in ((rows, rates), (batches, times), *([(behind, lags)] if lags else [])):
+        yield TitledChart(subject.title, series(subject, columns, now_ms, history.since_ms))
 
 
 def batch_time(ms: float) -> str:

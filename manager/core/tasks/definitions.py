@@ -79,6 +79,7 @@ def _new(group: str, task: str, definition: NewDefinition, target: Target) -> Ta
         weight=definition.weight,
         worker=definition.worker,
         labels=definition.labels,
+        needs=definition.needs,
     )
 
 
@@ -93,6 +94,7 @@ def _defined(row: TaskRow, definition: NewDefinition) -> TaskRow:
         weight=definition.weight,
         worker=definition.worker,
         labels=definition.labels,
+        needs=definition.needs,
     )
 
 
@@ -157,12 +159,17 @@ def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None
 def _redefine(turn: Turn, row: TaskRow, wanted: TaskRow) -> TaskRow:
     if row.definition_version == wanted.definition_version:
         return row
-    moved = (wanted.weight, wanted.worker, wanted.labels) != (row.weight, row.worker, row.labels)
+    moved = _placed_by(wanted) != _placed_by(row)
     former_owners.remember(turn, row, wanted)
     changed = change(turn, wanted)
     if _revive(turn, changed) or (moved and turn.group.tasks.is_runnable(row.task)):
         scheduling.rebalance_soon(turn)
     return changed
+
+
+def _placed_by(row: TaskRow) -> tuple[object, ...]:
+    """What of a task an assignor goes by."""
+    return row.weight, row.worker, row.labels, row.needs
 
 
 def _revive(turn: Turn, row: TaskRow) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 
 from manager.core import checks, scheduling, sessions
 from manager.core.task_registry import TaskProgress
-from manager.core.tasks import claims, former_owners, ownership, probation, settling
+from manager.core.tasks import claims, former_owners, lag, ownership, probation, settling
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse, TaskReport
 from protocol.messages.tasks import Reached
@@ -120,6 +120,8 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     if entry.metrics is not None:
         progress.metrics = entry.metrics
     progress.figures.record(turn.instant.wall, entry.batch_id, entry.metrics)
+    if entry.lag is not None:
+        lag.note(turn, entry.task, entry.lag)
     if (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:
         _change_state(turn, row, member, entry)
     return ErrorCode.NONE

@@ -51,6 +51,7 @@ def _status_fields(group: Group, row: TaskRow) -> dict[str, Any]:
         "restart_count": row.restart_count,
         "assigned_to": assigned,
         "reset": ownership.reset,
+        "lag": progress.lag if progress else None,
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from manager.core import checks
 from manager.core.task_metrics import INTERVAL_MS
@@ -21,8 +23,14 @@ def list_all(turn: Turn, _: ListTasks, parked: Parked) -> None:
     group = turn.group
     checks.known(group)
     definitions = group.tasks.definitions
-    views = tuple(TaskView(**task_fields(group, definitions[name])) for name in sorted(definitions))
+    views = tuple(_listed(task_fields(group, definitions[name])) for name in sorted(definitions))
     turn.answer(parked, TaskListResponse(tasks=views, tasks_revision=group.header.tasks_revision))
+
+
+def _listed(fields: dict[str, Any]) -> TaskView:
+    """In a list a lag has its sums only: a task may have hundreds of partitions."""
+    lag = fields["lag"]
+    return TaskView(**fields | {"lag": lag and msgspec.structs.replace(lag, partitions=())})
 
 
 def get(turn: Turn, request: GetTask, parked: Parked) -> None:

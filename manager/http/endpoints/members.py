@@ -29,6 +29,8 @@ from protocol.messages.offsets import (
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
+    LagRequest,
+    LagResponse,
     ReleaseRequest,
     ReportRequest,
     TaskErrorsResponse,
@@ -145,6 +147,17 @@ class MemberHandlers:
                 role=Role.WORKER,
                 body=ReportRequest,
                 response=TaskErrorsResponse,
+                errors=NOT_A_MEMBER,
+            ),
+            Endpoint(
+                "POST",
+                f"{GROUP}/lag",
+                "tellLag",
+                "How far tasks that nobody owns are behind, by the leader, who is told which those are",
+                self.ask,
+                role=Role.WORKER,
+                body=LagRequest,
+                response=LagResponse,
                 errors=NOT_A_MEMBER,
             ),
         ]

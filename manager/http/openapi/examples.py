@@ -47,6 +47,25 @@ ASSIGNMENT: Final = {"tasks": [TASK]}
 MANAGER: Final = {"id": "127.0.0.1:8470", "url": "http://127.0.0.1:8470"}
 MEMBER: Final = {"member_id": ME, "instance_id": None}
 PRESENT: Final = {**MEMBER, "generation_id": 3}
+LAG: Final = {
+    "at_ms": NOW_MS,
+    "rows": 1200,
+    "behind_ms": 4300,
+    "lost": 0,
+    "partitions": [
+        {
+            "topic": "flights",
+            "partition": 0,
+            "committed": 8800,
+            "end": 10000,
+            "behind": 1200,
+            "behind_ms": 4300,
+            "lost": 0,
+        }
+    ],
+    "left_out": 0,
+    "trouble": None,
+}
 STATUS: Final = {
     "task": TASK,
     "state": "RUNNING",
@@ -61,6 +80,7 @@ STATUS: Final = {
     "restart_count": 0,
     "assigned_to": ME,
     "reset": None,
+    "lag": None,
 }
 VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
 
@@ -138,9 +158,15 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "metrics": STATUS["metrics"],
                 "cause": None,
                 "checkpoint": "/shared/flights/delays",
+                "lag": LAG,
             }
         ],
         "found": {"rides": 5},
+    },
+    ownership.LagRequest: {**MEMBER, "tasks": {"rides": LAG}},
+    ownership.LagResponse: {
+        **DONE,
+        "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None}],
     },
     ownership.TaskErrorsResponse: {**DONE, "tasks": {TASK: "NONE"}, "found": {"rides": "STALE_TOKEN"}},
     groups.CoordinatorResponse: {**DONE, "group": GROUP, "coordinator": MANAGER},
@@ -220,7 +246,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         "task": TASK,
         "since_ms": None,
         "interval_ms": 10_000,
-        "points": [{"at_ms": NOW_MS, "rows": 1205.0, "batches": 10, "batch_ms": 310.0}],
+        "points": [{"at_ms": NOW_MS, "rows": 1205.0, "batches": 10, "batch_ms": 310.0, "lag": 1200}],
         "history": [
             {
                 "at_ms": NOW_MS,

@@ -25,6 +25,7 @@ from manager.storage.base import StorageError
 from manager.storage.migrate import VERSION_TABLE, _config, upgrade
 from manager.storage.schema import METADATA, TABLES
 from manager.storage.sql_storage import SqlStorage
+from protocol.connectors import Needs
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
@@ -68,6 +69,7 @@ ROWS: tuple[Row, ...] = (
         weight=1.5,
         worker=None,
         labels={"zone": "b"},
+        needs=Needs(("kafka",), "delta"),
     ),
     OwnershipRow(group="g", task="t", token=3, owner="m1", state=TaskState.FAILED, cause="no such path"),
     OwnershipRow(

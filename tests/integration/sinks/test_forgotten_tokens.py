@@ -17,7 +17,7 @@ from worker.standalone.token_file import TokenFile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from definition.document import Sink
+    from definition.sink import Sink
     from worker.sinks.fence import FenceRow
 
 NOW_MS = 1_800_000_000_000

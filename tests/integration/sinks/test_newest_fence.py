@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from definition.document import Sink
+from definition.sink import Sink
 from worker.sinks.base import Field
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence, open_sink

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from definition.document import Definition, Sink, Source
+from definition.document import Definition
+from definition.source import Source
 from manager.core.commands import RemoveMember, ResetTask, SetTarget
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
@@ -18,6 +19,9 @@ from worker.sinks.fence import Owner
 from worker.spark.launch import settle
 from worker.spark.settings import SparkSettings
 from worker.spark.starts import StartSteps
+
+if TYPE_CHECKING:
+    from definition.sink import Sink
 
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/nowhere", master="local")
 

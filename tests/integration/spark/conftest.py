@@ -21,10 +21,11 @@ import pytest_asyncio
 from py4j.clientserver import ClientServerConnection
 
 from definition.document import parse_definition
-from worker.query_engine import QuerySpec
+from worker.query_engine import QueryError, QuerySpec
 from worker.spark.classic import jvm as jvm_module
 from worker.spark.classic.backend import ClassicBackend
 from worker.spark.engine import SparkEngine
+from worker.spark.packages import platform_here
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
 }
+CONNECTORS = ROOT / "jars" / "spark"
+"""Of `make jars`."""
 _numbers = itertools.count()
 
 Start = Callable[..., Awaitable["SparkQuery"]]
@@ -54,8 +57,16 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            if here / "kafka" in item.path.parents:
+                item.add_marker(pytest.mark.connectors)
             if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.function):
                 item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+def are_for_this_spark() -> bool:
+    """Whether the connectors are: the newest Spark is tested without them."""
+    here = platform_here()
+    return here is not None and f"<spark.version>{here.spark}<" in (ROOT / "connectors/pom.xml").read_text()
 
 
 class Lease:
@@ -168,6 +179,7 @@ async def engine(
         allow_entrypoint=("tested", "absent"),
         allow_secret_env=("TESTED_",),
         secrets_dir=str(secrets_folder),
+        jars=(str(CONNECTORS),) if are_for_this_spark() else (),
     )
     engine = SparkEngine(settings, lease)
     await engine.open()
@@ -299,6 +311,15 @@ async def catch_up(query: SparkQuery) -> None:
     """Wait until the query has done all there is, and has seen that it has."""
     await asyncio.to_thread(query._handle.query.processAllAvailable)
     await asyncio.to_thread(query.poll)
+
+
+async def refusal(start: Any, *, permanent: bool | None = None, **definition: Any) -> str:
+    """The first line of the cause why a start fails; what follows it is more than that line."""
+    with pytest.raises(QueryError) as refused:
+        await start(**definition)
+    assert not refused.value.fenced
+    assert permanent in {None, refused.value.permanent}
+    return str(refused.value).partition("\n")[0]
 
 
 @pytest.fixture(name="catch_up")

@@ -6,21 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.integration.spark.conftest import refusal
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-
-async def refusal(start: Any, *, permanent: bool | None = None, **definition: Any) -> str:
-    """The first line of the cause why a start fails; what follows it is more than that line."""
-    with pytest.raises(QueryError) as refused:
-        await start(**definition)
-    assert not refused.value.fenced
-    assert permanent in {None, refused.value.permanent}
-    return str(refused.value).partition("\n")[0]
 
 
 def source(flights: Any, **changes: Any) -> dict[str, Any]:
@@ -42,10 +34,8 @@ async def test_a_wrong_source_is_named(start: Any, flights: Any, database: Any, 
 @pytest.mark.parametrize(
     ("reads", "writes", "said"),
     [
-        ("carrierpigeon", "noop", "spark.jars.packages=GROUP:ARTIFACT:VERSION of carrierpigeon"),
-        ("kafka", "noop", "--spark-conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4."),
-        ("rate", "kafka", "--spark-conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4."),
-        ("rate", "avro", "--spark-conf spark.jars.packages=org.apache.spark:spark-avro_2.13:4."),
+        ("carrierpigeon", "noop", "--packages GROUP:ARTIFACT:VERSION of carrierpigeon"),
+        ("rate", "delta", "--packages io.delta:delta-spark_4.1_2.13:4."),
         ("rate", "jdbc", "Data source jdbc does not support streamed writing"),
         ("jdbc", "noop", "Data source jdbc does not support streamed reading"),
     ],

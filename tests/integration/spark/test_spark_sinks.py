@@ -245,7 +245,7 @@ async def test_a_batch_that_outlives_its_lease(
 )
 def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
     """Each is refused by its plan, before anything of it is executed."""
-    with pytest.raises(QueryError, match=f"sql: is no query but a {kind}; a task's SQL is one SELECT"):
+    with pytest.raises(QueryError, match=f"sql: is no query but a {kind}; it is to be one SELECT"):
         require_query(spark, statement)
 
 

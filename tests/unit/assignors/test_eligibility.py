@@ -4,6 +4,7 @@ import pytest
 
 from assignors.base import Member, Task
 from assignors.eligibility import Eligibility, worker_names
+from protocol.connectors import PACKAGES, Formats, Needs
 
 UUID = "-0b5e6a6c-6a4e-4f0e-9d7d-3a1f5a0c9e42"
 
@@ -91,3 +92,57 @@ def test_why_nobody_may_run_a_task(task: Task, reason: str | None) -> None:
 def test_without_members_the_reason_is_just_that() -> None:
     """No worker, no label to blame."""
     assert Eligibility([]).why_nobody(Task("t")) == "there are no workers"
+
+
+MIXED = [
+    Member("all", spark="4.1.4", formats=Formats(("kafka", "delta"))),
+    Member("kafka", spark="4.1.4", formats=Formats(("kafka",))),
+    Member("server", formats=Formats((), tuple(PACKAGES))),
+    Member("old"),
+]
+
+
+@pytest.mark.parametrize(
+    ("needs", "members"),
+    [
+        (Needs(), (0, 1, 2, 3)),
+        (Needs(("kafka",)), (0, 1, 3)),
+        (Needs(("kafka",), "delta"), (0, 3)),
+        (Needs((), "delta"), (0, 3)),
+        (Needs(("cosmos",)), (2, 3)),
+    ],
+)
+def test_who_has_what_a_task_reads_and_writes(needs: Needs, members: tuple[int, ...]) -> None:
+    """A server that was not asked for a format may have it, and so may a worker that says nothing."""
+    assert Eligibility(MIXED).of(Task("t", needs=needs)) == members
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        (
+            Task("t", needs=Needs(("kafka",))),
+            "no worker has the source `kafka`; start one with --packages org.apache.spark:spark-sql-kafka",
+        ),
+        (
+            Task("t", needs=Needs((), "cosmos")),
+            "no worker has the sink `cosmos`; start one with --packages GROUP:ARTIFACT:VERSION of cosmos",
+        ),
+        (Task("t", needs=Needs(("delta",), "avro")), "no worker has the source `delta` and the sink `avro`"),
+        (
+            Task("t", labels={"zone": "x"}, needs=Needs(("delta",))),
+            "no worker has the labels zone=x and the source `delta`",
+        ),
+        (
+            Task("t", worker="a", needs=Needs(("avro",))),
+            "worker a, which it is pinned to, lacks the source `avro`",
+        ),
+    ],
+)
+def test_why_a_connector_keeps_a_task_from_everybody(task: Task, why: str) -> None:
+    """What to start a worker with, if no worker has it at all."""
+    room = [
+        Member("a", spark="4.1.4", formats=Formats(("delta",))),
+        Member("b", spark="4.1.4", formats=Formats(("avro",))),
+    ]
+    assert (Eligibility(room).why_nobody(task) or "").startswith(why)

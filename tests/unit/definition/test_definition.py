@@ -12,11 +12,11 @@ from definition.document import (
     Definition,
     DefinitionError,
     Restart,
-    SqlOptions,
     Trigger,
     is_fenced,
     parse_definition,
 )
+from definition.sink import SqlOptions
 from definition.tables import read_table_name
 from protocol.messages.tasks import Problem
 
@@ -107,7 +107,7 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
     [
         ("source", 5, ("source", "expected object | null, got int")),
         ("source/format", "", ("source.format", "must not be empty")),
-        ("source/format", None, ("source.format", "expected str, got null")),
+        ("source/format", None, ("source.format", "is required, unless there is a table")),
         ("source/schema", "  ", ("source.schema", "must not be empty")),
         (
             "source/options/path",
@@ -123,7 +123,7 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("sql", 3, ("sql", "expected str | null, got int")),
         ("sql", " ", ("sql", "must not be empty")),
         ("sink", None, ("sink", "is required with source")),
-        ("sink/format", 1, ("sink.format", "expected str, got int")),
+        ("sink/format", 1, ("sink.format", "expected str | null, got int")),
         ("sink/options", [], ("sink.options", "expected object, got array")),
         ("sink/options/url", 7, ("sink.options.url", "expected str, got int")),
         ("sink/options/table", "a b", ("sink.options.table", "must be a letter or _ and then letters,")),

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from definition.document import MOST_BYTES
-from definition.resets import BEGINNINGS, begin_with, faults, meaning, read_ends, read_offsets
+from definition.resets import BEGINNINGS, begin_with, faults, meaning, offsets_of, read_ends, read_offsets
 from protocol.messages.tasks import EARLIEST, Problem
 
 TABLE = {"url": "sqlite:///o.db", "table": "delays"}
@@ -170,3 +170,56 @@ def test_what_a_reset_means(task: Any, offsets: Any, told: str) -> None:
     meant = meaning(task, offsets)
     assert told in meant
     assert "sqlite:" not in meant
+
+
+def several(**sources: dict[str, Any]) -> Any:
+    """The ends of a task with these sources."""
+    return read_ends(msgspec.json.encode({"sources": sources, "sink": SQL, "sql": "SELECT 1"}))
+
+
+JOINED = several(
+    orders={"format": "kafka"},
+    rates={"format": "rate-micro-batch"},
+    customers={"format": "csv", "static": True},
+)
+
+
+def test_of_several_sources_each_option_has_a_name_before_it() -> None:
+    """A source that is not named begins as its definition says."""
+    offsets: Any = {"orders.startingOffsets": "earliest", "rates.startTimestamp": 5}
+    assert list(faults(JOINED, offsets)) == []
+    assert offsets_of("orders", offsets) == {"startingOffsets": "earliest"}
+    assert offsets_of("customers", offsets) == {}
+    assert offsets_of("", {"a.b": 1}) == {"a.b": 1}
+    assert offsets_of("orders", EARLIEST) == EARLIEST
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("startingOffsets", "offsets.startingOffsets"),
+        ("customers.startingOffsets", 'offsets["customers.startingOffsets"]'),
+        ("order.startingOffsets", 'offsets["order.startingOffsets"]'),
+        ("orders.path", "offsets.orders.path"),
+        ("rates.startTimestamp", "offsets.rates.startTimestamp"),
+    ],
+)
+def test_what_no_source_of_several_understands(name: str, place: str) -> None:
+    """A name that is none, one that stands still, an option that is another's, a value that is none."""
+    [fault] = faults(JOINED, {name: "x"})
+    assert fault.path == place
+
+
+def test_one_place_to_begin_for_each_of_several() -> None:
+    """Two of one source contradict each other, one of each of two do not."""
+    both: Any = {"orders.startingOffsets": "earliest", "orders.startingTimestamp": 5}
+    assert [(each.path, each.message) for each in faults(JOINED, both)] == [
+        ("offsets", "names more than one place to begin for orders")
+    ]
+
+
+def test_what_a_reset_of_several_sources_means() -> None:
+    """If all of them are read from the beginning that is said; else which are not."""
+    assert "Everything that the source still has" in meaning(JOINED, EARLIEST)
+    unsure = several(orders={"format": "kafka"}, late={"table": "ice.db.late"})
+    assert "where the source table ice.db.late and its options" in meaning(unsure, EARLIEST)

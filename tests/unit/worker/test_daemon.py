@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from protocol.connectors import Formats
 from protocol.errors import StartupError
 from tests.fakes.clock import FakeClock
 from tests.fakes.query_engine import FakeEngine
@@ -17,6 +18,7 @@ from tests.fakes.turns import eventually
 from tests.unit.worker.client.servers import Cluster, Server, hangs_up, never_answers, says
 from worker import daemon
 from worker.daemon import run
+from worker.query_engine import SparkKind
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -139,7 +141,8 @@ async def test_a_worker_that_is_told_to_stop_has_its_tasks_moved_away_first(herd
 
 
 async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
-    """Assignors in order, capacity, labels; and that it can settle tasks."""
+    """Assignors in order, capacity, labels; that it can settle tasks, and what its Spark has."""
+    herd.engine.kind = SparkKind("4.1.4", Formats(("kafka",)))
     herd.settings = WorkerSettings(
         group="g",
         manager=(herd.server.url,),
@@ -160,6 +163,8 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         "url": None,
         "tasks_revision": 0,
         "settles": True,
+        "spark": "4.1.4",
+        "formats": {"names": ["kafka"], "looked_for": None},
     }
     os.kill(os.getpid(), signal.SIGINT)
     assert await running == 0

@@ -11,13 +11,19 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
-from worker.query_engine import QueryError
+from definition.source import KAFKA
+from worker.query_engine import QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
+from worker.spark.classic.checkpoint import HadoopCheckpoint
+from worker.spark.classic.formats import formats_of
+from worker.spark.classic.jars import with_jars
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
+from worker.spark.classic.kafka import KafkaBrokers
 from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.classic.submission import submission
+from worker.spark.group_progress import GroupProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,6 +58,10 @@ class ClassicBackend(SparkBackend):
         self.spark = spark
         self.jvm = jvm
         self.url = spark.sparkContext.uiWebUrl
+        self.kind = SparkKind(spark.version, formats_of(spark))
+        if not self.kind.formats.lack(KAFKA):
+            self.brokers = KafkaBrokers(spark)
+            self.groups = GroupProgress(self.brokers)
         self._timeout_s = timeout_s
 
     @classmethod
@@ -63,7 +73,12 @@ class ClassicBackend(SparkBackend):
         """
         require_java()
         _quieten_py4j()
-        chosen = _chosen(settings)
+        chosen = with_jars(
+            _chosen(settings),
+            packages=settings.packages,
+            jars=settings.jars,
+            repositories=settings.repositories,
+        )
         with submission(chosen, log_configuration()) as environ:
             jvm = Jvm.launch(environ, settings.inherited)
             try:
@@ -98,6 +113,10 @@ class ClassicBackend(SparkBackend):
     def end_noted(self, query: NotedQuery) -> None:
         """There is none."""
 
+    def checkpoint(self, place: str) -> HadoopCheckpoint:
+        """Through Hadoop."""
+        return HadoopCheckpoint(self.spark, place)
+
     def kill(self) -> bool:
         """By killing its JVM, whatever that is doing."""
         self.jvm.kill()
@@ -105,6 +124,8 @@ class ClassicBackend(SparkBackend):
 
     def close(self) -> None:
         """Stop Spark and end its JVM, whatever state it is in."""
+        if self.groups is not None:
+            self.groups.close()
         self.jvm.close(self.spark.stop)
 
 

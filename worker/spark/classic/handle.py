@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from worker.query_engine import QueryError
 from worker.spark.backend import Handle
 from worker.spark.causes import describe_java, failure
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from worker.query_engine import QueryError
     from worker.spark.batch_gate import BatchGate
 
 _ASYNC_PROGRESS = "AsyncProgressTrackingMicroBatchExecution"
@@ -60,7 +60,7 @@ class JavaHandle(Handle):
     def failure(self) -> QueryError | None:
         """As the gate remembers it, or the cause that the Java exception has at the bottom of it."""
         if self._gate.cause is not None:
-            return QueryError(self._gate.cause, self._gate.fenced)
+            return failure(self._gate.cause, fenced=self._gate.fenced)
         exception = self._java.exception()
         return failure(describe_java(exception.get())) if exception.isDefined() else None
 

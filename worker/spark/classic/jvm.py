@@ -25,9 +25,10 @@ from telemetry.scope import in_scope
 from worker.query_engine import EngineDeath, QueryError
 from worker.spark.classic.jvm_heartbeat import HEARTBEAT_S, JvmHeartbeat
 from worker.spark.classic.submission import environment
+from worker.spark.packages import unresolved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +63,9 @@ _QUIET = {
     "org.apache.hadoop.util": "error",
 }
 _LINE = re.compile(r"spark\|(?P<level>\w+)\|(?P<logger>[^|]*)\|(?P<message>.*)")
-_REMEMBERED_LINES = 20
+_REMEMBERED_LINES = 400
+"""What Ivy says of packages that it cannot find is long."""
+_SHOWN_LINES = 20
 
 
 class Jvm:
@@ -91,7 +94,7 @@ class Jvm:
                 gateway = launch_gateway(None, given)  # type: ignore[no-untyped-call]  # theirs
             return cls(gateway, lines)
         except PySparkRuntimeError:
-            raise QueryError("the JVM ended before Spark was ready\n" + "\n".join(lines)) from None
+            raise QueryError(why_not_ready(list(lines))) from None
         finally:
             os.close(writer)
 
@@ -170,6 +173,13 @@ def how_it_ended(code: int) -> EngineDeath:
     if code == _OUT_OF_MEMORY:
         said += ": perhaps it was out of memory, see --spark-conf spark.driver.memory"
     return EngineDeath(f"the JVM {said}", EngineEnd.EXITED if by_itself else EngineEnd.KILLED)
+
+
+def why_not_ready(lines: Sequence[str]) -> str:
+    """Why a JVM ended before Spark was ready, from what it said."""
+    if missing := unresolved(lines):
+        return missing
+    return "\n".join(["the JVM ended before Spark was ready", *lines[-_SHOWN_LINES:]])
 
 
 def hung(limit_s: float) -> EngineDeath:

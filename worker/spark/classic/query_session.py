@@ -64,7 +64,7 @@ class ClassicQuerySession(QuerySession):
         context = self.spark.sparkContext
         context.setLocalProperty(_POOL, self._pool)
         try:
-            query = writer.option("checkpointLocation", self.checkpoint.place).start()
+            query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
             return JavaHandle(query, self.gate)
         finally:
             context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import is_instance_of
 
 from worker.query_engine import QueryError
-from worker.spark.reader import VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,7 @@ def require_query(session: SparkSession, text: str) -> None:
     for node in _nodes(java.sessionState().sqlParser().parsePlan(text)):
         kind = str(node.getClass().getSimpleName())
         if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
-            raise QueryError(f"sql: is no query but a {kind}; a task's SQL is one SELECT that reads `{VIEW}`")
+            raise QueryError(f"sql: is no query but a {kind}; it is to be one SELECT that reads the sources")
         if kind == _COMMAND_LINE:
             raise QueryError(
                 "sql: USING runs a command of the system, which is off in the sql of a task:"

@@ -13,17 +13,20 @@ from pyspark.errors import PySparkException
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
 from protocol.messages.membership import EngineEnd
-from worker.query_engine import EngineDeath, NotedQuery, QueryError
+from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
+from worker.spark.connect.checkpoint import DataFrameCheckpoint
+from worker.spark.connect.formats import formats_of
 from worker.spark.connect.query_session import ConnectQuerySession
 from worker.spark.connect.session_record import SessionRecord, end_queries, read_session_records
 from worker.spark.connect.sessions import (
+    DEADLINE_S,
     ConnectionLostError,
+    Deadline,
     SessionClosedError,
     asking,
     end_session,
-    limit_calls,
     open_session,
 )
 from worker.threads import DaemonPool
@@ -61,8 +64,9 @@ class ConnectBackend(SparkBackend):
 
     url = None  # the server does not tell its clients
 
-    def __init__(self, settings: SparkSettings, remote: str, session: SparkSession) -> None:
+    def __init__(self, settings: SparkSettings, remote: str, session: SparkSession, kind: SparkKind) -> None:
         self.remote = remote
+        self.kind = kind
         self.conf = {**DEFAULTS, **settings.conf}
         self.starting = threading.BoundedSemaphore(_STARTS)
         self.pool = DaemonPool(_THREADS, "spark-connect")
@@ -80,14 +84,16 @@ class ConnectBackend(SparkBackend):
         Raises:
             QueryError: it does not answer, or refuses them; without the URL, which may carry a token.
         """
-        session = open_session(remote, str(uuid4()))
+        deadline = Deadline(DEADLINE_S)
+        session = open_session(remote, str(uuid4()), deadline)
         try:
             _set_all(session, settings)
+            kind = _kind(session, settings)
         except BaseException:
             end_session(session)
             raise
-        limit_calls(session, _PING_TIMEOUT_S)
-        return cls(settings, remote, session)
+        deadline.seconds = _PING_TIMEOUT_S
+        return cls(settings, remote, session, kind)
 
     def is_loss(self, error: Exception) -> bool:
         """No answer."""
@@ -121,6 +127,11 @@ class ConnectBackend(SparkBackend):
         """End a query's session in the background; a lost server has none to end."""
         with contextlib.suppress(RuntimeError):  # nobody waits any more; it ends when its server misses us
             self.pool.submit(end_session, session, release=not self._is_lost)
+
+    def checkpoint(self, place: str) -> DataFrameCheckpoint:
+        """Through the server."""
+        session: Any = self._session
+        return DataFrameCheckpoint(session, place)
 
     def kill(self) -> bool:
         """The server's JVM is not the worker's, and runs what others have there, too."""
@@ -158,6 +169,15 @@ class ConnectBackend(SparkBackend):
 def _line(error: Exception) -> str:
     said = str(error) if isinstance(error, ConnectionLostError) else describe(error)
     return said.partition("\n")[0]
+
+
+def _kind(session: SparkSession, settings: SparkSettings) -> SparkKind:
+    try:
+        with asking():
+            version = session.version
+        return SparkKind(version, formats_of(session))
+    except ConnectionLostError as error:
+        raise QueryError(f"the Spark Connect server {settings.place} does not answer: {error}") from None
 
 
 def _set_all(session: SparkSession, settings: SparkSettings) -> None:

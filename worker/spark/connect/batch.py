@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from definition.document import Sink as SinkDefinition
+    from definition.sink import Sink as SinkDefinition
     from worker.sinks.base import Field, Sink
     from worker.sinks.fence import Owner
 

@@ -136,7 +136,8 @@ def failure_of(exception: PySparkException) -> QueryError:
     """What such a process has sent; else what Spark says itself."""
     for text in _SENT.findall(str(exception)):
         try:
-            return QueryError(**msgspec.json.decode(text))
+            sent = QueryError(**msgspec.json.decode(text))
         except (msgspec.DecodeError, TypeError):
             continue
+        return sent if sent.fenced or sent.permanent else failure(sent.cause)
     return failure(describe(exception))

@@ -19,7 +19,6 @@ from worker.spark.connect.handle import RemoteHandle
 from worker.spark.connect.query_output import ConnectQueryOutput
 from worker.spark.connect.session_record import SessionRecord
 from worker.spark.connect.sessions import new_session_id, open_session
-from worker.spark.reader import VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,7 +83,7 @@ class ConnectQuerySession(QuerySession):
         except ParseException as error:
             said = describe(error).partition("\n")[0]
             raise QueryError(
-                f"sql: is no query: {said}; a task's SQL is one SELECT that reads `{VIEW}`"
+                f"sql: is no query: {said}; it is to be one SELECT that reads the sources"
             ) from error
         except AnalysisException:
             return  # `session.sql` says it better, with the right place in the text
@@ -103,7 +102,7 @@ class ConnectQuerySession(QuerySession):
         late = told.options.get(_ASYNC_PROGRESS, "").lower() == "true"
         with self._server.starting:
             begin()
-            query = writer.option("checkpointLocation", self.checkpoint.place).start()
+            query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
         return RemoteHandle(query, is_bounded=bounded, commits_late=late)
 
     def close(self) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 import grpc
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import DefaultChannelBuilder
-from pyspark.sql.connect.client.core import RpcDeadlines
 from pyspark.sql.connect.session import SparkSession
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 USER = "sparkherd"
 """The same for all workers unless the URL names one: a session is found again by user and id."""
+_SMALL = {"Config", "ReleaseSession", "FetchErrorDetails"}
 DEADLINE_S = 30.0
 """For small questions; what reads a source or starts a query has PySpark's own, longer ones."""
 _TOKEN_BITS = 32
@@ -50,22 +50,35 @@ class SessionClosedError(Exception):
     """The server does not know the session any more."""
 
 
-def open_session(url: str, session_id: str) -> SparkSession:
-    """The session of that id; the server makes it at the first call if there is none."""
+class Deadline(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]  # gRPC ships no types
+    """Lets small questions to the server take `seconds` at most; older clients of Spark's wait for ever."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
+        """Called by gRPC for each call with one answer."""
+        if client_call_details.method.rpartition("/")[2] in _SMALL:
+            client_call_details = client_call_details._replace(timeout=self.seconds)
+        return continuation(client_call_details, request)
+
+
+def open_session(url: str, session_id: str, deadline: Deadline | None = None) -> SparkSession:
+    """The session of that id; the server makes it at the first call if there is none.
+
+    Args:
+        url: of the server, with what it lets us in by.
+        session_id: a UUID.
+        deadline: for small questions; `DEADLINE_S` without one.
+    """
     builder = DefaultChannelBuilder(url)
+    builder.add_interceptor(deadline or Deadline(DEADLINE_S))
     builder.set("session_id", session_id)
     if builder.userId is None:
         builder.set("user_id", USER)
     session = SparkSession(builder)
     session.client.set_retry_policies([])  # PySpark would try for ten minutes before it tells
-    limit_calls(session, DEADLINE_S)
     return session
-
-
-def limit_calls(session: SparkSession, seconds: float) -> None:
-    """Let small questions to the server take so long at most."""
-    deadlines = RpcDeadlines(config=seconds, release_session=seconds, fetch_error_details=seconds)
-    session.client._rpc_deadlines = deadlines  # noqa: SLF001 - PySpark's own way leads past `SparkSession`
 
 
 def end_session(session: SparkSession, *, release: bool = True) -> None:
@@ -76,7 +89,8 @@ def end_session(session: SparkSession, *, release: bool = True) -> None:
             PySparkException, grpc.RpcError, ValueError
         ):  # it is closed, or out of reach
             client.release_session()
-    atexit.unregister(client._on_exit)  # noqa: SLF001 - else every session of a worker's life is kept
+    if (on_exit := getattr(client, "_on_exit", None)) is not None:  # since PySpark 4.2
+        atexit.unregister(on_exit)  # else every session of a worker's life is kept
     client.close()
 
 

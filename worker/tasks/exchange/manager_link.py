@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from protocol.messages.ownership import (
         ClaimRequest,
         ClaimResponse,
+        LagRequest,
+        LagResponse,
         ReleaseRequest,
         ReportRequest,
         TaskErrorsResponse,
@@ -38,6 +40,10 @@ class TaskCoordinator(Protocol):
 
     async def report(self, request: ReportRequest) -> TaskErrorsResponse | Failure:
         """Tell how tasks are doing."""
+        ...
+
+    async def lag(self, request: LagRequest) -> LagResponse | Failure:
+        """Tell how far tasks that nobody owns are behind, and hear which those are."""
         ...
 
 

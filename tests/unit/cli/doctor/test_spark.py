@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import socket
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cli.doctor import spark
 from cli.doctor.finding import Settings, Status
+from worker.spark.packages import Platform
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from cli.doctor.finding import Finding
 
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """PySpark 4.1.4 with the Hadoop it has."""
     monkeypatch.setattr(spark, "_installed", lambda: "4.1.4")
-    monkeypatch.setattr(spark, "_hadoop", lambda: "3.4.2")
+    monkeypatch.setattr(spark, "platform_here", lambda: Platform("4.1.4", "2.13", "3.4.2"))
     monkeypatch.delenv("SPARK_HOME", raising=False)
 
 
@@ -87,43 +91,35 @@ def test_what_spark_connect_needs_besides(monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
-@pytest.mark.parametrize(
-    ("package", "to_do"),
-    [
-        ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.4", None),
-        ("io.delta:delta-spark_4.1_2.13:4.4.1", None),
-        ("org.apache.hadoop:hadoop-aws:3.4.2", None),
-        ("org.postgresql:postgresql:42.7.4", None),
-        (
-            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0",
-            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.4",
-        ),
-        ("org.apache.spark:spark-avro_2.12:4.1.4", "_2.13"),
-        ("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0", None),
-        ("io.delta:delta-spark_4.0_2.13:4.4.1", "of this Spark"),
-        ("org.apache.hadoop:hadoop-aws:3.3.4", "org.apache.hadoop:hadoop-aws:3.4.2"),
-        ("org.apache.spark:spark-avro_2.13", "correct spark.jars.packages"),
-    ],
-)
-def test_packages_are_for_this_spark(package: str, to_do: str | None) -> None:
-    """Of this version, this Scala and this Hadoop, as far as their names say."""
-    finding = spark.connectors(Settings(spark_conf={spark.PACKAGES: f"a:b:1, {package}"}))
-    assert finding.status is (Status.OK if to_do is None else Status.PROBLEM)
-    assert (to_do or "") in finding.to_do
+@pytest.mark.parametrize("place", ["packages", "spark_conf"])
+def test_packages_are_for_this_spark(place: str) -> None:
+    """Those of the worker's own setting, and those in Spark's."""
+
+    def told(package: str) -> Finding:
+        if place == "packages":
+            return spark.connectors(Settings(packages=(package,)))
+        return spark.connectors(Settings(spark_conf={spark.PACKAGES: f"a:b:1, {package}"}))
+
+    assert told("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.4").status is Status.OK
+    finding = told("org.apache.spark:spark-avro_2.12:4.1.4")
+    assert finding.status is Status.PROBLEM
+    assert finding.found.startswith("org.apache.spark:spark-avro_2.12:4.1.4 is for Scala 2.12")
+    assert "_2.13" in finding.to_do
 
 
 def test_jars_have_to_be_there(tmp_path: Path) -> None:
-    """Those in folders; what is at a URL only Spark can tell."""
+    """Those that are files; what is at a URL or in a folder only Spark can tell."""
     jar = tmp_path / "a.jar"
-    conf = {"spark.jars": f"{jar},https://there/b.jar,{tmp_path}/*"}
-    assert spark.connectors(Settings(spark_conf=conf)).found == f"spark.jars: there is no file {jar}"
-    jar.touch()
-    assert spark.connectors(Settings(spark_conf=conf)).status is Status.OK
+    conf = {spark.JARS: f"{jar},https://there/b.jar,{tmp_path}/*"}
+    assert spark.connectors(Settings(spark_conf=conf)).found == f"{jar} is not there"
+    with zipfile.ZipFile(jar, "w"):
+        pass
+    assert spark.connectors(Settings(spark_conf=conf, jars=(str(tmp_path), str(jar)))).status is Status.OK
 
 
 def test_where_there_is_nothing_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """No packages, a server's own ones, no PySpark."""
     assert "spark-sql-kafka-0-10_2.13:4.1.4" in spark.connectors(Settings()).found
     assert spark.connectors(Settings(spark_remote="sc://there")).status is Status.SKIPPED
-    monkeypatch.setattr(spark, "_installed", lambda: None)
+    monkeypatch.setattr(spark, "platform_here", lambda: None)
     assert spark.connectors(Settings()).status is Status.SKIPPED

@@ -90,10 +90,10 @@ def test_figures_are_summed_up_in_five_minutes_a_line() -> None:
 def test_the_interval_that_is_not_over_is_no_dip() -> None:
     """Its rows are divided by the time that has passed, a second at least."""
     words = [
-        chart.partition("<desc")[2] for chart in view(points=(point(40_000, 100), point(5000, 50))).charts
+        each.chart.partition("<desc")[2] for each in view(points=(point(40_000, 100), point(5000, 50))).charts
     ]
     assert "highest 10 rows/s 40 s ago, last 10 rows/s 5 s ago" in words[0]
-    assert "last 80 rows/s" in view(points=(point(100, 80),)).charts[0]
+    assert "last 80 rows/s" in view(points=(point(100, 80),)).charts[0].chart
 
 
 def test_a_cause_is_a_headline_and_a_trace() -> None:

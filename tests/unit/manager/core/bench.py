@@ -14,6 +14,7 @@ from manager.core.member import Connection, Parked
 from manager.core.stored_rows import Dropped, GroupRow, OwnershipRow, Row
 from manager.core.turn import ClockReading, Turn
 from manager.settings import GroupSettings
+from protocol.connectors import NOTHING, Needs
 from protocol.errors import Failure
 from protocol.messages.base import Request, encode_opaque
 from protocol.messages.events import Event
@@ -340,10 +341,12 @@ def _told(kind: str, metadata: Any) -> Any:
     return {"settles": True, **told} if kind == PROTOCOL_TYPE and isinstance(told, dict) else told
 
 
-def definition(weight: float = 1.0, worker: str | None = None, **document: Any) -> NewDefinition:
+def definition(
+    weight: float = 1.0, worker: str | None = None, needs: Needs = NOTHING, **document: Any
+) -> NewDefinition:
     """A definition the core takes nearly unread; it has a fence unless `document` says otherwise."""
     whole = {"sink": {"format": "sql"}, **document, "weight": weight}
-    return NewDefinition(msgspec.Raw(msgspec.json.encode(whole)), weight, worker, {})
+    return NewDefinition(msgspec.Raw(msgspec.json.encode(whole)), weight, worker, {}, needs)
 
 
 def dealt(ids: list[str], tasks: tuple[str, ...]) -> dict[str, str]:

@@ -25,6 +25,7 @@ worker      POST   /v1/groups/{group}/leave
 worker      POST   /v1/groups/{group}/claim
 worker      POST   /v1/groups/{group}/release
 worker      POST   /v1/groups/{group}/report
+worker      POST   /v1/groups/{group}/lag
 worker      POST   /v1/groups/{group}/offsets/commit
 worker      POST   /v1/groups/{group}/offsets/fetch
 admin       POST   /v1/groups/{group}/offsets/delete

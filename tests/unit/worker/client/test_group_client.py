@@ -13,7 +13,7 @@ from protocol.messages.membership import (
     LeaveRequest,
     SyncRequest,
 )
-from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest
+from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest
 from tests.fakes.clock import FakeClock
 from tests.unit.worker.client.servers import hangs_up, nobody, says, says_text
 from worker.client.discovery import Discovery
@@ -52,6 +52,7 @@ REQUESTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "claim": (ClaimRequest(member_id="m", generation_id=1, tasks=("t",)), {"granted": []}),
     "release": (ReleaseRequest(member_id="m", tasks={"t": 1}), {"tasks": {"t": "NONE"}}),
     "report": (ReportRequest(member_id="m", tasks=()), {"tasks": {}}),
+    "lag": (LagRequest(member_id="m"), {"tasks": []}),
     "leave": (LeaveRequest(members=(Leaver("m"),)), {"members": []}),
 }
 

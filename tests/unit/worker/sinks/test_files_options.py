@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from definition.document import DefinitionError, FilesOptions, parse_definition
+from definition.document import DefinitionError, parse_definition
+from definition.sink import FilesOptions
 
 
 def document(options: dict[str, Any], **more: Any) -> bytes:

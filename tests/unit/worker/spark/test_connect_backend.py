@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException, SparkException
 
+from protocol.connectors import Formats
+from worker.query_engine import SparkKind
 from worker.spark.connect import backend as backend_module
 from worker.spark.connect.backend import ConnectBackend
 from worker.spark.connect.query_session import ConnectQuerySession
@@ -57,7 +59,7 @@ def session() -> Session:
 def backend(session: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectBackend]:
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     monkeypatch.setattr(backend_module, "_PING_EVERY_S", 0.001)
-    backend = ConnectBackend(SETTINGS, "sc://server:15002", session)
+    backend = ConnectBackend(SETTINGS, "sc://server:15002", session, SparkKind("4.1.4", Formats()))
     yield backend
     backend.close()
 
@@ -116,6 +118,7 @@ def test_a_query_has_begun_when_it_has_its_turn_at_the_server() -> None:
             order.append("started")
 
     session: Any = ConnectQuerySession.__new__(ConnectQuerySession)
+    session.output = SimpleNamespace(begin=lambda writer: writer.start())
     session.checkpoint = SimpleNamespace(place="/nowhere")
     session._server = SimpleNamespace(starting=Turn())
     session.start(Writer(), lambda: order.append("begun"))

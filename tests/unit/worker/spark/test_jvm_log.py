@@ -8,7 +8,16 @@ from structlog.testing import capture_logs
 from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath
 from worker.spark.classic.java import parse_version
-from worker.spark.classic.jvm import _pump, _tell, how_it_ended, hung, log_configuration
+from worker.spark.classic.jvm import (
+    _REMEMBERED_LINES,
+    _SHOWN_LINES,
+    _pump,
+    _tell,
+    how_it_ended,
+    hung,
+    log_configuration,
+    why_not_ready,
+)
 from worker.spark.settings import SparkSettings
 
 
@@ -44,11 +53,13 @@ def test_the_last_lines_are_kept() -> None:
     """For the moment in which the JVM dies before it is up; a broken character is no reason to stop."""
     reader, writer = os.pipe()
     lines, pump = _pump(reader)
-    os.write(writer, b"".join(b"line %d \xff\n" % n for n in range(50)))
+    os.write(writer, b"".join(b"line %d \xff\n" % n for n in range(_REMEMBERED_LINES + 30)))
     os.close(writer)
     pump.join(120)
-    assert len(lines) == 20
-    assert lines[-1] == "line 49 �"
+    assert len(lines) == _REMEMBERED_LINES
+    assert lines[-1] == f"line {_REMEMBERED_LINES + 29} �"
+    told = why_not_ready(list(lines)).splitlines()
+    assert (len(told), told[-1]) == (_SHOWN_LINES + 1, lines[-1])
 
 
 def test_how_a_process_ended() -> None:

@@ -18,14 +18,14 @@ org.apache.spark.SparkUnsupportedOperationException
 \tat org.apache.spark.sql.errors.QueryExecutionErrors$.x(QueryExecutionErrors.scala:745)"""
 
 
-@pytest.mark.parametrize("name", ["carrierpigeon", "org.example.Pigeon", "delta"])
+@pytest.mark.parametrize("name", ["carrierpigeon", "org.example.Pigeon"])
 def test_a_connector_is_asked_for_by_its_name(name: str) -> None:
     """Whose package it is in only its makers know; what follows the line stays as it is."""
     told = judge(f"{NOT_FOUND.format(name)}\n\na trace", at_start=True)
     assert told.permanent
     line, _, rest = told.cause.partition("\n")
     assert line.startswith("[DATA_SOURCE_NOT_FOUND]")
-    assert f"--spark-conf spark.jars.packages=GROUP:ARTIFACT:VERSION of {name} " in line
+    assert f"--packages GROUP:ARTIFACT:VERSION of {name} " in line
     assert rest == "\na trace"
 
 

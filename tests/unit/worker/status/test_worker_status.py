@@ -10,6 +10,7 @@ from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
 from protocol.errors import StartupError
+from protocol.messages.lag import PartitionLag, TaskLag
 from telemetry.logs import LEVEL
 from tests.unit.worker.client.servers import Cluster, never_answers, says
 from tests.unit.worker.test_daemon import ME, Herd
@@ -48,10 +49,13 @@ class Watched:
 
 
 @pytest.fixture
-async def watched() -> AsyncIterator[Watched]:
+async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
+    monkeypatch.setattr("worker.tasks.exchange.lag.EVERY_S", 0.01)
     cluster = Cluster()
     herd = Herd(await cluster.start())
     herd.settings = msgspec.structs.replace(herd.settings, status_listen="127.0.0.1:0")
+    one = PartitionLag(topic="t", partition=0, committed=1, end=8, behind=7, behind_ms=2000)
+    herd.engine.lags["t1"] = TaskLag(at_ms=1, rows=7, behind_ms=2000, partitions=(one,))
     running = await herd.started()
     url = herd.lines[0].removeprefix("status on ")
     async with ClientSession() as session:
@@ -80,7 +84,9 @@ async def test_health_says_how_it_stands_with_the_group(watched: Watched) -> Non
 async def test_a_scrape_has_every_metric_of_the_catalogue(watched: Watched) -> None:
     """And the figures of the task that runs."""
     watched.herd.engine.query("t1").advance(0, rows=11, batch_ms=500, lag={"files": 2})
-    _, text = await watched.get("/metrics")
+    text = ""
+    while "sparkherd_task_lag_rows{" not in text:
+        _, text = await watched.get("/metrics")
     families = text_string_to_metric_families(text)
     names = {
         f"{each.name}_total" if each.type == "counter" else each.name for each in families if each.samples

@@ -23,7 +23,7 @@ from protocol.messages.offsets import (
     FetchOffsetsRequest,
     OffsetToCommit,
 )
-from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
+from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, definition
 from tests.unit.manager.core.tables.states import KIND
@@ -201,6 +201,9 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "F reports, old token": lambda s: _report(s.follower, 0),
     "S reports, old id": lambda _: msgspec.structs.replace(_report("old", 1), instance_id="s"),
     "nobody reports": lambda _: _report(NOBODY, 1),
+    "F tells lags": lambda s: LagRequest(member_id=s.follower),
+    "S tells lags, old id": lambda _: LagRequest(member_id="old", instance_id="s"),
+    "nobody tells lags": lambda _: LagRequest(member_id=NOBODY),
     "create v": lambda _: commands.CreateTask(task="v", definition=definition(), target=Target.RUNNING),
     "create u": lambda _: commands.CreateTask(task="u", definition=definition(), target=Target.RUNNING),
     "put u, same": lambda _: commands.PutTask(task="u", definition=definition()),

@@ -1,0 +1,28 @@
+"""Kinds of values that stand in many places of a definition."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from definition.reading import Constraint
+
+IDENTIFIER = r"[^\W\d]\w*"
+"""What Python, and SQL without quotes, take for a name."""
+
+Scalar = str | int | float | bool
+"""What Spark takes as the value of an option."""
+
+
+def blank_fault(text: str) -> str | None:
+    """What is wrong with a text that says nothing."""
+    return None if text.strip() else "must not be empty"
+
+
+def nul_fault(text: str) -> str | None:
+    """What is wrong with a text that is to be stored, or to name a file."""
+    return "must not contain NUL, which databases refuse" if "\0" in text else None
+
+
+Text = Annotated[str, Constraint(blank_fault), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]

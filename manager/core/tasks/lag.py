@@ -1,0 +1,68 @@
+"""How far tasks are behind their topics, as their owners say; of those without one the leader says it.
+
+Held in memory only: it is measured again within moments, and worth nothing when it is old.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from manager.core import checks, sessions
+from manager.core.task_registry import TaskProgress
+from protocol.messages.ownership import LagResponse, OwnerlessTask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from manager.core.group import Group
+    from manager.core.member import Parked
+    from manager.core.stored_rows import TaskRow
+    from manager.core.turn import Turn
+    from protocol.messages.lag import TaskLag
+    from protocol.messages.ownership import LagRequest
+
+MEASURED: Final = "kafka"
+"""The format of sources whose lag is known without a query."""
+MOST_AT_ONCE: Final = 100
+"""Tasks that the leader is asked for in one answer; those that were measured longest ago come first."""
+
+
+def tell(turn: Turn, request: LagRequest, parked: Parked) -> None:
+    """Take in what the leader has measured, and tell it what to measure next; others are told of nothing."""
+    group = turn.group
+    member = checks.member(group, request.member_id, request.instance_id)
+    sessions.request_accepted(turn, member, parked)
+    if not group.is_leader(member):
+        turn.answer(parked, LagResponse())
+        return
+    for task, lag in request.tasks.items():
+        if task in group.tasks.definitions and group.tasks.owner_of(task) is None:
+            note(turn, task, lag)
+    turn.answer(parked, LagResponse(tasks=tuple(_ownerless(group))))
+
+
+def note(turn: Turn, task: str, lag: TaskLag) -> None:
+    """The latest word on a task counts, whoever has it."""
+    registry = turn.group.tasks
+    progress = registry.progress.setdefault(
+        task, TaskProgress(registry.ownership_of(turn.group.name, task).batch_id)
+    )
+    progress.lag = lag
+    progress.figures.note_lag(turn.instant.wall, lag.rows)
+
+
+def _ownerless(group: Group) -> Iterator[OwnerlessTask]:
+    registry = group.tasks
+    rows = [
+        row
+        for row in registry.definitions.values()
+        if row.needs is not None and MEASURED in row.needs.sources and registry.owner_of(row.task) is None
+    ]
+    for row in sorted(rows, key=lambda each: (_measured_at(group, each), each.task))[:MOST_AT_ONCE]:
+        ownership = registry.ownership_of(group.name, row.task)
+        yield OwnerlessTask(task=row.task, definition=row.definition, reset=ownership.reset)
+
+
+def _measured_at(group: Group, row: TaskRow) -> int:
+    progress = group.tasks.progress.get(row.task)
+    return 0 if progress is None or progress.lag is None else progress.lag.at_ms

@@ -1,0 +1,52 @@
+"""How far a task is behind its topics, partition by partition (protocol §5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+
+from protocol.messages.base import MAX_INT, Millis
+from protocol.names import MAX_NAME_LENGTH
+
+MOST_PARTITIONS: Final = 200
+"""Of a task, that are told one by one: those that are furthest behind. The sums are over all of them."""
+
+
+MAX_TROUBLE_LENGTH: Final = 500
+"""Characters."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
+
+
+class PartitionLag(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition.
+
+    `committed` is the next offset that the task will read, by its last finished batch, None before the first;
+    `end` is the one that the next row will get. `behind` is what is between, in offsets; markers of
+    transactions count as rows there. `behind_ms` is how old the first row is that was not read; None if that
+    is not known. `lost` are the offsets that the task wants and the topic no longer has.
+    """
+
+    topic: Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]
+    partition: Count
+    committed: Count | None
+    end: Count
+    behind: Count | None
+    behind_ms: Count | None = None
+    lost: Count = 0
+
+
+class TaskLag(msgspec.Struct, frozen=True, kw_only=True):
+    """All partitions that a task reads; `at_ms` is when the broker was asked, in milliseconds since 1970.
+
+    `rows` and `lost` are sums over all of them, `behind_ms` is the largest; of `partitions` there are
+    `MOST_PARTITIONS` at most, and `left_out` is how many more there are. `trouble` is why it is not known.
+    """
+
+    at_ms: Millis
+    rows: Count | None = None
+    behind_ms: Count | None = None
+    lost: Count = 0
+    partitions: Annotated[tuple[PartitionLag, ...], msgspec.Meta(max_length=MOST_PARTITIONS)] = ()
+    left_out: Count = 0
+    trouble: Annotated[str, msgspec.Meta(max_length=MAX_TROUBLE_LENGTH)] | None = None

@@ -1,0 +1,98 @@
+"""Lag by a real checkpoint and a real broker, with and without a query."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.spark.conftest import catch_up
+from tests.integration.spark.kafka.conftest import orders
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from protocol.messages.lag import TaskLag
+    from tests.integration.spark.conftest import Database
+    from tests.kafka.topic import Topic
+    from worker.spark.engine import SparkEngine
+
+SQL = "SELECT offset FROM source"
+
+
+@pytest.fixture
+def lag(engine: SparkEngine, spec: Any, topic: Topic, database: Database) -> Any:
+    """Measures the task `t`, whose query is started and stopped by the test."""
+
+    async def measured(**options: Any) -> TaskLag:
+        found = await engine.lag(
+            spec("t", 1, source=topic.source(options=options), sql=SQL, sink=database.sink())
+        )
+        assert found is not None
+        return found
+
+    return measured
+
+
+async def test_what_was_put_there_while_nothing_ran_is_behind(
+    start: Any, topic: Topic, database: Database, lag: Any
+) -> None:
+    """By partition, with the age of the first row that was not read."""
+    topic.produce(orders(30), partition=0)
+    query = await start(source=topic.source(), sql=SQL, sink=database.sink())
+    await catch_up(query)
+    assert (await lag()).rows == 0
+    await query.stop(20)
+    topic.produce(orders(12), partition=1)
+    told = await lag()
+    assert (told.rows, told.trouble, told.lost) == (12, None, 0)
+    places = [(each.partition, each.committed, each.end, each.behind) for each in told.partitions]
+    assert places == [(0, 30, 30, 0), (1, 0, 12, 12), (2, 0, 0, 0)]
+    assert told.partitions[1].behind_ms == told.behind_ms
+    assert 0 <= told.behind_ms < 600_000
+
+
+async def test_before_the_first_batch_there_is_an_end_and_no_lag(topic: Topic, lag: Any) -> None:
+    """Where it will begin is its options' business."""
+    topic.produce(orders(5), partition=2)
+    told = await lag()
+    assert told.rows is None
+    assert [each.end for each in told.partitions] == [0, 0, 5]
+
+
+async def test_what_retention_has_eaten_is_lost(
+    start: Any, topic: Topic, database: Database, lag: Any, tmp_path: Path
+) -> None:
+    """As Kafka's own tool for it does."""
+    topic.produce(orders(4), partition=0)
+    query = await start(source=topic.source(), sql=SQL, sink=database.sink())
+    await catch_up(query)
+    await query.stop(20)
+    topic.produce(orders(10), partition=0)
+    eaten = {"version": 1, "partitions": [{"topic": topic.name, "partition": 0, "offset": 9}]}
+    (tmp_path / "eaten.json").write_text(json.dumps(eaten))
+    topic.broker.tool("kafka-delete-records", "--offset-json-file", str(tmp_path / "eaten.json"))
+    told = await lag()
+    assert (told.lost, told.rows) == (5, 5)
+
+
+async def test_a_broker_that_is_not_there_is_the_trouble(
+    engine: SparkEngine, spec: Any, topic: Topic, database: Database
+) -> None:
+    """In one line, in time."""
+    source = topic.source(options={"kafka.bootstrap.servers": "127.0.0.1:1"})
+    told = await engine.lag(spec("t", 1, source=source, sql=SQL, sink=database.sink()))
+    assert told is not None
+    assert told.rows is None
+    assert "\n" not in (told.trouble or "\n")
+
+
+async def test_a_topic_that_is_not_there_has_no_partitions(
+    engine: SparkEngine, spec: Any, topic: Topic, database: Database
+) -> None:
+    """It may come yet."""
+    source = topic.source(options={"subscribe": "nobody-has-made-it"})
+    told = await engine.lag(spec("t", 1, source=source, sql=SQL, sink=database.sink()))
+    assert told is not None
+    assert (told.partitions, told.rows, told.trouble) == ((), None, None)

@@ -1,0 +1,116 @@
+"""How far tasks are behind: told by owners, and by the leader for those without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manager.core.commands import GetTask, GetTaskHistory, ListTasks
+from manager.core.tasks.lag import MOST_AT_ONCE
+from protocol.connectors import Needs
+from protocol.messages.lag import PartitionLag, TaskLag
+from protocol.messages.ownership import LagRequest
+from protocol.states import Target
+from tests.unit.manager.core.bench import Bench
+
+KAFKA = Needs(("kafka",))
+
+
+def behind(rows: int, at_ms: int = 1) -> TaskLag:
+    """One partition, so many rows behind."""
+    one = PartitionLag(topic="t", partition=0, committed=0, end=rows, behind=rows)
+    return TaskLag(at_ms=at_ms, rows=rows, partitions=(one,))
+
+
+def tell(bench: Bench, member_id: str, **tasks: TaskLag) -> list[str]:
+    """What the member is to measure next, after it has told this."""
+    answer = bench.ask(LagRequest(member_id=member_id, tasks=tasks)).answer
+    return [task.task for task in answer.tasks]
+
+
+def shown(bench: Bench, task: str) -> TaskLag | None:
+    lag: TaskLag | None = bench.ask(GetTask(task=task)).answer.lag
+    return lag
+
+
+def with_two(*tasks: str) -> tuple[Bench, str, str]:
+    """A leader and a follower; the tasks read Kafka, and are nobody's."""
+    bench = Bench()
+    for task in tasks:
+        bench.create(task, needs=KAFKA, target=Target.STOPPED)
+    leader, follower = bench.herd(2)
+    return bench, leader, follower
+
+
+def test_an_owner_s_word_is_shown_with_its_partitions_and_in_lists_without() -> None:
+    """A list of a thousand tasks has no room for all of them."""
+    bench = Bench()
+    [owner] = bench.herd(1, "t")
+    token = bench.group.tasks.ownership["t"].token
+    assert bench.report(owner, "t", token, lag=behind(7)) == "NONE"
+    assert shown(bench, "t") == behind(7)
+    [listed] = bench.ask(ListTasks()).answer.tasks
+    assert (listed.lag.rows, listed.lag.partitions) == (7, ())
+
+
+def test_a_report_without_it_leaves_it_as_it_is() -> None:
+    """It is measured more seldom than reported."""
+    bench = Bench()
+    [owner] = bench.herd(1, "t")
+    token = bench.group.tasks.ownership["t"].token
+    bench.report(owner, "t", token, lag=behind(7))
+    bench.report(owner, "t", token, batch_id=3)
+    assert shown(bench, "t") == behind(7)
+
+
+def test_the_leader_is_asked_for_what_nobody_owns() -> None:
+    """Tasks of other sources it could not measure; what has an owner, that one tells."""
+    bench, leader, _ = with_two("b", "a")
+    bench.create("files", target=Target.STOPPED)
+    assert tell(bench, leader) == ["a", "b"]
+    tell(bench, leader, a=behind(5))
+    assert shown(bench, "a") == behind(5)
+
+
+def test_nobody_else_is_asked_or_believed() -> None:
+    """There is one leader, and what it measures need not be measured twice."""
+    bench, _, follower = with_two("a")
+    assert tell(bench, follower, a=behind(5)) == []
+    assert shown(bench, "a") is None
+
+
+def test_what_the_leader_says_of_a_task_that_has_found_an_owner_is_too_late() -> None:
+    """Its owner knows better; a task that is gone is nothing to speak of."""
+    bench = Bench()
+    [owner] = bench.herd(1, "t")
+    assert tell(bench, owner, t=behind(5), gone=behind(5)) == []
+    assert shown(bench, "t") is None
+
+
+def test_of_many_those_that_were_measured_longest_ago_come_first() -> None:
+    """So that none is forgotten, however many there are."""
+    names = [f"t{number:03}" for number in range(MOST_AT_ONCE + 20)]
+    bench, leader, _ = with_two(*names)
+    first = tell(bench, leader)
+    assert first == names[:MOST_AT_ONCE]
+    second = tell(bench, leader, **{name: behind(1, at_ms=5) for name in first})
+    assert second[:20] == names[MOST_AT_ONCE:]
+
+
+def test_a_chart_can_be_drawn_of_it() -> None:
+    """The last word in ten seconds stays; where nobody has said anything there is no point of it."""
+    bench = Bench()
+    [owner] = bench.herd(1, "t")
+    token = bench.group.tasks.ownership["t"].token
+    for rows in (9, 4):
+        bench.report(owner, "t", token, lag=behind(rows))
+    points: Any = bench.ask(GetTaskHistory(task="t")).answer.points
+    assert [point.lag for point in points] == [4]
+
+
+def test_a_lag_that_is_not_known_is_told_with_the_reason() -> None:
+    """And draws nothing."""
+    bench, leader, _ = with_two("a")
+    trouble = TaskLag(at_ms=3, trouble="no broker answers")
+    tell(bench, leader, a=trouble)
+    assert shown(bench, "a") == trouble
+    assert [point.lag for point in bench.ask(GetTaskHistory(task="a")).answer.points] == []

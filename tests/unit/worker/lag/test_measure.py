@@ -1,0 +1,54 @@
+"""From offsets to lag."""
+
+from __future__ import annotations
+
+from protocol.messages.lag import MOST_PARTITIONS
+from worker.lag.measure import PartitionState, lags, total
+
+NOW = 1_000_000
+
+
+def test_what_is_between_the_last_batch_and_the_end_is_behind() -> None:
+    """In offsets, and as the age of the first row in between; nothing in between is no age."""
+    states = {"t": {0: PartitionState(0, 10, NOW - 500), 1: PartitionState(0, 7)}}
+    first, second = lags({"t": {0: 4, 1: 7}}, states, NOW)
+    assert (first.behind, first.behind_ms, first.committed, first.end) == (6, 500, 4, 10)
+    assert (second.behind, second.behind_ms) == (0, 0)
+
+
+def test_what_retention_has_eaten_is_lost_and_not_behind() -> None:
+    """Nobody can read it any more."""
+    [lag] = lags({"t": {0: 4}}, {"t": {0: PartitionState(6, 10)}}, NOW)
+    assert (lag.behind, lag.lost) == (4, 2)
+    [emptied] = lags({"t": {0: 4}}, {"t": {0: PartitionState(10, 10)}}, NOW)
+    assert (emptied.behind, emptied.lost) == (0, 6)
+
+
+def test_an_added_partition_is_unread_and_a_deleted_topic_is_gone() -> None:
+    """Spark reads an added one from its first row."""
+    states = {"t": {0: PartitionState(0, 4), 1: PartitionState(0, 3)}}
+    assert [lag.behind for lag in lags({"t": {0: 4}, "gone": {0: 9}}, states, NOW)] == [0, 3]
+
+
+def test_before_the_first_batch_nobody_knows() -> None:
+    """Where the query will begin only Spark decides."""
+    [lag] = lags({}, {"t": {0: PartitionState(0, 4)}}, NOW)
+    assert (lag.committed, lag.behind, lag.end) == (None, None, 4)
+    assert total([lag], NOW).rows is None
+
+
+def test_a_topic_that_was_made_anew_is_not_behind_by_less_than_nothing() -> None:
+    """Its end is before what was committed."""
+    [lag] = lags({"t": {0: 9}}, {"t": {0: PartitionState(0, 4)}}, NOW)
+    assert (lag.behind, lag.lost) == (0, 0)
+
+
+def test_the_sums_are_over_all_and_those_told_are_the_furthest() -> None:
+    """In order of topic and partition."""
+    many = MOST_PARTITIONS + 5
+    states = {"t": {n: PartitionState(0, n, NOW - n) for n in range(many)}}
+    lag = total(lags({"t": dict.fromkeys(range(many), 0)}, states, NOW), NOW)
+    assert lag.rows == sum(range(many))
+    assert lag.behind_ms == many - 1
+    assert [each.partition for each in lag.partitions] == list(range(5, many))
+    assert lag.left_out == 5

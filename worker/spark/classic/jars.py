@@ -1,0 +1,59 @@
+"""What a JVM is given of Maven packages and jars, looked at before it is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from worker.query_engine import QueryError
+from worker.spark.packages import PackageFault, jar_fault, package_fault, platform_here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+PACKAGES: Final = "spark.jars.packages"
+JARS: Final = "spark.jars"
+REPOSITORIES: Final = "spark.jars.repositories"
+
+
+def with_jars(
+    conf: Mapping[str, str], *, packages: Sequence[str], jars: Sequence[str], repositories: Sequence[str]
+) -> dict[str, str]:
+    """Spark's settings with packages and jars added to those that `conf` names itself.
+
+    Args:
+        conf: Spark's settings; what they name is Spark's business.
+        packages: Maven coordinates.
+        jars: paths of jars, or of folders of them.
+        repositories: URLs of Maven repositories besides Maven Central.
+
+    Raises:
+        QueryError: one cannot be of use here; names the setting and what to do.
+    """
+    platform = platform_here()
+    files = [file for path in jars for file in _files(path)]
+    if platform is not None:
+        for coordinate in packages:
+            _require_none(f"--packages {coordinate}", package_fault(coordinate, platform))
+        for file in files:
+            _require_none(f"--jars {file}", jar_fault(file, platform))
+    added = {PACKAGES: packages, JARS: [str(file) for file in files], REPOSITORIES: repositories}
+    return {**conf, **{key: _joined(conf.get(key, ""), more) for key, more in added.items() if more}}
+
+
+def _require_none(what: str, fault: PackageFault | None) -> None:
+    if fault is not None:
+        raise QueryError(f"{what}: {fault.found}: {fault.to_do}")
+
+
+def _joined(given: str, more: Iterable[str]) -> str:
+    return ",".join([*filter(None, given.split(",")), *more])
+
+
+def _files(path: str) -> list[Path]:
+    place = Path(path).absolute()
+    if not place.is_dir():
+        return [place]
+    if files := sorted(place.glob("*.jar")):
+        return files
+    raise QueryError(f"--jars {path}: is a folder without any jar")

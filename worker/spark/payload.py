@@ -1,0 +1,190 @@
+"""Kafka's keys and values as columns (protocol §6).
+
+Spark's own functions either make columns null, without a word, or fail without saying which row it was. So
+what they return is looked at here: a row that is not what its schema says fails the batch, with its topic,
+partition and offset.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial, reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructType
+
+from worker.query_engine import QueryError
+from worker.spark.causes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from definition.source import Payload, Source
+    from definition.values import Scalar
+
+_ROW = "_sparkherd_row"
+_CORRUPT = "_sparkherd_corrupt"
+"""A field that Spark puts a text into which is not what the schema says."""
+_READ = "_sparkherd_read"
+"""A field that has its default in each record that Avro could read, and is null in one that it could not."""
+UNREADABLE = "cannot be taken apart as"
+"""What the error of such a row says, and by which its cause is known."""
+
+
+class _Reading(NamedTuple):
+    """How one column is read: what it becomes, and when that is not what its schema says.
+
+    `row` is of the raw column, `is_bad` and what is left without the field `spare` are of the row.
+    """
+
+    row: Column
+    is_bad: Callable[[Column], Column]
+    spare: str | None = None
+
+
+def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
+    """The frame with the fields of `source.value` as columns, and `key` as what `source.key` makes of it.
+
+    Args:
+        frame: what Spark's Kafka source yields.
+        source: what the definition says.
+        path: its place in the definition.
+
+    Raises:
+        QueryError: a schema is none, or has a column that Kafka's own would hide.
+    """
+    if source.key is not None:
+        frame = _read(frame, "key", source.key, f"{path}.key")
+    if source.value is None:
+        return frame
+    kept = [name for name in frame.columns if name != "value"]
+    frame = _read(frame, "value", source.value, f"{path}.value")
+    kind = frame.schema["value"].dataType
+    if not isinstance(kind, StructType):
+        return frame
+    _refuse_hidden(kind.fieldNames(), kept, f"{path}.value")
+    return frame.select("value.*", *kept)
+
+
+def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> None:
+    known = {name.lower() for name in kept}
+    for name in fields:
+        if name.lower() in known:
+            raise QueryError(
+                f"{path}: has a field `{name}`, as Kafka itself has; rename it, or take the value as text and"
+                " apart in sql",
+                permanent=True,
+            )
+
+
+def _read(frame: DataFrame, column: str, payload: Payload, path: str) -> DataFrame:
+    """In two steps, so that Spark takes each row apart once, however often it is looked at."""
+    reading = _READERS[payload.format](f.col(column), payload, path)
+    row = f.col(_ROW)
+    value = row if reading.spare is None else row.dropFields(reading.spare)
+    if payload.fails:
+        is_bad = f.col(column).isNotNull() & reading.is_bad(row)
+        value = f.when(is_bad, _error(path, payload)).otherwise(value)
+    return frame.withColumn(_ROW, reading.row).withColumn(column, value).drop(_ROW)
+
+
+def _error(path: str, payload: Payload) -> Column:
+    place = [f.lit(f"{path}: topic "), f.col("topic"), f.lit(", partition "), f.col("partition")]
+    said = f.lit(f": {UNREADABLE} {payload.format}")
+    return f.raise_error(f.concat(*place, f.lit(", offset "), f.col("offset"), said))
+
+
+def _text(column: Column, _payload: Payload, _path: str) -> _Reading:
+    return _Reading(column.cast("string"), lambda row: ~f.is_valid_utf8(row))
+
+
+def _json(column: Column, payload: Payload, path: str) -> _Reading:
+    schema = _schema(payload, path)
+    text = column.cast("string")
+    fields = schema.fieldNames()
+
+    def is_bad(row: Column) -> Column:
+        return _is_corrupt(text, row) | _is_of_another_schema(text, row, fields)
+
+    row = f.from_json(text, schema.add(_CORRUPT, StringType()), _permissive(payload, _CORRUPT))
+    return _Reading(row, is_bad, _CORRUPT)
+
+
+def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str]) -> Column:
+    """Whether there is something, but nothing of what was asked for: that would be nothing but nulls."""
+    keys = f.json_object_keys(text)
+    is_empty = reduce(and_, (row[name].isNull() for name in fields))
+    return is_empty & (f.size(keys) > 0) & ~f.arrays_overlap(keys, f.array(*map(f.lit, fields)))
+
+
+def _csv(column: Column, payload: Payload, path: str) -> _Reading:
+    schema = _schema(payload, path).add(_CORRUPT, StringType())
+    text = column.cast("string")
+    row = f.from_csv(text, schema.toDDL(), _permissive(payload, _CORRUPT))
+    return _Reading(row, partial(_is_corrupt, text), _CORRUPT)
+
+
+def _is_corrupt(text: Column, row: Column) -> Column:
+    return ~f.is_valid_utf8(text) | row.isNull() | row[_CORRUPT].isNotNull()
+
+
+def _avro(column: Column, payload: Payload, path: str) -> _Reading:
+    from pyspark.sql.avro.functions import from_avro  # noqa: PLC0415 - of a package that few have
+
+    schema = _avro_record(payload, path)
+    mark = {"name": _READ, "type": "boolean", "default": True}
+    wanted = json.dumps({**schema, "fields": [*schema["fields"], mark]})
+    row = from_avro(column, json.dumps(schema), {**_permissive(payload), "avroSchema": wanted})
+    return _Reading(row, lambda row: row.isNull() | row[_READ].isNull(), _READ)
+
+
+def _protobuf(column: Column, payload: Payload, _path: str) -> _Reading:
+    from pyspark.sql.protobuf.functions import from_protobuf  # noqa: PLC0415 - of a package that few have
+
+    row = from_protobuf(column, payload.message or "", payload.descriptor, _permissive(payload))
+    return _Reading(row, lambda row: row.isNull())
+
+
+def _permissive(payload: Payload, corrupt: str | None = None) -> dict[str, str]:
+    """The options that the definition has, and those by which a bad row is told from a good one."""
+    chosen = {} if corrupt is None else {"columnNameOfCorruptRecord": corrupt}
+    given = {name: _as_text(value) for name, value in payload.options.items()}
+    return {**given, "mode": "PERMISSIVE", **chosen}
+
+
+def _as_text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _schema(payload: Payload, path: str) -> StructType:
+    try:
+        schema = StructType.fromDDL(payload.schema or "")
+    except PySparkException as error:
+        raise QueryError(f"{path}.schema: {describe(error)}", permanent=True) from error
+    if isinstance(schema, StructType):
+        return schema
+    raise QueryError(f"{path}.schema: is one type, and not columns, as in id BIGINT", permanent=True)
+
+
+def _avro_record(payload: Payload, path: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(payload.schema or "")
+    except ValueError as error:
+        raise QueryError(f"{path}.schema: is not JSON: {error}", permanent=True) from None
+    if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
+        raise QueryError(f"{path}.schema: is not Avro's schema of a record", permanent=True)
+    return schema
+
+
+_READERS: dict[str, Callable[[Column, Payload, str], _Reading]] = {
+    "text": _text,
+    "json": _json,
+    "csv": _csv,
+    "avro": _avro,
+    "protobuf": _protobuf,
+}

@@ -1,0 +1,97 @@
+"""How far tasks are behind what they read: the worker's own and, if it leads the group, those of nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from definition.document import DefinitionError, parse_definition
+from protocol.errors import Failure
+from protocol.messages.ownership import LagRequest
+from worker.query_engine import QueryError, QuerySpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from protocol.messages.lag import TaskLag
+    from protocol.messages.ownership import OwnerlessTask
+    from worker.query_engine import QueryEngine
+    from worker.tasks.exchange.manager_link import ManagerLink
+    from worker.tasks.life import TaskLife
+
+EVERY_S: Final = 10.0
+"""Seconds between two looks at the brokers."""
+SHARE: Final = 4
+"""With many tasks looks take long: then the pauses grow, to so many times what the last look took."""
+
+
+class LagReports:
+    """Measures, and tells.
+
+    Only sources that can be asked without a query are measured (protocol §5, Lag). One task after another: a
+    broker that does not answer keeps only this from going on.
+
+    Args:
+        link: to the manager.
+        engine: what brokers and checkpoints are asked by.
+        group: whose tasks.
+        lives: the worker's own.
+    """
+
+    def __init__(
+        self, link: ManagerLink, engine: QueryEngine, group: str, lives: Callable[[], Iterable[TaskLife]]
+    ) -> None:
+        self._link = link
+        self._engine = engine
+        self._group = group
+        self._lives = lives
+        self._measured: dict[str, TaskLag] = {}
+        self._untold: dict[str, TaskLag] = {}
+
+    @property
+    def ownerless(self) -> dict[str, TaskLag]:
+        """What was measured last of tasks that nobody owns; nothing unless this worker leads the group."""
+        return self._measured
+
+    async def run(self) -> None:
+        """Measure, for ever."""
+        clock = self._link.clock
+        while True:
+            await clock.sleep(EVERY_S)
+            began = clock.now()
+            await self._measure_own()
+            await self._measure_ownerless()
+            await clock.sleep(SHARE * (clock.now() - began))
+
+    async def _measure_own(self) -> None:
+        for life in tuple(self._lives()):
+            spec = life.spec()
+            lag = None if spec is None else await self._lag(spec)
+            if lag is not None:
+                life.status.note_lag(lag)
+
+    async def _measure_ownerless(self) -> None:
+        """Whoever does not lead the group is told of none."""
+        link, identity = self._link, self._link.identity()
+        if not self._engine.measures or not identity.member_id:
+            return
+        told, self._untold = self._untold, {}
+        answer = await link.manager.lag(
+            LagRequest(member_id=identity.member_id, instance_id=link.instance_id, tasks=told)
+        )
+        if isinstance(answer, Failure):
+            return  # of what matters, heartbeats and reports hear, too
+        measured = {task.task: await self._lag(spec) for task in answer.tasks if (spec := self._spec(task))}
+        self._measured = self._untold = {task: lag for task, lag in measured.items() if lag is not None}
+
+    def _spec(self, task: OwnerlessTask) -> QuerySpec | None:
+        try:
+            definition = parse_definition(task.definition)
+        except DefinitionError:  # of a later version
+            return None
+        return QuerySpec(self._group, task.task, 0, definition, task.reset)
+
+    async def _lag(self, spec: QuerySpec) -> TaskLag | None:
+        try:
+            return await self._engine.lag(spec)
+        except QueryError:  # there is no Spark at the moment
+            return None
