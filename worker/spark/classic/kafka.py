@@ -88,6 +88,8 @@ class KafkaBrokers:
             self._answer(admin.alterConsumerGroupOffsets(group, wanted).all())
         except Py4JJavaError as error:
             raise QueryError(describe(error)) from None
+        except (Py4JError, OSError) as error:  # the JVM is going: whoever writes groups is not to go with it
+            raise QueryError(f"the JVM does not answer: {error}") from None
         return True
 
     def close(self) -> None:

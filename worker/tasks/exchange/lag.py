@@ -63,6 +63,8 @@ class LagReports:
             await clock.sleep(SHARE * (clock.now() - began))
 
     async def _measure_own(self) -> None:
+        if not self._engine.measures:
+            return
         for life in tuple(self._lives()):
             spec = life.spec()
             lag = None if spec is None else await self._lag(spec)
