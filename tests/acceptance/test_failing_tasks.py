@@ -1,4 +1,4 @@
-"""A task that cannot run is FAILED with its cause, and harms no other."""
+"""A task that cannot run is FAILED, or UNASSIGNED where no worker could, with its cause; it harms no other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def failing(folder: Path) -> dict[str, tuple[dict[str, Any], str]]:
     files = {"format": "json", "schema": "a INT"}
     missing = {**files, "options": {"path": str(folder / "missing")}}
     return {
-        "no-format": ({**good, "source": {"format": "carrierpigeon"}, "restart": AT_ONCE}, "carrierpigeon"),
         "no-path": (
             {**good, "source": missing, "sql": "SELECT a FROM source", "restart": AT_ONCE},
             "missing",
@@ -54,6 +53,7 @@ def test_failing_tasks_harm_no_other(herd: Herd) -> None:
     group, expected = GroupView(herd), failing(herd.folder)
     eventually(lambda: _present(group), "the worker is a member", alive=herd.daemons)
     group.create("good", ticking(herd.folder, "good"))
+    group.create("no-format", {**ticking(herd.folder, "unused"), "source": {"format": "carrierpigeon"}})
     for name, (definition, _) in expected.items():
         group.create(name, definition)
     eventually(lambda: _failed(group) == set(expected), "all of them failed", alive=herd.daemons)
@@ -61,6 +61,10 @@ def test_failing_tasks_harm_no_other(herd: Herd) -> None:
     assert {
         name: named in (tasks[name].cause or "") for name, (_, named) in expected.items()
     } == dict.fromkeys(expected, True)
+    assert tasks["no-format"].state == TaskState.UNASSIGNED.value
+    assert "no worker has the source `carrierpigeon`; start one with --packages" in (
+        tasks["no-format"].cause or ""
+    )
     at = tasks["good"].batch_id or 0
     eventually(
         lambda: (group.tasks()["good"].batch_id or 0) > at + 2, "the good one goes on", alive=herd.daemons
