@@ -12,9 +12,9 @@ MEASURED := $(VENV)/.measured
 DOCUMENTED := $(VENV)/.documented
 CLASSES := $(VENV)/spark.jsa
 JARS := jars/.copied
-# The newest Spark that there are connectors for, which are older than the newest Spark.
-CONNECTED := .venv-connectors
-CONNECTED_SPARK := $(shell sed -n 's:.*<spark.version>\(.*\)</.*:\1:p' connectors/pom.xml)
+# constraints.txt has the newest Spark that there are connectors for; this is the newest Spark.
+NEWEST := .venv-newest
+NEWEST_SPARK := 4.3.0
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 # Two processes, each with a Spark, a PostgreSQL and ports of its own.
@@ -44,8 +44,12 @@ test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Ch
 	@$(ARCHIVED) $(BIN)/pytest -m browser $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-connectors
-test-connectors: $(CONNECTED)/.installed java $(JARS) ## the tests of Kafka's connector, with the Spark that it is for and a real broker
-	@$(CONNECTED)/bin/pytest -m connectors $(ARGS)
+test-connectors: $(INSTALLED) java $(JARS) $(CLASSES) ## the tests with connectors: Kafka with real brokers
+	@$(ARCHIVED) $(BIN)/pytest -m connectors $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-newest
+test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors, with the newest Spark
+	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
 jars: $(JARS) ## connectors for Spark in jars/spark, the tests' Kafka broker in jars/kafka
@@ -114,7 +118,7 @@ bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
 
 .PHONY: clean
 clean: ## remove what make and the tests have made, .venv included
-	@rm -rf $(VENV) $(CONNECTED) jars .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
+	@rm -rf $(VENV) $(NEWEST) jars .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -151,10 +155,10 @@ $(DOCUMENTED): $(INSTALLED)
 	@touch $@
 
 # All but Spark is as in the other environment.
-$(CONNECTED)/.installed: pyproject.toml constraints.txt
-	@echo 'installing Spark $(CONNECTED_SPARK) and the tests into $(CONNECTED)'
-	@$(PYTHON) -m venv --clear $(CONNECTED)
-	@$(CONNECTED)/bin/pip install --quiet --no-compile --editable '.[dev]' 'pyspark==$(CONNECTED_SPARK)' \
+$(NEWEST)/.installed: pyproject.toml constraints.txt Makefile
+	@echo 'installing Spark $(NEWEST_SPARK) and the tests into $(NEWEST)'
+	@$(PYTHON) -m venv --clear $(NEWEST)
+	@$(NEWEST)/bin/pip install --quiet --no-compile --editable '.[dev]' 'pyspark==$(NEWEST_SPARK)' \
 		--constraint <(grep -v '^pyspark==' constraints.txt)
 	@touch $@
 
