@@ -1,4 +1,4 @@
-"""A task that cannot run is FAILED, or UNASSIGNED where no worker could, with its cause; it harms no other."""
+"""A task that cannot run says why, FAILED or where nobody could UNASSIGNED, and harms no other."""
 
 from __future__ import annotations
 
