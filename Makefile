@@ -52,7 +52,7 @@ test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors,
 	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
-jars: $(JARS) ## connectors for Spark in jars/spark, the tests' Kafka broker in jars/kafka
+jars: $(JARS) ## connectors for Spark in jars/spark, a folder each, the tests' Kafka broker in jars/kafka
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -166,7 +166,7 @@ $(NEWEST)/.installed: pyproject.toml constraints.txt Makefile
 $(JARS): connectors/pom.xml tests/kafka/pom.xml | java maven
 	@rm -rf jars
 	@echo 'copying the connectors of Spark and a Kafka broker from Maven Central into jars'
-	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars/spark'
+	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars/spark'
 	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars/kafka'
 	@touch $@
 

@@ -150,7 +150,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     jars: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
-        Meta(description="A jar that Spark is to have besides, or a folder of them."),
+        Meta(description="A jar that Spark is to have besides, or a folder of them and of folders of them."),
     ] = ()
     repositories: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(https?|file):/\S+(?![\s\S])")], ...],

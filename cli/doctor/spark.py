@@ -7,14 +7,17 @@ import re
 import socket
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from cli.doctor.finding import ok, problem, skipped, warning
-from worker.spark.packages import SPARK_GROUP, jar_fault, package_fault, platform_here
+from worker.spark.packages import NO_JAR, SPARK_GROUP, jar_fault, jars_at, package_fault, platform_here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from cli.doctor.finding import Finding, Settings
     from worker.spark.packages import PackageFault, Platform
 
@@ -78,24 +81,32 @@ def connectors(settings: Settings) -> Finding:
     platform = platform_here()
     if platform is None:
         return skipped("PySpark is not installed")
-    packages = [*settings.packages, *_listed(settings, PACKAGES)]
-    jars = [*settings.jars, *_listed(settings, JARS)]
-    for package in packages:
-        if fault := package_fault(package, platform):
-            return problem(f"{package} {fault.found}", fault.to_do)
-    for jar in jars:
-        if fault := _jar_fault(jar, platform):
-            return problem(f"{jar} {fault.found}", fault.to_do)
-    if packages or jars:
-        return ok(", ".join(packages + jars))
+    for what, fault in _faults(settings, platform):
+        return problem(f"{what} {fault.found}", fault.to_do)
+    given = [*settings.packages, *_listed(settings, PACKAGES), *settings.jars, *_listed(settings, JARS)]
+    if given:
+        return ok(", ".join(given))
     example = f"--packages {SPARK_GROUP}:spark-sql-kafka-0-10_{platform.scala}:{platform.spark}"
     return ok(f"Spark's own only; Kafka, for one, needs {example}")
 
 
-def _jar_fault(jar: str, platform: Platform) -> PackageFault | None:
-    """Of a file; what is at a URL, in a folder or behind a pattern only Spark can tell."""
-    path = jar.removeprefix("file:")
-    return None if ":" in path or "*" in path or Path(path).is_dir() else jar_fault(Path(path), platform)
+def _faults(settings: Settings, platform: Platform) -> Iterator[tuple[str, PackageFault]]:
+    """What cannot work here, and why."""
+    for package in (*settings.packages, *_listed(settings, PACKAGES)):
+        if fault := package_fault(package, platform):
+            yield package, fault
+    for path in settings.jars:
+        if not jars_at(path):
+            yield path, NO_JAR
+    for jar in (*chain.from_iterable(map(jars_at, settings.jars)), *_files(_listed(settings, JARS))):
+        if fault := jar_fault(jar, platform):
+            yield str(jar), fault
+
+
+def _files(named: Iterable[str]) -> Iterator[Path]:
+    """Of Spark's own setting; what is at a URL, in a folder or behind a pattern only Spark can tell."""
+    paths = [Path(path) for each in named if not {":", "*"} & set(path := each.removeprefix("file:"))]
+    return (path for path in paths if not path.is_dir())
 
 
 def _listed(settings: Settings, name: str) -> list[str]:

@@ -41,6 +41,9 @@ class PackageFault(NamedTuple):
     to_do: str
 
 
+NO_JAR: Final = PackageFault("is a folder without any jar", "correct the path")
+
+
 def platform_here() -> Platform | None:
     """That of the jars that PySpark brought; None without PySpark."""
     spec = find_spec("pyspark")
@@ -65,6 +68,12 @@ def package_fault(coordinate: str, platform: Platform) -> PackageFault | None:
             f"is not for Hadoop {platform.hadoop}", f"take {group}:{artifact}:{platform.hadoop}"
         )
     return _artifact_fault(artifact, version if group == SPARK_GROUP else None, platform)
+
+
+def jars_at(path: str) -> list[Path]:
+    """The jar at `path`, whether it is there or not; of a folder all that are in it, at any depth."""
+    place = Path(path).absolute()
+    return sorted(place.rglob("*.jar")) if place.is_dir() else [place]
 
 
 def jar_fault(jar: Path, platform: Platform) -> PackageFault | None:

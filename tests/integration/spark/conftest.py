@@ -25,7 +25,6 @@ from worker.query_engine import QueryError, QuerySpec
 from worker.spark.classic import jvm as jvm_module
 from worker.spark.classic.backend import ClassicBackend
 from worker.spark.engine import SparkEngine
-from worker.spark.packages import platform_here
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -63,10 +62,9 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
-def are_for_this_spark() -> bool:
-    """Whether the connectors are: the newest Spark is tested without them."""
-    here = platform_here()
-    return here is not None and f"<spark.version>{here.spark}<" in (ROOT / "connectors/pom.xml").read_text()
+def are_needed(request: pytest.FixtureRequest) -> bool:
+    """Whether any test of this run is about connectors: all others are to pass without them."""
+    return any(item.get_closest_marker("connectors") for item in request.session.items)
 
 
 class Lease:
@@ -167,7 +165,10 @@ def lease() -> Lease:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def engine(
-    lease: Lease, tmp_path_factory: pytest.TempPathFactory, secrets_folder: Path
+    lease: Lease,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    secrets_folder: Path,
 ) -> AsyncIterator[SparkEngine]:
     """The one engine; its entry points are those of the module `tested`."""
     root = str(tmp_path_factory.mktemp("checkpoints"))
@@ -179,7 +180,7 @@ async def engine(
         allow_entrypoint=("tested", "absent"),
         allow_secret_env=("TESTED_",),
         secrets_dir=str(secrets_folder),
-        jars=(str(CONNECTORS),) if are_for_this_spark() else (),
+        jars=(str(CONNECTORS),) if are_needed(request) else (),
     )
     engine = SparkEngine(settings, lease)
     await engine.open()

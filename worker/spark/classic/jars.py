@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from worker.query_engine import QueryError
-from worker.spark.packages import PackageFault, jar_fault, package_fault, platform_here
+from worker.spark.packages import NO_JAR, PackageFault, jar_fault, jars_at, package_fault, platform_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
 PACKAGES: Final = "spark.jars.packages"
 JARS: Final = "spark.jars"
@@ -24,7 +24,7 @@ def with_jars(
     Args:
         conf: Spark's settings; what they name is Spark's business.
         packages: Maven coordinates.
-        jars: paths of jars, or of folders of them.
+        jars: paths of jars, or of folders that have some, at any depth.
         repositories: URLs of Maven repositories besides Maven Central.
 
     Raises:
@@ -51,9 +51,6 @@ def _joined(given: str, more: Iterable[str]) -> str:
 
 
 def _files(path: str) -> list[Path]:
-    place = Path(path).absolute()
-    if not place.is_dir():
-        return [place]
-    if files := sorted(place.glob("*.jar")):
-        return files
-    raise QueryError(f"--jars {path}: is a folder without any jar")
+    files = jars_at(path)
+    _require_none(f"--jars {path}", None if files else NO_JAR)
+    return files

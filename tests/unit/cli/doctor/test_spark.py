@@ -108,13 +108,19 @@ def test_packages_are_for_this_spark(place: str) -> None:
 
 
 def test_jars_have_to_be_there(tmp_path: Path) -> None:
-    """Those that are files; what is at a URL or in a folder only Spark can tell."""
-    jar = tmp_path / "a.jar"
+    """Files, and what is in folders; what is at a URL or behind a pattern only Spark can tell."""
+    jar = tmp_path / "kafka" / "a.jar"
+    jar.parent.mkdir()
     conf = {spark.JARS: f"{jar},https://there/b.jar,{tmp_path}/*"}
+    assert (
+        spark.connectors(Settings(jars=(str(tmp_path),))).found == f"{tmp_path} is a folder without any jar"
+    )
     assert spark.connectors(Settings(spark_conf=conf)).found == f"{jar} is not there"
     with zipfile.ZipFile(jar, "w"):
         pass
     assert spark.connectors(Settings(spark_conf=conf, jars=(str(tmp_path), str(jar)))).status is Status.OK
+    old = jar.rename(jar.with_name("spark-avro_2.12-3.5.1.jar"))
+    assert spark.connectors(Settings(jars=(str(tmp_path),))).found.startswith(f"{old} is for Scala 2.12")
 
 
 def test_where_there_is_nothing_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,12 +47,13 @@ def test_nothing_is_added_for_nothing() -> None:
 
 
 def test_what_is_given_is_added_to_what_spark_s_settings_name(tmp_path: Path) -> None:
-    """A folder stands for its jars."""
-    jar(tmp_path / "b.jar"), jar(tmp_path / "a.jar")
+    """A folder stands for its jars, and for those of the folders in it."""
+    (tmp_path / "b").mkdir()
+    jar(tmp_path / "b" / "b.jar"), jar(tmp_path / "a.jar")
     conf = {"spark.jars.packages": "a:b:1", "spark.jars": "/x.jar"}
     assert joined(conf, packages=(KAFKA,), paths=(str(tmp_path),), repositories=("https://m",)) == {
         "spark.jars.packages": f"a:b:1,{KAFKA}",
-        "spark.jars": f"/x.jar,{tmp_path}/a.jar,{tmp_path}/b.jar",
+        "spark.jars": f"/x.jar,{tmp_path}/a.jar,{tmp_path}/b/b.jar",
         "spark.jars.repositories": "https://m",
     }
 
