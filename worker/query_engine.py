@@ -120,6 +120,11 @@ class Query(Protocol):
         """The place that knows of every finished batch; None if there is none that is sure to."""
         ...
 
+    @property
+    def committed(self) -> int | None:
+        """The last batch that was finished before this query began, by its checkpoint, or None."""
+        ...
+
     def progress(self) -> Progress | None:
         """The last finished batch, None before the first. Never blocks."""
         ...

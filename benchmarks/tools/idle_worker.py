@@ -24,15 +24,12 @@ class IdleQuery(Query):
     """Runs until it is stopped, and does nothing."""
 
     has_work = False
+    checkpoint = None
+    committed = None
 
     def __init__(self, spec: QuerySpec) -> None:
         self.spec = spec
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
-
-    @property
-    def checkpoint(self) -> str | None:
-        """None: nothing of it is kept."""
-        return None
 
     def progress(self) -> Progress | None:
         """No batch ever."""

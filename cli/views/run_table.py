@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
+    from protocol.messages.ownership import TaskReport
     from worker.standalone.local_manager import LocalManager, LocalTask
 
 STYLES = {TaskState.RUNNING: "green", TaskState.COMPLETED: "cyan", TaskState.FAILED: "bold red"}
@@ -73,11 +74,15 @@ def _status(task: str, manager: LocalManager) -> dict[str, Any]:
         "task": task,
         "state": (TaskState.UNASSIGNED if report is None else report.state).value,
         "token": 0 if report is None else report.token,
-        "batch_id": None if report is None else report.batch_id,
+        "batch_id": None if report is None else _last_batch(report),
         "metrics": None if report is None else report.metrics,
         "cause": None if report is None else report.cause,
         "restarts": manager.restarts.get(task, 0),
     }
+
+
+def _last_batch(report: TaskReport) -> int | None:
+    return report.committed if report.batch_id is None else report.batch_id
 
 
 def _table(statuses: Sequence[dict[str, Any]]) -> Table:

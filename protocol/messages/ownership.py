@@ -81,7 +81,11 @@ class ReleaseRequest(Request, frozen=True, kw_only=True):
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker has to say of one task it owns; `checkpoint` is the place that knows of `batch_id`."""
+    """What a worker has to say of one task it owns; `checkpoint` is the place that knows of `batch_id`.
+
+    `committed` is the last batch that was finished before the query began, by its checkpoint: former owners
+    may not have been heard of it.
+    """
 
     task: str
     token: Token
@@ -89,6 +93,7 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
         TaskState, msgspec.Meta(extra_json_schema={"not": {"const": TaskState.UNASSIGNED.value}})
     ]
     batch_id: BatchId | None = None
+    committed: BatchId | None = None
     metrics: dict[str, Any] | None = None
     cause: str | None = None
     checkpoint: Checkpoint | None = None

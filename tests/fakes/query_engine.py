@@ -21,6 +21,7 @@ class FakeQuery:
     def __init__(self, spec: QuerySpec, *, stops_slowly: bool) -> None:
         self.spec = spec
         self.checkpoint: str | None = f"/checkpoints/{spec.group}/{spec.task}"
+        self.committed: int | None = None
         self.stops: list[float] = []
         self.stop_surprise: Exception | None = None
         self._may_stop = asyncio.Event()
@@ -125,6 +126,7 @@ class FakeEngine:
         self.kills = 0
         self.is_own = True
         self.kind: SparkKind | None = None
+        self.committed: int | None = None
         self.lags: dict[str, TaskLag] = {}
         self.measured: list[str] = []
         self._death: asyncio.Future[EngineDeath] | None = None
@@ -149,6 +151,7 @@ class FakeEngine:
         if (cause := self.broken.get(spec.task)) is not None:
             raise QueryError(cause, permanent=spec.task in self.permanent)
         query = FakeQuery(spec, stops_slowly=spec.task in self.slow)
+        query.committed = self.committed
         self.started.append(query)
         return query
 

@@ -58,8 +58,11 @@ class CheckpointFolder(ABC):
         """
         knows_of(self.place, self.last("offsets"), reached)
 
-    def verify(self, owner: Owner, rows: Iterable[FenceRow]) -> None:
+    def verify(self, owner: Owner, rows: Iterable[FenceRow]) -> Checkpoint:
         """See that the query of `owner` may go on from here, and that it is where its sinks' fences say.
+
+        Returns:
+            How far the query has come.
 
         Raises:
             QueryError: the checkpoint is damaged or another task's.
@@ -70,6 +73,7 @@ class CheckpointFolder(ABC):
         whole(checkpoint)
         for row in rows:
             fits(checkpoint, owner, row)
+        return checkpoint
 
     def inspect(self) -> Checkpoint:
         """How far the query has come; raises `QueryError` if that cannot be read."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A query that was started, and where; `checkpoint` is as in `worker.query_engine.Query`.
+    """A query that was started; `checkpoint` and `committed` are as in `worker.query_engine.Query`.
 
     `finished` is to be called with Spark's record of each finished batch; from any thread, and never waits.
     """
@@ -44,6 +44,7 @@ class Launched:
     handle: Handle
     session: QuerySession
     checkpoint: str | None
+    committed: int | None
     finished: Callable[[Mapping[str, Any]], None] = lambda _: None
 
 
@@ -76,11 +77,12 @@ def launch(
         writer = _writer(session, definition, settings, steps).queryName(spec.task)
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
-        session.checkpoint.verify(owner, session.output.claimed)
+        found = session.checkpoint.verify(owner, session.output.claimed)
         steps.at("Spark, to start the query")
         handle = session.start(writer, partial(_begin, may_write, steps))
         told = None if handle.commits_late else checkpoint
-        return Launched(handle, session, told, _groups_teller(backend, spec, resolved.definition))
+        teller = _groups_teller(backend, spec, resolved.definition)
+        return Launched(handle, session, told, found.committed, teller)
     except BaseException:
         session.close()
         raise

@@ -47,6 +47,7 @@ class SparkQuery:
         self._gate = launched.session.gate
         self._output = launched.session.output
         self.checkpoint = launched.checkpoint
+        self.committed = launched.committed
         self._finished = launched.finished
         self._progress = ProgressTracker()
         self._observing = threading.Lock()

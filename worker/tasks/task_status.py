@@ -118,6 +118,7 @@ class TaskStatus:
         self._changed = changed
         self._query: Query | None = None
         self._checkpoint: str | None = None
+        self._committed: int | None = None
         self._progress = Progress(None)
         self._load: Load | None = None
         self._earlier = Totals()
@@ -136,7 +137,7 @@ class TaskStatus:
 
     def begin(self, query: Query) -> None:
         """A query of it has started."""
-        self._query, self._checkpoint = query, query.checkpoint
+        self._query, self._checkpoint, self._committed = query, query.checkpoint, query.committed
         self._heard_at = self._now()
         self._load = Load(self._capacity, self._now())
         self.tell(TaskState.RUNNING)
@@ -159,6 +160,7 @@ class TaskStatus:
             token=self._token,
             state=self.state,
             batch_id=self._progress.batch_id,
+            committed=self._committed,
             metrics=self._metrics() or None,
             cause=self.cause,
             checkpoint=None if self._progress.batch_id is None else self._checkpoint,

@@ -116,6 +116,8 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     if entry.batch_id is not None:
         progress.batch_id = entry.batch_id
         _note_reached(turn, member, entry, progress)
+    elif entry.committed is not None:
+        progress.batch_id = max(entry.committed, -1 if progress.batch_id is None else progress.batch_id)
     row = registry.ownership[entry.task]
     if entry.metrics is not None:
         progress.metrics = entry.metrics

@@ -85,6 +85,16 @@ async def test_a_checkpoint_that_was_lost(story: Story, flights: Any, database: 
     assert database.ids() == flights.ids
 
 
+async def test_a_query_says_how_far_the_task_had_come(story: Story, flights: Any) -> None:
+    """By its checkpoint: the owner before may have died before it could tell of its last batch."""
+    flights.add(files=2)
+    await story.run()
+    assert (story.query.committed, story.query.progress().batch_id) == (None, 1)
+    flights.add()
+    await story.run()
+    assert (story.query.committed, story.query.progress().batch_id) == (1, 2)
+
+
 async def test_a_sink_that_was_lost(story: Story, flights: Any, database: Any) -> None:
     """A checkpoint that is ahead of the sink means that rows are gone; this is said, not passed over."""
     flights.add(files=2)

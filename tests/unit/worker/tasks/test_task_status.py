@@ -74,3 +74,11 @@ async def test_a_task_that_moved_away_is_not_seen_any_more(bench: Bench) -> None
     bench.assign()
     await bench.clock.advance(1)
     assert bench.runner.views() == ()
+
+
+async def test_how_far_the_task_had_come_is_reported_beside_its_own_batches(bench: Bench) -> None:
+    """A query that has finished nothing tells what its checkpoint knows, and not as a batch of its own."""
+    bench.engine.committed = 7
+    await bench.run("t1")
+    [*_, last] = bench.manager.reports("t1")
+    assert (last.state, last.committed, last.batch_id) == (TaskState.RUNNING, 7, None)

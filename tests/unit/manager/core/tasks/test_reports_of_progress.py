@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from manager.core.commands import DeleteTask, PutTask, ResetTask, RestartTask, SetTarget
+from manager.core.commands import DeleteTask, GetTaskStatus, PutTask, ResetTask, RestartTask, SetTarget
+from manager.core.tasks import probation
+from protocol.messages.ownership import TaskReport
 from protocol.messages.tasks import Reached
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, definition
@@ -118,3 +120,30 @@ def test_a_task_of_the_same_name_is_another_one() -> None:
     assert stored(bench) is None
     bench.crash()
     assert stored(bench) is None
+
+
+def shown(bench: Bench) -> int | None:
+    """The batch of `t` that people see."""
+    found: int | None = bench.ask(GetTaskStatus(task="t")).answer.batch_id
+    return found
+
+
+def test_a_batch_that_a_former_owner_never_reported_is_shown_from_the_checkpoint() -> None:
+    """Whoever died between its last batch and its next report had finished it all the same."""
+    bench, a, _ = at_work(batch_id=4)
+    report(bench, a, None, committed=5)
+    assert shown(bench) == 5
+    report(bench, a, 6, committed=5)
+    assert shown(bench) == 6
+
+
+def test_a_checkpoint_that_lags_behind_its_batches_takes_none_of_them_back() -> None:
+    """What an owner has reported counts more."""
+    bench, a, _ = at_work(batch_id=4)
+    report(bench, a, None, committed=2)
+    assert shown(bench) == 4
+
+
+def test_what_was_finished_before_is_no_sign_that_a_task_does_no_harm() -> None:
+    """Poison that kills its workers in its first batch has an old checkpoint, too."""
+    assert not probation.is_harmless(TaskReport(task="t", token=1, state=TaskState.RUNNING, committed=5))
