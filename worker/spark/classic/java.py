@@ -25,7 +25,7 @@ def require_java() -> None:
     Raises:
         QueryError: there is none; says how to get one.
     """
-    java = _find_java()
+    java = find_java()
     if java is None:
         raise QueryError(f"Spark needs Java and there is none on the PATH: {REMEDY}")
     version = _version_of(java)
@@ -41,7 +41,7 @@ def parse_version(answer: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _find_java() -> str | None:
+def find_java() -> str | None:
     """The one Spark's launcher takes: JAVA_HOME before the PATH."""
     if home := os.environ.get("JAVA_HOME"):
         return str(Path(home) / "bin" / "java")
