@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from worker.lag.measure import PartitionState
-from worker.lag.offset_log import reader_of
+from worker.lag.offset_log import assigned_of, reader_of
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
 
@@ -113,10 +113,15 @@ class KafkaBrokers:
             self._admins.pop(next(iter(self._admins))).close(self._jvm.java.time.Duration.ofMillis(0))
 
     def _partitions(self, admin: Any, options: Mapping[str, Any]) -> list[tuple[str, int]]:
-        reads = reader_of(options)
+        reads, assigned = reader_of(options), assigned_of(options)
         names = [str(name) for name in self._answer(admin.listTopics().names()) if reads(str(name))]
         described = self._answer(admin.describeTopics(self._java_list(names)).allTopicNames())
-        return [(name, number) for name in names for number in range(len(described[name].partitions()))]
+        return [
+            (name, number)
+            for name in names
+            for number in range(len(described[name].partitions()))
+            if assigned is None or number in assigned[name]
+        ]
 
     def _offsets(
         self, admin: Any, partitions: Iterable[tuple[str, int]], end: str, config: Mapping[str, str]
