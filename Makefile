@@ -35,11 +35,6 @@ demo: ## the whole story on real data: tasks, a killed worker, nothing lost (ARG
 	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) java
 	@$(BIN)/sparkherd demo $(ARGS)
 
-.PHONY: demo-kafka
-demo-kafka: ## the same on a Kafka topic, with a broker that is restarted half-way (ARGS="--keep")
-	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) $(JARS)
-	@$(BIN)/sparkherd demo --kafka jars $(ARGS)
-
 .PHONY: test
 test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, with branch coverage, two at a time (JOBS=2)
 	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
@@ -57,7 +52,7 @@ test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors,
 	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
-jars: $(JARS) ## connectors for Spark in jars/spark, a folder each, and a Kafka broker in jars/kafka
+jars: $(JARS) ## connectors for Spark in jars/spark, a folder each, the tests' Kafka broker in jars/kafka
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -76,8 +71,8 @@ managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, wit
 	@$(BIN)/pytest -s -q tests/acceptance/test_managers.py
 
 .PHONY: chaos
-chaos: $(INSTALLED) java ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 FENCE=off)
-	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) \
+chaos: $(INSTALLED) java $(if $(filter kafka,$(SOURCE)),$(JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka FENCE=off)
+	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \
 		$(if $(filter off,$(FENCE)),--unfenced)
 
 .PHONY: schemathesis

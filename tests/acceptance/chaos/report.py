@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.acceptance.chaos.plan import Round
 
 HEAD = (
-    f"{'round':>5} {'strike':<18} {'moment':<17} {'victim':<7} {'moved':>5} {'by fence':>8} {'by lease':>8}"
+    f"{'round':>5} {'strike':<24} {'moment':<17} {'victim':<7} {'moved':>5} {'by fence':>8} {'by lease':>8}"
     f" {'rows in':>9} {'lost':>5} {'twice':>5} {'s':>5}"
 )
 
@@ -33,7 +33,7 @@ class Line:
     def __str__(self) -> str:
         planned = self.planned
         return (
-            f"{planned.number:>5} {planned.name:<18} {planned.moment.value:<17} {self.victim:<7}"
+            f"{planned.number:>5} {planned.name:<24} {planned.moment.value:<17} {self.victim:<7}"
             f" {self.moved:>5} {self.by_fence:>8} {self.by_lease:>8} {self.rows:>9,} {self.balance.lost:>5}"
             f" {self.balance.twice:>5} {self.seconds:>5.0f}"
         )
@@ -45,6 +45,7 @@ class Report:
 
     seed: int
     fenced: bool
+    source: str = ""
     lines: list[Line] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     balance: dict[str, Balance] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Report:
                 f"seed {self.seed}, {len(self.lines)} rounds, {seconds:.0f} s, fence {fence}",
                 ", ".join(f"{what} {count}" for what, count in sorted(strikes.items())),
                 f"zombies' writes refused: {refused[0]} by the fence, {refused[1]} by their lease",
+                self.source,
                 *(
                     f"{name}: rows in {self.rows[name]:,}, lost {found.lost}, twice {found.twice}"
                     for name, found in self.balance.items()

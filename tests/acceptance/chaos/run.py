@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from tests.acceptance.chaos.plan import plan
+from tests.acceptance.chaos.plan import WEIGHTS, Source, plan
 from tests.acceptance.chaos.report import HEAD, Line, Report
 from tests.acceptance.chaos.sinks import Balance
 from tests.acceptance.chaos.stage import Stage
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.acceptance.chaos.plan import Round
+    from tests.acceptance.chaos.plan import Round, Weights
 
 
 def run(
@@ -25,15 +25,20 @@ def run(
     *,
     rounds: int,
     seed: int,
+    source: Source = Source.FILES,
+    weights: Weights | None = None,
     fenced: bool = True,
     say: Callable[[str], None] = print,
 ) -> Report:
-    """Play `rounds` drawn rounds and those of every plan; a fenced run ends where rows are not right."""
+    """Play `rounds` drawn rounds and those of every plan; a fenced run ends where rows are not right.
+
+    The strikes are those of the source, unless there are `weights`.
+    """
     report = Report(seed, fenced)
-    with closing(Stage(folder, postgres, fenced=fenced)) as stage:
+    with closing(Stage(folder, postgres, source, fenced=fenced)) as stage:
         stage.open()
         say(HEAD)
-        for planned in plan(seed, rounds):
+        for planned in plan(seed, rounds, weights or WEIGHTS[source]):
             line = _play(stage, planned)
             report.lines.append(line)
             say(str(line))
@@ -41,6 +46,7 @@ def run(
                 break
         report.balance = stage.balance()
         report.rows = _rows(stage)
+        report.source = stage.feed.summary()
     say(str(report))
     return report
 

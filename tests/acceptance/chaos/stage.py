@@ -1,4 +1,4 @@
-"""The herd of the chaos run: a manager, three workers behind proxies, six tasks, two databases."""
+"""The herd of the chaos run: a manager, three workers behind proxies, six tasks, a source, two databases."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import RefusedError
 from tests.acceptance.chaos import program
-from tests.acceptance.chaos.flows import Feed, flows
+from tests.acceptance.chaos.file_feed import FileFeed
+from tests.acceptance.chaos.flows import flows
+from tests.acceptance.chaos.kafka_feed import KafkaFeed
+from tests.acceptance.chaos.plan import Source
 from tests.acceptance.chaos.proxy import Proxy
 from tests.acceptance.chaos.sinks import Balance, Sinks
 from tests.acceptance.group_view import GROUP, GroupView
 from tests.acceptance.processes import Daemon, Herd, Manager
 from tests.acceptance.waiting import eventually
+from worker.lag.offset_log import offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.acceptance.chaos.feed import Feed
+    from tests.acceptance.chaos.flows import Flow
+
 WORKERS = ("anna", "berta", "carla")
 SESSION_TIMEOUT_MS = 5000
 REFUSED = "write refused"
+FEEDS = {Source.FILES: FileFeed, Source.KAFKA: KafkaFeed}
 _BY_LEASE = "by=lease"
 _LEASE_OVER = "tasks lost"
 
@@ -29,9 +37,9 @@ _LEASE_OVER = "tasks lost"
 class Stage:
     """Everything there is, and how it is doing."""
 
-    def __init__(self, folder: Path, postgres: str, *, fenced: bool = True) -> None:
+    def __init__(self, folder: Path, postgres: str, source: Source, *, fenced: bool = True) -> None:
         self.flows = flows()
-        self.feed = Feed(folder / "source", self.flows)
+        self.feed: Feed = FEEDS[source](folder / "source", self.flows)
         self.sinks = Sinks(folder, postgres)
         manager = Manager(folder, "--initial-rebalance-delay-ms", "1000")
         self.herd = Herd(folder, manager)
@@ -44,14 +52,15 @@ class Stage:
         for name in WORKERS:
             self.herd.start_worker(
                 name,
-                *("--session-timeout-ms", str(SESSION_TIMEOUT_MS)),
+                *("--session-timeout-ms", str(SESSION_TIMEOUT_MS), *self.feed.worker_flags),
                 manager=self.proxies[name].url,
                 program=self._program,
             )
+        self.feed.open()
         self.feed.add()
         self.wait(self._is_full, "all are members")
         for flow in self.flows:
-            definition = flow.definition(self.feed.place(flow), self.sinks.urls[flow.database])
+            definition = flow.definition(self.feed.source(flow), self.sinks.urls[flow.database])
             self.view.create(flow.name, definition)
         self.wait(self.is_calm, "all tasks run and have done all there is")
 
@@ -60,6 +69,7 @@ class Stage:
         self.herd.stop()
         for proxy in self.proxies.values():
             proxy.close()
+        self.feed.close()
         self.sinks.close()
 
     def wait(self, look: Callable[[], bool], what: str) -> None:
@@ -68,6 +78,7 @@ class Stage:
 
     def is_calm(self) -> bool:
         """Whether everybody is there, every task runs where it is assigned, and all rows have arrived."""
+        self.feed.check()
         return (
             self._is_full()
             and self.view.settled(len(WORKERS))
@@ -101,6 +112,12 @@ class Stage:
     def has_committed(self, task: str, batch: int) -> bool:
         """Whether some owner of the task has finished the batch, by its checkpoint."""
         return (self._log(task, "commits") / str(batch)).exists()
+
+    def read_up_to(self, flow: Flow) -> dict[int, int]:
+        """The offsets behind the last finished batch of a flow that reads Kafka, by its checkpoint."""
+        last = _last(self._log(flow.name, "commits"))
+        entry = self._log(flow.name, "offsets") / str(last)
+        return {} if last < 0 else offsets_of(entry.read_text())[0][flow.name]
 
     def _log(self, task: str, log: str) -> Path:
         return self.herd.folder / "checkpoints" / GROUP / task / log

@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.acceptance.chaos.broker_strikes import BrokerStrikes
 from tests.acceptance.chaos.hold import Hold
-from tests.acceptance.chaos.plan import Moment, Strike
+from tests.acceptance.chaos.plan import ON_THE_BROKER, Moment, Strike
 from tests.acceptance.chaos.proxy import Line
 from tests.acceptance.chaos.stage import WORKERS, jvm_of, processes_of
 from tests.acceptance.waiting import eventually
@@ -52,6 +53,7 @@ class Blow:
             Strike.CUT: lambda: self._cut(Line.REFUSED),
             Strike.SILENCE: lambda: self._cut(Line.SILENT),
             Strike.MANAGER: self._kill_manager,
+            **dict.fromkeys(ON_THE_BROKER, self._strike_broker),
         }
         return do[self._planned.strike]()
 
@@ -136,6 +138,18 @@ class Blow:
         self._stage.herd.manager.kill()
         self._stage.herd.manager.start()
         return lambda: None
+
+    def _strike_broker(self) -> Callable[[], None]:
+        """With the worker, if that is planned: others then go on while the broker is as it is."""
+        start_again = self._kill() if self._planned.whole else None
+        mend = BrokerStrikes(self._stage).strike(self._planned.strike)
+
+        def make_good() -> None:
+            mend()
+            if start_again is not None:
+                start_again()
+
+        return make_good
 
     def _start_again(self) -> None:
         self._worker.stop()

@@ -1,0 +1,57 @@
+"""Rows as files in a folder for each flow."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+from typing import TYPE_CHECKING, Any
+
+from tests.acceptance.chaos.feed import NULL, Feed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from tests.acceptance.chaos.flows import Flow
+
+
+class FileFeed(Feed):
+    """Writes the files, each at once and whole."""
+
+    def __init__(self, folder: Path, chosen: Iterable[Flow]) -> None:
+        super().__init__(chosen)
+        self._folder = folder
+        self._numbers = itertools.count()
+
+    def open(self) -> None:
+        """A folder a flow."""
+        for flow in self.flows:
+            self._place(flow).mkdir(parents=True)
+
+    def close(self) -> None:
+        """Nothing is going on."""
+
+    def source(self, flow: Flow) -> dict[str, Any]:
+        """One file a batch."""
+        options = {"path": str(self._place(flow)), "nullValue": NULL, "maxFilesPerTrigger": 1}
+        return {"format": "csv", "schema": flow.table.schema, "options": options}
+
+    def check(self) -> None:
+        """What is written can be read."""
+
+    def summary(self) -> str:
+        """How many there are."""
+        return f"files: {sum(1 for _ in self._folder.glob('*/*.csv'))}"
+
+    def _put(self, flow: Flow, rows: Sequence[tuple[int, str, str]]) -> None:
+        number = next(self._numbers)
+        path = self._place(flow) / f"{number:06}.csv"
+        hidden = path.with_name(f".{path.name}")
+        with hidden.open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+        os.utime(hidden, (number, number))
+        hidden.rename(path)
+
+    def _place(self, flow: Flow) -> Path:
+        return self._folder / flow.name
