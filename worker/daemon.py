@@ -160,7 +160,6 @@ class Worker(Host):
             lease_s=self._lease.remaining_s,
             tasks=self.tasks.views(),
             ownerless=self.tasks.ownerless(),
-            kafka_requests=self.engine.kafka_requests,
         )
 
     async def work(self) -> int:

@@ -66,13 +66,7 @@ def reader_of(options: Mapping[str, Any]) -> Callable[[str], bool]:
     if _PATTERN in given:
         pattern = _compiled(given[_PATTERN])
         return lambda topic: pattern is not None and pattern.fullmatch(topic) is not None
-    return _assigned(given.get(_ASSIGN)).__contains__
-
-
-def assigned_of(options: Mapping[str, Any]) -> Mapping[str, list[int]] | None:
-    """The partitions that a source with these options reads, by topic; None if it reads all."""
-    given = {name.lower(): value for name, value in options.items()}
-    return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
+    return _assigned(given.get(_ASSIGN, "")).__contains__
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:
@@ -83,8 +77,8 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _assigned(value: Any) -> dict[str, list[int]]:
+def _assigned(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, list[int]])
+        return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:
         return {}
