@@ -21,6 +21,7 @@ _JAVA = (
     "what calls any method of Java's is off in the sql of a task: move it to an entry point"
     " (--allow-entrypoint)"
 )
+_NO_BUILTIN = f"there is no such function in the sql of a task; {_JAVA}"
 _FILES = (
     "if that is a file, have the source read it, or allow all sql to read files with"
     " --spark-conf spark.sql.runSQLOnFiles=true on the workers"
@@ -57,7 +58,14 @@ _PERMANENT = (
         _INSTALL.format(package="GROUP:ARTIFACT:VERSION of that file system"),
     ),
     PermanentFailure(
-        re.compile(r"(?i)\[(?:UNRESOLVED_ROUTINE|REQUIRES_\w+)\] .*`(?:java_method|(?:try_)?reflect)`"), _JAVA
+        re.compile(
+            r"(?i)\[(?:UNRESOLVED_ROUTINE|ROUTINE_NOT_FOUND|REQUIRES_\w+)\]"
+            r" .*`(?:java_method|(?:try_)?reflect)`"
+        ),
+        _JAVA,
+    ),
+    PermanentFailure(
+        re.compile(r"\[REQUIRES_SINGLE_PART_NAMESPACE\] .*`system`\.`builtin`(?!\.`)"), _NO_BUILTIN
     ),
     PermanentFailure(
         re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `\w+`\.`[^`]*[/:.*][^`]*` cannot"), _FILES

@@ -47,14 +47,17 @@ def require_query(session: SparkSession, text: str) -> None:
 def drop_java_callers(session: SparkSession) -> None:
     """Take the functions out of this session that reach whatever the worker's process can.
 
-    No name finds them then, however it is qualified or put together; other sessions have them still.
+    No name finds them then, however it is qualified or put together; other sessions have them still. Up to
+    Spark 4.1 they are kept under their bare names, later ones as those of `system.builtin`.
     """
     java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its functions
     jvm: Any = session._jvm  # noqa: SLF001 - as above
     registry = java.sessionState().functionRegistry()
+    identifier, none = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier, jvm.scala.Option.empty()
     builtin = (jvm.scala.Option.apply("builtin"), jvm.scala.Option.apply("system"))
     for name in _JAVA_CALLERS:
-        registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, *builtin))
+        registry.dropFunction(identifier(name, none, none))
+        registry.dropFunction(identifier(name, *builtin))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
