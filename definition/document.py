@@ -110,6 +110,10 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """What its SQL can read, by the name of the view; none for an entry point."""
         return self.sources if self.source is None else {ONLY_SOURCE: self.source}
 
+    def path_of(self, view: str) -> str:
+        """The place in the document of the source that is read as `view`."""
+        return ONLY_SOURCE if self.source is not None else f"sources.{view}"
+
     @property
     def needs(self) -> Needs:
         """What the Spark of its worker has to have, as far as the document says; an entry point does not."""

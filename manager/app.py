@@ -9,6 +9,7 @@ from manager.console.site import Console
 from manager.http.audit_log import AuditLog
 from manager.http.authorization import Authorization
 from manager.http.endpoints.audit import AuditHandlers, NothingKept
+from manager.http.endpoints.checks import CheckHandlers
 from manager.http.endpoints.cluster import ClusterHandlers
 from manager.http.endpoints.events import EventHandlers
 from manager.http.endpoints.groups import GroupHandlers
@@ -67,7 +68,9 @@ def make_app(
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session)
     for endpoint in endpoints_of(runtime, directory, audit_writer):
-        handler = forwarding.wrap(endpoint.serve) if endpoint.is_forwarded else endpoint.serve
+        handler = (
+            forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve
+        )
         app.add(endpoint.method, endpoint.path, authorization.wrap(endpoint, handler))
     for method, path, page in Login(access, rates).pages():
         app.add(method, path, page)
@@ -90,6 +93,7 @@ def api_of(
         *MemberHandlers(runtime).endpoints(),
         *TaskListHandlers(runtime).endpoints(),
         *TaskHandlers(runtime).endpoints(),
+        *CheckHandlers(runtime).endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
         *GroupHandlers(runtime).endpoints(),

@@ -50,6 +50,18 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.STALE_TOKEN: "the task has another owner by now: the worker stops that query",
     Code.NOT_ASSIGNED: "a claim of a task that the present assignment gives to somebody else",
     Code.INVALID_ASSIGNMENT: "the assignor named an unknown task, or one twice; the message lists the faults",
+    Code.NOT_CHECKABLE: "what an entry point would do can only be found out by running it",
+    Code.NO_ELIGIBLE_WORKER: (
+        "no worker of the group can do a check of that definition; the message says what they lack"
+    ),
+    Code.TOO_MANY_CHECKS: (
+        "every worker that could do the check is doing one already, or the group has too many"
+    ),
+    Code.UNKNOWN_CHECK: "a check that is over, whatever became of it: the worker drops it",
+    Code.CHECK_INTERRUPTED: (
+        "the worker that was doing the check has left the group, was lost or replaced, or has lost its Spark"
+    ),
+    Code.CHECK_TIMED_OUT: "the worker was not done within `timeout_ms`; the message says what it waited for",
     Code.NOT_FOUND: "nothing is at that path",
     Code.METHOD_NOT_ALLOWED: "the path takes other methods, which `Allow` lists",
     Code.NOT_COORDINATOR: "another manager has the group: `coordinator` says which",

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "configuration": {"protocol"},
     "definition": {"protocol"},
     "assignors": {"protocol"},
-    "manager": {"protocol", "configuration", "definition", "telemetry"},
+    "manager": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "worker": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "cli": {"protocol", "configuration", "definition", "telemetry", "assignors", "manager", "worker"},
     "sparkherd": {"assignors", "worker", "cli"},
@@ -75,10 +75,11 @@ ROOMS = {
         "waiting": set[str](),
         "client": {"waiting"},
         "membership": {"clock", "threads", "waiting"},
+        "checks": {"clock", "lag", "membership", "query_engine", "waiting"},
         "secrets": {"query_engine"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},
-        "spark": {"lag", "query_engine", "secrets", "sinks", "threads"},
+        "spark": {"checks", "lag", "query_engine", "secrets", "sinks", "threads"},
         "tasks": {
             *("clock", "membership", "query_engine", "session_lease", "settings", "waiting"),
             *("watchdog",),
@@ -89,7 +90,7 @@ ROOMS = {
             *("background", "membership", "metrics", "query_engine", "settings", "spark", "status", "tasks"),
         },
         "daemon": {
-            *("background", "client", "clock", "host", "membership", "metrics"),
+            *("background", "checks", "client", "clock", "host", "membership", "metrics"),
             *("query_engine", "session_lease", "settings", "tasks", "watchdog"),
         },
         "standalone": {

@@ -15,6 +15,7 @@ from protocol.messages.membership import Protocol
 from protocol.worker_metadata import WorkerMetadata
 from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
+from worker.checks.checker import Checker
 from worker.client.bearer import take_token
 from worker.client.discovery import Discovery
 from worker.client.group_client import GroupClient, Timeouts
@@ -148,6 +149,15 @@ class Worker(Host):
             revoke_s=min(settings.stop_timeout_ms, settings.session_timeout_ms / 2) / 1000,
             drain_s=settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S,
             joined=lambda member_id: say(f"joined {settings.group} as {member_id}"),
+            checker=Checker(
+                client,
+                self.engine,
+                group=settings.group,
+                instance_id=settings.instance_id,
+                clock=clock,
+                chance=random.random,
+                spawn=background.spawn,
+            ),
         )
 
     def view(self) -> WorkerView:
@@ -236,6 +246,7 @@ class Worker(Host):
                 settles=True,
                 spark=None if spark is None else spark.version,
                 formats=None if spark is None else spark.formats,
+                checks=True,
             )
         )
         return tuple(Protocol(assignor.name, metadata) for assignor in self._assignors)

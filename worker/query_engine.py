@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from definition.document import Definition
     from protocol.connectors import Formats
+    from protocol.messages.checks import Begin, CheckResult
     from protocol.messages.lag import TaskLag
     from protocol.messages.membership import EngineEnd
     from protocol.messages.tasks import Reached, TaskReset
@@ -28,6 +29,16 @@ class QuerySpec:
     definition: Definition
     reset: TaskReset | None = None
     reached: Reached | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSpec:
+    """A definition to be looked at, of no task yet: at most `rows` rows, from which end of its sources."""
+
+    group: str
+    definition: Definition
+    rows: int
+    begin: Begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +195,20 @@ class QueryEngine(Protocol):
 
         Raises:
             QueryError: it cannot be done now.
+        """
+        ...
+
+    async def check(self, spec: CheckSpec, at: Callable[[str], object] = ignore_step) -> CheckResult:
+        """What the engine says of a definition: its columns, what is wrong, some rows. Writes nothing.
+
+        Who cancels this gives it up; the next one begins when nothing of it runs any more.
+
+        Args:
+            spec: what to look at.
+            at: is called, in the event loop, with each thing that this may have to wait for.
+
+        Raises:
+            QueryError: the engine is not up, or was lost.
         """
         ...
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from protocol.messages.checks import CheckResult
 from worker.daemon import run
 from worker.query_engine import Progress, Query, QueryEngine, QueryError, ignore_step
 from worker.settings import WorkerSettings
@@ -17,7 +18,7 @@ from worker.settings import WorkerSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.query_engine import EngineDeath, NotedQuery, QuerySpec
+    from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec
 
 
 class IdleQuery(Query):
@@ -83,6 +84,11 @@ class IdleEngine(QueryEngine):
 
     async def settle(self, spec: QuerySpec, at: Callable[[str], object] = ignore_step) -> None:
         """Nobody writes anything."""
+
+    async def check(self, spec: CheckSpec, at: Callable[[str], object] = ignore_step) -> CheckResult:
+        """There is nothing to say."""
+        del spec, at
+        return CheckResult()
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """None outlives this process."""

@@ -7,6 +7,7 @@ import msgspec
 from protocol.connectors import NOTHING, Needs
 from protocol.etags import ALWAYS, Conditions
 from protocol.messages.base import Request, Response
+from protocol.messages.checks import Begin
 from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
 from protocol.states import Target
 
@@ -118,6 +119,15 @@ class ResetTask(TaskRequest, frozen=True, kw_only=True):
 
 class GetTaskHistory(TaskRequest, frozen=True, kw_only=True):
     """Show what is remembered of one task."""
+
+
+class CheckDefinition(Request, frozen=True, kw_only=True):
+    """Have a worker look at a definition that need not be a task's."""
+
+    definition: NewDefinition
+    rows: int
+    begin: Begin
+    timeout_ms: int
 
 
 class ListMoves(Request, frozen=True, kw_only=True):

@@ -47,6 +47,15 @@ def is_gone(group: Group, connection: Connection) -> bool:
     return group.members.get(member.id) is not member
 
 
+def matters_to(group: Group, connection: Connection) -> bool:
+    """Whether the closing of `connection` is of any concern: to a present member, or to a check."""
+    return not is_gone(group, connection) or _waits_for_check(group, connection)
+
+
+def _waits_for_check(group: Group, connection: Connection) -> bool:
+    return any(check.parked.connection is connection for check in group.tasks.checks.values())
+
+
 def _keep(member: Member, connection: Connection) -> None:
     if connection.is_open and connection.member is member and not connection.is_shared:
         connection.is_kept = True

@@ -20,6 +20,7 @@ from manager.core.membership import (
 )
 from manager.core.new_group_ids import NewGroupIds
 from manager.core.tasks import (
+    checks,
     claims,
     definitions,
     former_owners,
@@ -35,6 +36,7 @@ from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
 from manager.core.views import groups, tasks
 from protocol.errors import RefusedError
+from protocol.messages import checks as check_messages
 from protocol.messages import membership
 from protocol.messages import offsets as offset_messages
 from protocol.messages import ownership as ownership_messages
@@ -61,6 +63,9 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     ownership_messages.ReleaseRequest: reports.release,
     ownership_messages.ReportRequest: reports.report,
     ownership_messages.LagRequest: lag.tell,
+    check_messages.FetchCheckRequest: checks.fetch,
+    check_messages.ReportCheckRequest: checks.report,
+    commands.CheckDefinition: checks.begin,
     commands.DescribeGroup: groups.describe,
     commands.DeleteGroup: admin.delete_group,
     commands.StartRebalance: admin.start_rebalance,
@@ -90,6 +95,7 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     scheduling.RETENTION[0]: expiry.retention_over,
     purgatory.HELD: heartbeat.wait_over,
     purgatory.CLAIM: claims.wait_over,
+    purgatory.CHECK: checks.time_over,
     ownership.FENCE: claims.owner_too_slow,
     former_owners.LEASE: claims.former_owner_stopped,
     probation.PROBATION: reports.probation_over,
@@ -141,7 +147,7 @@ class GroupCoordinator:
         """A connection closed; nothing comes of it unless a present member's request was the last on it."""
         was_open, connection.is_open = connection.is_open, False
         group = self._groups.get(connection.group)
-        if not was_open or group is None or connections.is_gone(group, connection):
+        if not was_open or group is None or not connections.matters_to(group, connection):
             return None
         turn = self._turn(group, instant)
         disconnects.connection_closed(turn, connection, by_peer=by_peer)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from manager.core import connections, sessions
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
@@ -13,10 +15,12 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member, Parked
+    from manager.core.task_registry import WaitingCheck
     from manager.core.turn import Turn
 
 HELD = "held heartbeat"
 CLAIM = "waiting claim"
+CHECK = "waiting check"
 
 _WHY = {
     ErrorCode.REBALANCE_IN_PROGRESS: "the group is rebalancing, or a newer request took this one's place",
@@ -71,7 +75,15 @@ def answer_heartbeat(turn: Turn, member: Member) -> None:
     """Answer the held heartbeat, if there is one: all is well, look at the tasks' revision."""
     parked = _unpark_heartbeat(turn.group, member)
     if parked is not None:
-        turn.answer(parked, HeartbeatResponse(tasks_revision=turn.group.header.tasks_revision))
+        turn.answer(parked, heartbeat_response(turn.group, member))
+
+
+def heartbeat_response(group: Group, member: Member) -> HeartbeatResponse:
+    """All is well; and what there is to look at."""
+    check = group.tasks.check_of(member.id)
+    return HeartbeatResponse(
+        tasks_revision=group.header.tasks_revision, check=msgspec.UNSET if check is None else check
+    )
 
 
 def _unpark_heartbeat(group: Group, member: Member) -> Parked | None:
@@ -98,6 +110,26 @@ def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
     refuse_heartbeat(turn, member, code)
     claims = turn.group.tasks.waiting.items()
     refuse_claims(turn, [number for number, claim in claims if claim.member_id == member.id], code)
+    refuse_check(turn, member)
+
+
+def refuse_check(turn: Turn, member: Member) -> None:
+    """Tell whoever waits for a check by `member`, which is gone, that nothing will come of it."""
+    name = turn.group.tasks.check_of(member.id)
+    if name is not None:
+        gone = f"the worker {member.id} is no member of the group any more"
+        turn.answer(unpark_check(turn.group, name).parked, Failure(ErrorCode.CHECK_INTERRUPTED, gone))
+
+
+def check_key(name: str) -> TimerKey:
+    """The timer that ends a check."""
+    return (CHECK, name)
+
+
+def unpark_check(group: Group, name: str) -> WaitingCheck:
+    """Take a check out; the answer is the caller's to give."""
+    group.timers.cancel(check_key(name))
+    return group.tasks.checks.pop(name)
 
 
 def give_up(group: Group, member: Member, parked: Parked) -> None:
@@ -116,9 +148,11 @@ def give_up(group: Group, member: Member, parked: Parked) -> None:
 def take_all(group: Group) -> tuple[Parked, ...]:
     """Every request that waits in `group`, taken out of it unanswered."""
     parked = [*group.joining.values(), *(claim.parked for claim in group.tasks.waiting.values())]
+    parked += [check.parked for check in group.tasks.checks.values()]
     for member in group.members.values():
         parked += [p for p in (member.parked_sync, member.held_heartbeat) if p is not None]
         member.parked_sync = member.held_heartbeat = None
     group.joining = {}
     group.tasks.waiting = {}
+    group.tasks.checks = {}
     return tuple(parked)

@@ -13,6 +13,7 @@ from protocol.states import Target, TaskState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from manager.core.commands import CheckDefinition
     from manager.core.member import Parked
     from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import ClaimRequest
@@ -40,6 +41,19 @@ class WaitingClaim:
     member_id: str
     parked: Parked
     request: ClaimRequest
+
+
+@dataclass(slots=True)
+class WaitingCheck:
+    """A check that a worker has to do, or is at; whoever asked for it waits as `parked`.
+
+    `ends_at` is when the worker's time is over, in milliseconds of the monotonic clock.
+    """
+
+    member_id: str
+    parked: Parked
+    request: CheckDefinition
+    ends_at: int
 
 
 class LostOnProbation(NamedTuple):
@@ -72,6 +86,7 @@ class TaskRegistry:
     history: TaskHistory = field(default_factory=TaskHistory)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0
+    checks: dict[str, WaitingCheck] = field(default_factory=dict)
     gathering_since: int = 0
 
     def ownership_of(self, group: str, task: str) -> OwnershipRow:
@@ -125,6 +140,12 @@ class TaskRegistry:
         number = str(self.claims_parked)
         self.waiting[number] = claim
         return number
+
+    def check_of(self, member_id: str) -> str | None:
+        """The check that the member has to do, if there is one. Asked for every heartbeat."""
+        if not self.checks:
+            return None
+        return next((name for name, check in self.checks.items() if check.member_id == member_id), None)
 
     def note_history(self, at_ms: int, row: OwnershipRow) -> None:
         """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, histories do not."""

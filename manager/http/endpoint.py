@@ -84,6 +84,7 @@ class Endpoint:
         success: the statuses of success.
         sends: headers that every success has beside the usual ones.
         errors: the codes that the rules behind it may answer; `possible_errors` has all.
+        held_s: how many seconds its answer may be held for, beyond the time that the work takes.
         error_fields: what each error of it carries beside the code, unless the error knows better.
     """
 
@@ -104,6 +105,7 @@ class Endpoint:
     success: tuple[int, ...] = field(default=(OK,), kw_only=True)
     sends: tuple[str, ...] = field(default=(), kw_only=True)
     errors: tuple[ErrorCode, ...] = field(default=(), kw_only=True)
+    held_s: float = field(default=0.0, kw_only=True)
     error_fields: Mapping[str, object] = field(default_factory=dict, kw_only=True)
 
     @property

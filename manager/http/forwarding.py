@@ -78,24 +78,27 @@ class Forwarding:
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as self._client:
             yield
 
-    def wrap(self, handler: Handler) -> Handler:
-        """`handler`, but requests for the groups of another manager are sent on to that one."""
+    def wrap(self, handler: Handler, held_s: float = 0.0) -> Handler:
+        """`handler`, but requests for the groups of another manager are sent on to that one.
+
+        `held_s` is for how many seconds the answer may be held there.
+        """
 
         async def handle(request: HttpRequest) -> web.StreamResponse:
             name = request.match_info["group"]
             if not is_legal_name(name) or FORWARDED_BY in request.headers or self._directory.is_here(name):
                 return await handler(request)
             owner = self._directory.coordinator(name)
-            return await (handler(request) if owner is None else self._forward(request, owner))
+            return await (handler(request) if owner is None else self._forward(request, owner, held_s))
 
         return handle
 
-    async def _forward(self, request: HttpRequest, owner: Coordinator) -> web.Response:
+    async def _forward(self, request: HttpRequest, owner: Coordinator, held_s: float) -> web.Response:
         body = await read_body(request)
         headers = [(k, v) for k, v in request.headers.items() if k.lower() not in OUR_OWN]
         headers.append((FORWARDED_BY, self._this_manager.id))
         url = URL(owner.url.rstrip("/") + request.raw_path, encoded=True)
-        timeout = aiohttp.ClientTimeout(total=work_s(len(body)), sock_connect=CONNECT_S)
+        timeout = aiohttp.ClientTimeout(total=held_s + work_s(len(body)), sock_connect=CONNECT_S)
         try:
             async with self._client.request(
                 request.method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout

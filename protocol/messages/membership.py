@@ -103,19 +103,27 @@ class SyncResponse(Response, frozen=True, kw_only=True):
 
 
 class HeartbeatRequest(Request, frozen=True, kw_only=True):
-    """Keep the session; with `wait_ms` the answer may be held until something concerns the member."""
+    """Keep the session; with `wait_ms` the answer may be held until something concerns the member.
+
+    `check` is the one that the member knows of (protocol §5, Checks).
+    """
 
     member_id: str
     generation_id: Generation
     instance_id: Name | None = None
     wait_ms: Millis = 0
     tasks_revision: Revision | None = None
+    check: str | None = None
 
 
 class HeartbeatResponse(Response, frozen=True, kw_only=True):
-    """All is well; `tasks_revision` tells whether a definition or target has changed since."""
+    """All is well; `tasks_revision` tells whether a definition or target has changed since.
+
+    `check` is there while the member has one to do.
+    """
 
     tasks_revision: int
+    check: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class EngineEnd(StrEnum):

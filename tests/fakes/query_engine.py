@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from protocol.messages.checks import CheckedColumn, CheckResult
 from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from protocol.messages.lag import TaskLag
-    from worker.query_engine import NotedQuery, QuerySpec
+    from worker.query_engine import CheckSpec, NotedQuery, QuerySpec
 
 
 class FakeQuery:
@@ -129,6 +130,13 @@ class FakeEngine:
         self.committed: int | None = None
         self.lags: dict[str, TaskLag] = {}
         self.measured: list[str] = []
+        self.checks: list[CheckSpec] = []
+        self.checks_given_up = 0
+        self.check_gate = asyncio.Event()
+        self.check_gate.set()
+        self.check_result: CheckResult | QueryError = CheckResult(
+            columns=(CheckedColumn("value", "bigint"),), rows=((2,), (4,))
+        )
         self._death: asyncio.Future[EngineDeath] | None = None
 
     async def open(self) -> None:
@@ -174,6 +182,19 @@ class FakeEngine:
         if (cause := self.broken.get(spec.task)) is not None:
             raise QueryError(cause, permanent=spec.task in self.permanent)
         self.settled.append(spec)
+
+    async def check(self, spec: CheckSpec, at: Callable[[str], object] = ignore_step) -> CheckResult:
+        """What the test has it find, when `check_gate` lets it."""
+        self.checks.append(spec)
+        at("the gate of checks")
+        try:
+            await self.check_gate.wait()
+        except asyncio.CancelledError:
+            self.checks_given_up += 1
+            raise
+        if isinstance(self.check_result, QueryError):
+            raise self.check_result
+        return self.check_result
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """What the test has left behind, unless it wants otherwise."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Reached
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
     from worker.sinks.fence import Owner
+    from worker.spark.check_session import CheckSession
     from worker.spark.checkpoint import CheckpointFolder
 
 
@@ -187,6 +188,10 @@ class FakeBackend(SparkBackend):
         session = FakeQuerySession(self, owner, may_write)
         self.sessions.append(session)
         return session
+
+    def check_session(self, conf: Mapping[str, str]) -> CheckSession:
+        """None: nothing of a check is without Spark."""
+        raise NotImplementedError
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """Remembered."""

@@ -10,6 +10,7 @@ import msgspec
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import Request, Response
+from protocol.messages.checks import FetchCheckRequest, FetchCheckResponse, ReportCheckRequest
 from protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -141,6 +142,16 @@ class GroupClient:
         """Tell how far tasks that nobody owns are behind, and hear which those are."""
         return await self._as_member("lag", request, LagResponse, self._timeouts.batch_s)
 
+    async def fetch_check(self, request: FetchCheckRequest) -> FetchCheckResponse | Failure:
+        """Hear what is to be checked."""
+        timeout_s = self._timeouts.batch_s
+        return await self._as_member("checks/fetch", request, FetchCheckResponse, timeout_s, "fetch_check")
+
+    async def report_check(self, request: ReportCheckRequest) -> Response | Failure:
+        """Tell what has come of a check."""
+        timeout_s = self._timeouts.batch_s
+        return await self._as_member("checks/report", request, Response, timeout_s, "report_check")
+
     async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
         """Go."""
         return await self._ask("leave", request, LeaveResponse, self._timeouts.leave_s)
@@ -152,19 +163,29 @@ class GroupClient:
         )
 
     async def _as_member(
-        self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float
+        self,
+        operation: str,
+        request: msgspec.Struct,
+        expected: type[Body],
+        timeout_s: float,
+        counted_as: str | None = None,
     ) -> Body | Failure:
         sent = self._now()
-        answer = await self._ask(operation, request, expected, timeout_s)
+        answer = await self._ask(operation, request, expected, timeout_s, counted_as)
         if not isinstance(answer, Failure):
             self._accepted(sent)
         return answer
 
     async def _ask(
-        self, operation: str, request: msgspec.Struct, expected: type[Body], timeout_s: float
+        self,
+        operation: str,
+        request: msgspec.Struct,
+        expected: type[Body],
+        timeout_s: float,
+        counted_as: str | None = None,
     ) -> Body | Failure:
         answer = await self._ask_coordinator(operation, request, expected, timeout_s)
-        self._answered(operation.rpartition("/")[2], answer)
+        self._answered(counted_as or operation.rpartition("/")[2], answer)
         return answer
 
     async def _ask_coordinator(

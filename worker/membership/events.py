@@ -99,6 +99,14 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """The check that the member has to do now, None for none: another one is not to go on."""
+
+    identity: Identity
+    check: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Lose:
     """Every task belongs to somebody else, or soon will: stop at once, release nothing."""
 
@@ -123,7 +131,7 @@ class Quit:
     engine: EngineEnd | None = None
 
 
-Effect = Send | Wait | Assign | Revoke | Drain | Adopt | Refresh | Lose | Quit
+Effect = Send | Wait | Assign | Revoke | Drain | Adopt | Refresh | Check | Lose | Quit
 
 
 @dataclass(frozen=True, slots=True)

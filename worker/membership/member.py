@@ -17,6 +17,7 @@ from worker.membership.events import (
     Answered,
     Assign,
     Assigned,
+    Check,
     Drain,
     Lose,
     Quit,
@@ -94,6 +95,14 @@ class GroupLeader(Protocol):
         ...
 
 
+class CheckListener(Protocol):
+    """Whoever does checks; `worker.checks.checker.Checker` does."""
+
+    def take(self, identity: Identity, check: str | None) -> None:
+        """Do this one and no other, or none."""
+        ...
+
+
 class Member:
     """Runs one membership from its start to its `Quit`.
 
@@ -108,6 +117,7 @@ class Member:
         revoke_s: how long letting go before an eager join may take.
         drain_s: how long letting go before leaving may take.
         joined: is told the member id when the member is Stable for the first time.
+        checker: does the checks that the member is given.
     """
 
     def __init__(
@@ -123,6 +133,7 @@ class Member:
         revoke_s: float,
         drain_s: float,
         joined: Callable[[str], None],
+        checker: CheckListener | None = None,
     ) -> None:
         self._membership = membership
         self._coordinator = coordinator
@@ -134,6 +145,7 @@ class Member:
         self._revoke_s = revoke_s
         self._drain_s = drain_s
         self._joined = joined
+        self._checker = checker
         self._events: deque[Event] = deque()
         self._is_handling = False
         self._under_way: asyncio.Task[Completion] | None = None
@@ -193,6 +205,9 @@ class Member:
                 self._on_adopted(identity, tasks)
             case Refresh(tasks_revision):
                 self._tasks.refresh(tasks_revision)
+            case Check(identity, check):
+                if self._checker is not None:
+                    self._checker.take(identity, check)
             case Lose(reason):
                 self._surrender()
                 self._tasks.lose(reason)

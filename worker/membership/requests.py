@@ -64,14 +64,17 @@ def sync_request(
     )
 
 
-def heartbeat_request(terms: Terms, identity: Identity, tasks_revision: int) -> HeartbeatRequest:
-    """A heartbeat that may be held; `tasks_revision` is the last one seen."""
+def heartbeat_request(
+    terms: Terms, identity: Identity, tasks_revision: int, check: str | None
+) -> HeartbeatRequest:
+    """A heartbeat that may be held; `tasks_revision` and `check` are what was told last."""
     return HeartbeatRequest(
         member_id=identity.member_id,
         instance_id=terms.instance_id,
         generation_id=identity.generation,
         wait_ms=terms.wait_ms,
         tasks_revision=tasks_revision,
+        check=check,
     )
 
 

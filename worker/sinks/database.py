@@ -29,6 +29,8 @@ LOCK_TIMEOUT_S = 60
 
 `?timeout=` in a URL of SQLite's, `?options=-c lock_timeout=` (in ms) in one of PostgreSQL's is another.
 """
+LOOK_TIMEOUT_S = 5
+"""How long somebody who only looks waits for SQLite's lock."""
 RETRY_LOCK_S = 0.01
 """Where SQLite itself does not wait for a lock."""
 IDLE_TRANSACTION_TIMEOUT_MS = 10_000
@@ -69,6 +71,24 @@ def connect(url: str, owner: Owner) -> Engine:
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_immediate)
     return engine
+
+
+def connect_to_look(url: str, owner: Owner) -> Engine | None:
+    """An engine for `url` that can change nothing; None if it is a file of SQLite's that is not there.
+
+    Raises:
+        SinkError: as `connect` does.
+    """
+    parsed = _parse(url)
+    if parsed.get_backend_name() != "sqlite":
+        return connect(url, owner).execution_options(postgresql_readonly=True)
+    path = Path(str(parsed.database))
+    if not path.exists():
+        return None
+    place = f"{path.as_uri()}?mode=ro"
+    return sa.create_engine(
+        parsed, creator=lambda: sqlite3.connect(place, uri=True, timeout=LOOK_TIMEOUT_S), hide_parameters=True
+    )
 
 
 @contextmanager

@@ -60,13 +60,7 @@ class FilesSink(Sink):
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """See that files can hold the columns."""
-        refuse_twins([field.name for field in fields])
-        for field in fields:
-            if field.type in _UNWRITABLE:
-                remedy = f"select CAST({field.name} AS STRING) AS {field.name} instead"
-                raise SchemaError(f"files cannot hold {field.name} of type {field.type}, {remedy}")
-            if field.name.lower() == BATCH_COLUMN:
-                raise SchemaError(f"the column {field.name} has the name of the sink's own: give it another")
+        require_writable(fields)
 
     def write(self, batch: Batch) -> Written:
         """Stage the batch, then publish it, unless it is there."""
@@ -141,6 +135,21 @@ class FilesSink(Sink):
         manifest = read_manifest(newest)
         last = manifest.mark if resets == row.resets else None
         return FenceRow(row.token, row.resets, last, manifest.total)
+
+
+def require_writable(fields: Sequence[Field]) -> None:
+    """Refuse columns that no file can hold.
+
+    Raises:
+        SchemaError: naming the first of them.
+    """
+    refuse_twins([field.name for field in fields])
+    for field in fields:
+        if field.type in _UNWRITABLE:
+            remedy = f"select CAST({field.name} AS STRING) AS {field.name} instead"
+            raise SchemaError(f"files cannot hold {field.name} of type {field.type}, {remedy}")
+        if field.name.lower() == BATCH_COLUMN:
+            raise SchemaError(f"the column {field.name} has the name of the sink's own: give it another")
 
 
 def _gather(written: Path, whole: Path, manifest: Manifest) -> None:

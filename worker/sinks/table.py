@@ -15,7 +15,7 @@ from worker.sinks.errors import SchemaError
 from worker.sinks.types import column_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Dialect, Insert, Inspector, Table
     from sqlalchemy.engine.interfaces import ReflectedColumn
@@ -50,19 +50,35 @@ def ensure_table(connection: Connection, table: Table) -> None:
     """
     lock_tables(connection)
     inspector = sa.inspect(connection)
-    if connection.dialect.name == "postgresql":
+    if not is_there(inspector, table):
+        connection.execute(CreateTable(table))
+        return
+    for fault in table_faults(inspector, table):
+        raise SchemaError(fault)
+
+
+def is_there(inspector: Inspector, table: Table) -> bool:
+    """Whether the database has a table of that name.
+
+    Raises:
+        SchemaError: it could not be made either.
+    """
+    if inspector.dialect.name == "postgresql":
         _refuse_long_names(table)
     if table.schema is not None and not inspector.has_schema(table.schema):
         raise SchemaError(
             f"sink.options.table names the schema {table.schema}, which the database does not have, or does"
             " not show: create it first"
         )
-    if not inspector.has_table(table.name, schema=table.schema):
-        connection.execute(CreateTable(table))
-        return
-    _check_columns(table, inspector.get_columns(table.name, schema=table.schema), connection.dialect)
+    return inspector.has_table(table.name, schema=table.schema)
+
+
+def table_faults(inspector: Inspector, table: Table) -> Iterator[str]:
+    """Why the rows of `table` do not fit into the one of that name that is there."""
+    existing = inspector.get_columns(table.name, schema=table.schema)
+    yield from _column_faults(table, existing, inspector.dialect)
     if table.primary_key.columns:
-        _check_key(table, _unique_sets(inspector, table))
+        yield from _key_faults(table, _unique_sets(inspector, table))
 
 
 def _refuse_long_names(table: Table) -> None:
@@ -113,17 +129,24 @@ def _find(key: str, names: Sequence[str]) -> str:
     raise SchemaError(f"sink.options.key names {key}, but the query's columns are {', '.join(names)}")
 
 
-def _check_columns(table: Table, existing: Iterable[ReflectedColumn], dialect: Dialect) -> None:
-    def fold(name: str) -> str:
-        return _lower(name) if dialect.name == "sqlite" else name
+def by_name(existing: Iterable[ReflectedColumn], dialect: Dialect) -> dict[str, ReflectedColumn]:
+    """The columns of a table, by their names as `folded` has them."""
+    return {folded(column["name"], dialect): column for column in existing}
 
-    ours = {fold(column.name) for column in table.columns}
-    theirs = {fold(column["name"]): column for column in existing}
-    if missing := [column.name for column in table.columns if fold(column.name) not in theirs]:
-        raise SchemaError(f"the table {table} has no column {', '.join(missing)}, which the query yields")
+
+def folded(name: str, dialect: Dialect) -> str:
+    """The name of a column as the database tells it from others."""
+    return _lower(name) if dialect.name == "sqlite" else name
+
+
+def _column_faults(table: Table, existing: Iterable[ReflectedColumn], dialect: Dialect) -> Iterator[str]:
+    ours = {folded(column.name, dialect) for column in table.columns}
+    theirs = by_name(existing, dialect)
+    if missing := [column.name for column in table.columns if folded(column.name, dialect) not in theirs]:
+        yield f"the table {table} has no column {', '.join(missing)}, which the query yields"
     wanted = [column["name"] for name, column in theirs.items() if name not in ours and _is_required(column)]
     if wanted:
-        raise SchemaError(f"the table {table} requires {', '.join(wanted)}, which the query does not yield")
+        yield f"the table {table} requires {', '.join(wanted)}, which the query does not yield"
 
 
 def _is_required(column: ReflectedColumn) -> bool:
@@ -144,12 +167,10 @@ def _unique_sets(inspector: Inspector, table: Table) -> list[set[str]]:
     return [{_lower(name) for name in columns} for columns in sets]
 
 
-def _check_key(table: Table, unique: Sequence[set[str]]) -> None:
+def _key_faults(table: Table, unique: Sequence[set[str]]) -> Iterator[str]:
     key = [column.name for column in table.primary_key.columns]
     if {_lower(name) for name in key} not in unique:
-        raise SchemaError(
-            f"the table {table} has no unique index on {', '.join(key)}, the key of this upsert"
-        )
+        yield f"the table {table} has no unique index on {', '.join(key)}, the key of this upsert"
 
 
 def _lower(name: str) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
     from worker.sinks.fence import Owner
     from worker.spark.batch_gate import GateControl
+    from worker.spark.check_session import CheckSession
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import GroupProgress
     from worker.spark.query_output import QueryOutput
@@ -171,6 +172,14 @@ class SparkBackend(ABC):
             conf: settings of the query's own session.
             checkpoint: path or URL.
             may_write: the worker's lease on itself; may be asked from any thread.
+        """
+
+    @abstractmethod
+    def check_session(self, conf: Mapping[str, str]) -> CheckSession:
+        """A session for a check; to be called in the thread that does it.
+
+        Args:
+            conf: settings of that session.
         """
 
     @abstractmethod

@@ -15,6 +15,8 @@ from pyspark.logger import PySparkLogger
 from worker.query_engine import QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
+from worker.spark.check import check
+from worker.spark.check_runs import CheckRuns
 from worker.spark.lag import measure
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
@@ -25,9 +27,11 @@ from worker.threads import DaemonPool, in_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from protocol.messages.checks import CheckResult
     from protocol.messages.lag import TaskLag
-    from worker.query_engine import EngineDeath, NotedQuery, QuerySpec, SparkKind
+    from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec, SparkKind
     from worker.spark.backend import SparkBackend
+    from worker.spark.check_runs import Cancellation
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
@@ -50,6 +54,7 @@ class SparkEngine:
         self._starts = Starts(settings.start_timeout_s)
         self._settlings = asyncio.Semaphore(AT_ONCE)
         self._looks = DaemonPool(LOOKS, "spark-look")
+        self._checks = CheckRuns()
         self._monitor = Monitor()
         self._backend: SparkBackend | None = None
         self._opened: SparkBackend | None = None
@@ -77,6 +82,14 @@ class SparkEngine:
             lambda step: self._loop.call_soon_threadsafe(at, step), "keeping a former owner from writing"
         )
         await self._starts.run(spec.task, partial(self._settle, spec, steps), steps, _keep, self._settlings)
+
+    async def check(self, spec: CheckSpec, at: Callable[[str], object] = ignore_step) -> CheckResult:
+        """In a thread, one check at a time."""
+
+        def look(cancellation: Cancellation) -> CheckResult:
+            return self._ask(lambda backend: check(backend, spec, self._settings, cancellation))
+
+        return await self._checks.run(look, at)
 
     @property
     def measures(self) -> bool:

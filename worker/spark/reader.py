@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pyspark.sql import DataFrameReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.payload import take_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from definition.document import Definition
     from definition.source import Source
     from worker.spark.backend import QuerySession
+
+
+class SqlSession(Protocol):
+    """What SQL is run in."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """Spark's own session."""
+        ...
+
+    def require_query(self, text: str) -> None:
+        """Refuse all SQL but queries."""
+        ...
 
 
 def read(session: QuerySession, definition: Definition, at: Callable[[str], None] = ignore_step) -> DataFrame:
@@ -31,21 +47,29 @@ def read(session: QuerySession, definition: Definition, at: Callable[[str], None
     frames = {}
     for view, source in definition.views.items():
         at(f"the source {source.shown}")
-        path = "source" if definition.source is not None else f"sources.{view}"
-        frames[view] = load(session.spark, source, path)
-    if definition.sql is None:
-        [frame] = frames.values()
-        return frame
-    for view, frame in frames.items():
-        frame.createOrReplaceTempView(view)
-    session.require_query(definition.sql)
-    result = session.spark.sql(definition.sql)
+        frames[view] = load(session.spark, source, definition.path_of(view))
+    result = query(session, definition.sql, frames)
     if not result.isStreaming:
         raise QueryError(f"sql: {_not_read(frames)}, so there is nothing to stream")
     return result
 
 
-def _not_read(frames: dict[str, DataFrame]) -> str:
+def query(session: SqlSession, sql: str | None, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """What the SQL makes of the views; of a single one, without SQL, its rows.
+
+    Raises:
+        QueryError: the SQL is no query.
+    """
+    if sql is None:
+        [frame] = frames.values()
+        return frame
+    for view, frame in frames.items():
+        frame.createOrReplaceTempView(view)
+    session.require_query(sql)
+    return session.spark.sql(sql)
+
+
+def _not_read(frames: Mapping[str, DataFrame]) -> str:
     streams = [f"`{view}`" for view, frame in frames.items() if frame.isStreaming]
     if len(streams) == 1:
         return f"does not read the view {streams[0]}"
@@ -60,20 +84,60 @@ def load(session: SparkSession, source: Source, path: str) -> DataFrame:
         source: what to read.
         path: its place in the definition.
     """
-    reader = session.read if source.static else session.readStream
+    options = options_of(source)
+    if source.static:
+        return shaped(load_batch(session, source, options), source, path)
+    described = _described(session.readStream, source, options)
+    frame = described.load() if source.table is None else described.table(source.table)
+    return shaped(frame, source, path)
+
+
+def load_batch(
+    session: SparkSession, source: Source, options: Mapping[str, Any], files: Sequence[str] = ()
+) -> DataFrame:
+    """The source's rows as they are now, in one batch; still as the source has them (`shaped`).
+
+    Args:
+        session: the check's own.
+        source: what to read.
+        options: in place of the source's.
+        files: of them, in place of the source's `path`; all if there are none.
+    """
+    described = _described(session.read, source, options)
+    if source.table is not None:
+        return described.table(source.table)
+    return described.load(list(files) or None)
+
+
+_Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
+
+
+def _described(reader: _Reader, source: Source, options: Mapping[str, Any]) -> _Reader:
     if source.format is not None:
         reader = reader.format(source.format)
     if source.schema is not None:
         reader = reader.schema(source.schema)
-    reader = reader.options(**_options(source))
-    frame = reader.load() if source.table is None else reader.table(source.table)
+    return reader.options(**options)
+
+
+def shaped(frame: DataFrame, source: Source, path: str) -> DataFrame:
+    """What SQL sees of a source's rows: its bytes taken apart, and how late they may be.
+
+    Args:
+        frame: the rows as the source has them.
+        source: what the definition says.
+        path: its place in the definition.
+    """
     frame = take_apart(frame, source, path)
     late = source.watermark
     return frame if late is None else frame.withWatermark(late.column, late.delay)
 
 
-def _options(source: Source) -> dict[str, Any]:
-    """Who has Kafka's bytes taken apart gets the headers beside them, which Spark leaves out if not asked."""
+def options_of(source: Source) -> dict[str, Any]:
+    """The source's options, for Spark.
+
+    Who has Kafka's bytes taken apart gets the headers beside them, which Spark leaves out if not asked.
+    """
     if source.key is None and source.value is None:
         return source.options
     return {"includeHeaders": True, **source.options}

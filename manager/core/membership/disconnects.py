@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from manager.core import connections, member_ids, purgatory, sessions
 from manager.core.membership import rebalance
 from manager.core.membership.departure import depart
+from manager.core.tasks import checks
 
 if TYPE_CHECKING:
     from manager.core.member import Connection, Member, Parked
@@ -21,7 +22,10 @@ def connection_closed(turn: Turn, connection: Connection, *, by_peer: bool) -> N
     it has another connection.
     """
     member = connection.member
-    if member is None or member.is_static:
+    if member is None:
+        checks.asker_gone(turn, connection)
+        return
+    if member.is_static:
         return
     parked = connection.parked
     if parked is not None and not member.confirmed:

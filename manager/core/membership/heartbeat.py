@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import checks, purgatory, sessions
-from protocol.messages.membership import HeartbeatResponse
 
 if TYPE_CHECKING:
+    from manager.core.group import Group
     from manager.core.member import Member, Parked
     from manager.core.turn import Turn
     from protocol.messages.membership import HeartbeatRequest
@@ -22,17 +22,19 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
     checks.stable(group)
     purgatory.answer_heartbeat(turn, member)
     wait_ms = member.held_for_ms(request.wait_ms)
-    if not wait_ms or _has_missed_something(member, request):
-        turn.answer(parked, HeartbeatResponse(tasks_revision=group.header.tasks_revision))
+    if not wait_ms or _has_missed_something(group, member, request):
+        turn.answer(parked, purgatory.heartbeat_response(group, member))
         return
     member.held_heartbeat = parked
     parked.wait()
     group.timers.set(purgatory.held_key(member), turn.now + wait_ms)
 
 
-def _has_missed_something(member: Member, request: HeartbeatRequest) -> bool:
+def _has_missed_something(group: Group, member: Member, request: HeartbeatRequest) -> bool:
     seen = request.tasks_revision
-    return seen is not None and seen < member.concern_revision
+    return (seen is not None and seen < member.concern_revision) or (
+        request.check != group.tasks.check_of(member.id)
+    )
 
 
 def wait_over(turn: Turn, member_id: str) -> None:

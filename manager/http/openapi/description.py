@@ -129,7 +129,7 @@ def tag_of(endpoint: Endpoint) -> str:
     place = endpoint.path.removeprefix("/v1/").strip("/").split("/")
     if not endpoint.is_forwarded and "{group}" in endpoint.path:
         return "members"
-    if "tasks" in place:
+    if "tasks" in place or "checks" in place:
         return "tasks"
     return place[0] if endpoint.path.startswith("/v1/") else "manager"
 

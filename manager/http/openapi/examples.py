@@ -9,6 +9,7 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages import (
     assignors,
     audit,
+    checks,
     cluster,
     events,
     groups,
@@ -43,6 +44,13 @@ DEFINITION: Final = {
     "trigger": {"processing_time": "1 second"},
 }
 METADATA: Final = {"owned": {TASK: 7}, "capacity": 1.0, "labels": {}, "url": None, "tasks_revision": 12}
+CHECK: Final = "5d0a4c1e-7b26-4f3c-9a65-0c2d4e6f8a1b"
+CHECKED: Final = {
+    "problems": [{"path": "sink.options.table", "message": "the table delays has no column dep_delay"}],
+    "notes": [],
+    "columns": [{"name": "carrier", "type": "string"}, {"name": "dep_delay", "type": "double"}],
+    "rows": [["UA", 2.0], ["B6", 4.5]],
+}
 ASSIGNMENT: Final = {"tasks": [TASK]}
 MANAGER: Final = {"id": "127.0.0.1:8470", "url": "http://127.0.0.1:8470"}
 MEMBER: Final = {"member_id": ME, "instance_id": None}
@@ -168,6 +176,17 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         **DONE,
         "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None}],
     },
+    checks.CheckRequest: {"definition": DEFINITION, "rows": 10, "begin": "beginning", "timeout_ms": 30_000},
+    checks.CheckResponse: {**DONE, "worker": ME, **CHECKED},
+    checks.FetchCheckRequest: {**MEMBER, "check": CHECK},
+    checks.FetchCheckResponse: {
+        **DONE,
+        "definition": DEFINITION,
+        "rows": 10,
+        "begin": "beginning",
+        "timeout_ms": 29_950,
+    },
+    checks.ReportCheckRequest: {**MEMBER, "check": CHECK, "result": CHECKED},
     ownership.TaskErrorsResponse: {**DONE, "tasks": {TASK: "NONE"}, "found": {"rides": "STALE_TOKEN"}},
     groups.CoordinatorResponse: {**DONE, "group": GROUP, "coordinator": MANAGER},
     groups.GroupListResponse: {

@@ -15,6 +15,7 @@ from definition.source import KAFKA
 from worker.query_engine import QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
+from worker.spark.classic.check_session import ClassicCheckSession
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.formats import formats_of
 from worker.spark.classic.jars import with_jars
@@ -101,6 +102,10 @@ class ClassicBackend(SparkBackend):
     ) -> ClassicQuerySession:
         """In the same JVM."""
         return ClassicQuerySession(self.spark, owner, conf, checkpoint, may_write)
+
+    def check_session(self, conf: Mapping[str, str]) -> ClassicCheckSession:
+        """In the same JVM."""
+        return ClassicCheckSession(self.spark, conf)
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """There is none: a query dies with its worker's JVM."""

@@ -16,6 +16,7 @@ from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
+from worker.spark.connect.check_session import ConnectCheckSession
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.formats import formats_of
 from worker.spark.connect.query_session import ConnectQuerySession
@@ -108,6 +109,10 @@ class ConnectBackend(SparkBackend):
     ) -> ConnectQuerySession:
         """On the same server."""
         return ConnectQuerySession(self, owner, conf, checkpoint, may_write)
+
+    def check_session(self, conf: Mapping[str, str]) -> ConnectCheckSession:
+        """On the same server."""
+        return ConnectCheckSession(self, conf)
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """That is in the session which the former owner has written down."""

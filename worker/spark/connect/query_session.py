@@ -75,18 +75,8 @@ class ConnectQuerySession(QuerySession):
             raise
 
     def require_query(self, text: str) -> None:
-        """By the server's parser, which is asked for columns: only a query may stand in brackets."""
-        bracketed = f"({text.rstrip().rstrip(';')}\n)"
-        session: Any = self.spark
-        try:
-            DataFrame(SQL(bracketed), session).schema  # noqa: B018 - the question is what it raises
-        except ParseException as error:
-            said = describe(error).partition("\n")[0]
-            raise QueryError(
-                f"sql: is no query: {said}; it is to be one SELECT that reads the sources"
-            ) from error
-        except AnalysisException:
-            return  # `session.sql` says it better, with the right place in the text
+        """By the server's parser."""
+        require_query(self.spark, text)
 
     def inherit(self) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""
@@ -110,3 +100,21 @@ class ConnectQuerySession(QuerySession):
         self.output.close()
         session: Any = self.spark
         self._server.let_go(session)
+
+
+def require_query(session: Any, text: str) -> None:
+    """Refuse all SQL but queries, by the server, which is asked for columns: only a query stands in brackets.
+
+    Raises:
+        QueryError: it is none.
+    """
+    bracketed = f"({text.rstrip().rstrip(';')}\n)"
+    try:
+        DataFrame(SQL(bracketed), session).schema  # noqa: B018 - the question is what it raises
+    except ParseException as error:
+        said = describe(error).partition("\n")[0]
+        raise QueryError(
+            f"sql: is no query: {said}; it is to be one SELECT that reads the sources"
+        ) from error
+    except AnalysisException:
+        return  # `session.sql` says it better, with the right place in the text

@@ -26,6 +26,8 @@ worker      POST   /v1/groups/{group}/claim
 worker      POST   /v1/groups/{group}/release
 worker      POST   /v1/groups/{group}/report
 worker      POST   /v1/groups/{group}/lag
+worker   POST   /v1/groups/{group}/checks/fetch
+worker   POST   /v1/groups/{group}/checks/report
 worker      POST   /v1/groups/{group}/offsets/commit
 worker      POST   /v1/groups/{group}/offsets/fetch
 admin       POST   /v1/groups/{group}/offsets/delete
@@ -53,6 +55,7 @@ admin       PUT    /v1/groups/{group}/tasks
 admin       PUT    /v1/groups/{group}/tasks/{task}
 admin       DELETE /v1/groups/{group}/tasks/{task}
 admin       POST   /v1/groups/{group}/tasks/{task}/reset
+admin    POST   /v1/groups/{group}/checks
 operator    PUT    /v1/groups/{group}/tasks/{task}/pause
 operator    PUT    /v1/groups/{group}/tasks/{task}/resume
 operator    PUT    /v1/groups/{group}/tasks/{task}/stop

@@ -39,6 +39,7 @@ async def test_a_request_and_its_answer(transport: Transport, cluster: Cluster) 
         "instance_id": None,
         "wait_ms": 0,
         "tasks_revision": None,
+        "check": None,
     }
 
 

@@ -1,0 +1,234 @@
+"""Checks of definitions with a real Spark: what is found, what is shown, and that nothing is changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from definition.document import parse_definition
+from worker.query_engine import CheckSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from protocol.messages.checks import CheckResult
+    from protocol.messages.tasks import Problem
+    from tests.integration.spark.conftest import Database, Flights
+    from worker.spark.engine import SparkEngine
+
+    Check = Callable[..., Awaitable[CheckResult]]
+
+NOOP = {"format": "noop"}
+
+
+@pytest.fixture
+def check(engine: SparkEngine) -> Check:
+    async def look(rows: int = 10, begin: Any = "beginning", **definition: Any) -> CheckResult:
+        document = parse_definition(json.dumps(definition).encode())
+        return await engine.check(CheckSpec("g", document, rows, begin))
+
+    return look
+
+
+def said(found: tuple[Problem, ...]) -> list[tuple[str, str]]:
+    return [(each.path, each.message) for each in found]
+
+
+async def test_columns_and_the_first_rows_of_files(
+    check: Check, flights: Flights, database: Database
+) -> None:
+    """Of a sound definition: types, ten rows in the order of the files, no problem, and no database made."""
+    flights.add(files=3)
+    found = await check(
+        source=flights.source, sql="SELECT id, delay FROM source WHERE id > 2", sink=database.sink()
+    )
+    assert [(each.name, each.type) for each in found.columns or ()] == [("id", "bigint"), ("delay", "double")]
+    assert found.rows == tuple((n, n / 2) for n in range(3, 13))
+    assert found.problems == ()
+    assert said(found.notes) == [
+        ("sink.options.url", "the file is not there: it would be made, and the table")
+    ]
+    assert not database.path.exists()
+
+
+async def test_the_last_rows_of_files(check: Check, flights: Flights) -> None:
+    """The newest files' ends, oldest first, as they would be written; and which files that were."""
+    flights.add(files=12, rows=3)
+    found = await check(rows=4, begin="end", source=flights.source, sink=NOOP)
+    assert [row[0] for row in found.rows] == [32, 33, 34, 35]
+    assert ("source", "the rows are of 10 of its 12 files") in said(found.notes)
+
+
+async def test_what_the_table_lacks(check: Check, flights: Flights, database: Database) -> None:
+    """A column that is not there, and one that has to be filled; the table stays as it was."""
+    flights.add()
+    with closing(sqlite3.connect(database.path)) as connection:
+        connection.execute("CREATE TABLE flights (id BIGINT, gate TEXT NOT NULL)")
+    before = database.path.read_bytes()
+    found = await check(
+        source=flights.source,
+        sql="SELECT id, delay FROM source",
+        sink=database.sink(mode="upsert", key=["id"]),
+    )
+    assert said(found.problems) == [
+        ("sink.options.table", "the table flights has no column delay, which the query yields"),
+        ("sink.options.table", "the table flights requires gate, which the query does not yield"),
+        ("sink.options.table", "the table flights has no unique index on id, the key of this upsert"),
+    ]
+    assert len(found.rows) == 10
+    assert database.path.read_bytes() == before
+    assert [each.name for each in database.path.parent.glob("out.db*")] == ["out.db"]
+
+
+async def test_types_that_no_column_has(check: Check, flights: Flights, database: Database) -> None:
+    """With what to write instead."""
+    flights.add()
+    found = await check(
+        source=flights.source, sql="SELECT array(id) AS ids FROM source", sink=database.sink()
+    )
+    [(path, message)] = said(found.problems)
+    assert path == "sink"
+    assert "select to_json(ids) AS ids instead" in message
+    assert found.rows[0] == ([0],)
+
+
+async def test_every_source_that_fails_is_named(check: Check, flights: Flights) -> None:
+    """One that cannot be read does not keep others from being looked at; a connector has its package."""
+    flights.add()
+    sources = {
+        "a": {"format": "json", "schema": "id LONG", "options": {"path": str(flights.folder / "absent")}},
+        "b": {"format": "delta", "options": {"path": "x"}},
+        "c": flights.source,
+    }
+    found = await check(sources=sources, sql="SELECT * FROM c", sink=NOOP)
+    problems = dict(said(found.problems))
+    assert "[PATH_NOT_FOUND]" in problems["sources.a"]
+    assert "--packages io.delta:delta-spark" in problems["sources.b"]
+    assert (found.columns, found.rows, len(problems)) == (None, (), 2)
+
+
+async def test_sql_that_spark_refuses(check: Check, flights: Flights) -> None:
+    """A column that is not there, and what is no query."""
+    flights.add()
+    found = await check(source=flights.source, sql="SELECT nothing FROM source", sink=NOOP)
+    [(path, message)] = said(found.problems)
+    assert path == "sql"
+    assert "[UNRESOLVED_COLUMN" in message
+    found = await check(source=flights.source, sql="SELECT java_method('x', 'y') FROM source", sink=NOOP)
+    assert "move it to an entry point" in found.problems[0].message
+
+
+async def test_what_only_streaming_refuses(check: Check, flights: Flights) -> None:
+    """An aggregate without a watermark in append mode: the rows are shown all the same."""
+    flights.add(files=2)
+    counted = "SELECT carrier, count(*) AS n FROM source GROUP BY carrier ORDER BY carrier"
+    found = await check(source=flights.source, sql=counted, sink=NOOP, output_mode="complete")
+    assert said(found.problems) == []
+    assert found.rows == (("AA", 7), ("B6", 6), ("UA", 7))
+    found = await check(source=flights.source, sql=counted.partition(" ORDER")[0], sink=NOOP)
+    [(path, message)] = said(found.problems)
+    assert path == "output_mode"
+    assert "streaming aggregations without watermark" in message
+    assert len(found.rows) == 3
+
+
+async def test_a_source_that_only_streams_has_columns_and_no_rows(check: Check) -> None:
+    """Which is said."""
+    found = await check(source={"format": "rate"}, sink=NOOP)
+    assert [each.name for each in found.columns or ()] == ["timestamp", "value"]
+    assert found.rows == ()
+    assert ("source", "rate can only be streamed, so there are no rows to show") in said(found.notes)
+
+
+async def test_a_static_source_is_joined_with(check: Check, flights: Flights, tmp_path: Path) -> None:
+    """As the task would."""
+    flights.add()
+    (tmp_path / "names.csv").write_text("UA,United\nAA,American\nB6,JetBlue\n")
+    names = {
+        "format": "csv",
+        "schema": "code STRING, name STRING",
+        "options": {"path": str(tmp_path / "names.csv")},
+        "static": True,
+    }
+    sql = "SELECT id, name FROM flights JOIN names ON carrier = code"
+    found = await check(rows=3, sources={"flights": flights.source, "names": names}, sql=sql, sink=NOOP)
+    assert sorted(found.rows) == [(0, "United"), (1, "American"), (2, "JetBlue")]
+
+
+KINDS = """
+SELECT CAST(1 AS BIGINT) AS a, 9223372036854775807 AS b, CAST(1.10 AS DECIMAL(10, 2)) AS c,
+ CAST(1234567890123456789.5 AS DECIMAL(38, 1)) AS d, double('NaN') AS e, date'2026-01-02' AS f,
+ timestamp'2026-01-02 03:04:05.000006' AS g, X'00ff' AS h, map('x', array(1, NULL)) AS i, NULL AS j,
+ named_struct('p', 'é"', 'q', true) AS k, repeat('x', 2000) AS l, array_repeat('abc', 1000) AS m,
+ interval '1' day AS n, 'id' AS `a.b c`
+FROM source LIMIT 1
+"""
+
+
+async def test_values_of_all_kinds(check: Check, flights: Flights) -> None:
+    """Numbers that a script could not hold are texts, long ones are cut."""
+    flights.add()
+    found = await check(source=flights.source, sql=KINDS.replace("LIMIT 1", ""), sink=NOOP, rows=1)
+    [row] = found.rows
+    *values, long_text, long_list, interval, name = row
+    assert values == [
+        *(1, "9223372036854775807", 1.1, "1234567890123456789.5", "NaN", "2026-01-02"),
+        *("2026-01-02T03:04:05.000006Z", "AP8=", {"x": [1, None]}, None, {"p": 'é"', "q": True}),
+    ]
+    assert long_text == "x" * 999 + "…"
+    assert (len(long_list), long_list[:6], long_list[-1]) == (1000, '["abc"', "…")
+    assert (interval, name) == ("INTERVAL '1' DAY", "id")
+    assert ("", "2 long values are cut, and end with …") in said(found.notes)
+
+
+async def test_secrets_are_resolved_and_never_told(
+    check: Check, flights: Flights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in a problem nor in a row; and what is missing is named."""
+    secret = "hunter2-of-checks"
+    monkeypatch.setenv("TESTED_SECRET", secret)
+    flights.add()
+    sink = {
+        "format": "sql",
+        "options": {"url": "postgresql://u:${env:TESTED_SECRET}@127.0.0.1:1/x", "table": "t"},
+    }
+    found = await check(source=flights.source, sql=f"SELECT '{secret}' AS s FROM source", sink=sink, rows=1)
+    [(path, message)] = said(found.problems)
+    assert path == "sink"
+    assert "127.0.0.1" in message
+    assert secret not in repr(found)
+    assert found.rows == (("***",),)
+    sink["options"]["url"] = "postgresql://u:${env:TESTED_ABSENT}@h/x"  # type: ignore[index]
+    found = await check(source=flights.source, sink=sink)
+    assert said(found.problems) == [("sink.options.url", "${env:TESTED_ABSENT} is not set on this worker")]
+
+
+async def test_a_check_that_is_given_up_computes_no_more(
+    check: Check, engine: SparkEngine, flights: Flights
+) -> None:
+    """Spark drops its job, and the next check begins when nothing of it runs any more."""
+    flights.add()
+    slow = "SELECT sum(r.id % 7) AS s FROM source CROSS JOIN range(100000000000) AS r"
+    steps: list[str] = []
+    computing = asyncio.Event()
+
+    def at(step: str) -> None:
+        steps.append(step)
+        if step == "Spark, for rows of the sources":
+            computing.set()
+
+    document = {"source": flights.source, "sql": slow, "sink": NOOP, "output_mode": "complete"}
+    spec = CheckSpec("g", parse_definition(json.dumps(document).encode()), 10, "beginning")
+    running = asyncio.ensure_future(engine.check(spec, at))
+    await computing.wait()
+    running.cancel()
+    found = await check(source=flights.source, sink=NOOP)
+    assert len(found.rows) == 10
+    with pytest.raises(asyncio.CancelledError):
+        await running

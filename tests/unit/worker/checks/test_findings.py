@@ -1,0 +1,66 @@
+"""What a check has found, under the bounds of a result."""
+
+from __future__ import annotations
+
+import msgspec
+
+from protocol.messages.checks import (
+    MAX_RESULT_BYTES,
+    MAX_SAID_LENGTH,
+    MAX_TYPE_LENGTH,
+    MOST_COLUMNS,
+    MOST_SAID,
+    CheckResult,
+)
+from protocol.messages.tasks import Problem
+from worker.checks.findings import MOST_ROW_BYTES, Findings
+
+
+def test_a_cause_that_begins_with_a_place_is_of_that_place() -> None:
+    """Others are of the step at which they came up; only their first line is told."""
+    findings = Findings()
+    findings.problem("source", "source.value.schema: is one type\nwith a trace")
+    findings.problem("sources.a", "[PATH_NOT_FOUND] Path does not exist: file:/x")
+    assert findings.result().problems == (
+        Problem("source.value.schema", "is one type"),
+        Problem("sources.a", "[PATH_NOT_FOUND] Path does not exist: file:/x"),
+    )
+
+
+def test_there_is_an_end_to_what_is_said() -> None:
+    """However many problems there are, and however long one is."""
+    findings = Findings()
+    for _ in range(MOST_SAID + 1):
+        findings.problem("sql", "x" * (MAX_SAID_LENGTH + 1))
+    problems = findings.result().problems
+    assert (len(problems), len(problems[0].message)) == (MOST_SAID, MAX_SAID_LENGTH)
+
+
+def test_there_is_an_end_to_columns() -> None:
+    """It is said how many more there are."""
+    findings = Findings()
+    findings.columns([("c", "x" * (MAX_TYPE_LENGTH + 1))] * (MOST_COLUMNS + 2))
+    found = findings.result()
+    assert found.columns is None or len(found.columns) == MOST_COLUMNS
+    assert found.notes[0] == Problem("", f"{MOST_COLUMNS + 2} columns are 2 more than are shown")
+
+
+def test_rows_that_are_too_large_are_left_out() -> None:
+    """Those before them are shown."""
+    findings = Findings()
+    row = ['"' + "x" * 1000] * 100
+    findings.rows([row] * 10)
+    found = findings.result()
+    assert 0 < len(found.rows) == MOST_ROW_BYTES // len(msgspec.json.encode(found.rows[0]))
+    assert "are left out: they are too large" in found.notes[0].message
+
+
+def test_a_result_always_fits() -> None:
+    """Else the manager would refuse it, and nobody would hear of anything."""
+    findings = Findings()
+    findings.problem("sql", "wrong")
+    findings.columns([("\x01" * 900, "\x01" * 900)] * MOST_COLUMNS)
+    found = findings.result()
+    assert len(msgspec.json.encode(found)) < MAX_RESULT_BYTES
+    assert found == CheckResult(problems=found.problems, notes=found.notes)
+    assert found.problems == (Problem("sql", "wrong"),)

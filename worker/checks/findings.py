@@ -1,0 +1,102 @@
+"""What a check has found, put together under the bounds of a result (protocol §5, Checks)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from protocol.messages.checks import (
+    MAX_RESULT_BYTES,
+    MAX_SAID_LENGTH,
+    MAX_TYPE_LENGTH,
+    MOST_COLUMNS,
+    MOST_SAID,
+    CheckedColumn,
+    CheckResult,
+)
+from protocol.messages.tasks import Problem
+from telemetry.secrets import scrub
+from worker.checks.values import json_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST_ROW_BYTES: Final = 262_144
+"""Of all rows that are shown, as JSON."""
+_PLACE = re.compile(r"((?:source|sources|sql|sink|options|spark_conf|output_mode)(?:\.[\w.\-]+)?): ")
+"""What messages of the worker's own begin with that name a place in the definition."""
+
+
+class Findings:
+    """Of one check, as they come."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self._notes: list[Problem] = []
+        self._columns: tuple[CheckedColumn, ...] | None = None
+        self._rows: list[tuple[object, ...]] = []
+
+    @property
+    def are_bad(self) -> bool:
+        """Whether there is a problem."""
+        return bool(self._problems)
+
+    def problem(self, path: str, cause: str) -> None:
+        """What has to be changed; a `cause` that begins with a place in the definition is of that place."""
+        self._problems.append(_said(path, cause))
+
+    def note(self, path: str, text: str) -> None:
+        """What is worth knowing."""
+        self._notes.append(_said(path, text))
+
+    def columns(self, columns: Iterable[tuple[str, str]]) -> None:
+        """Name and type of each."""
+        told = [
+            CheckedColumn(_cut(name, MAX_TYPE_LENGTH), _cut(kind, MAX_TYPE_LENGTH)) for name, kind in columns
+        ]
+        self._columns = tuple(told[:MOST_COLUMNS])
+        if len(told) > MOST_COLUMNS:
+            self.note("", f"{len(told)} columns are {len(told) - MOST_COLUMNS} more than are shown")
+
+    def rows(self, rows: Iterable[Sequence[str | None]]) -> None:
+        """Each value as `worker.checks.values` has it."""
+        left = MOST_ROW_BYTES
+        cut = 0
+        for position, texts in enumerate(rows):
+            row, values_cut = json_row(texts)
+            left -= len(msgspec.json.encode(row))
+            if left < 0:
+                self.note("", f"the rows after the first {position} are left out: they are too large")
+                break
+            self._rows.append(row)
+            cut += values_cut
+        if cut:
+            self.note("", f"{cut} long values are cut, and end with …")
+
+    def result(self) -> CheckResult:
+        """All of it, or as much as a result can hold."""
+        whole = CheckResult(
+            problems=tuple(self._problems[:MOST_SAID]),
+            notes=tuple(self._notes[:MOST_SAID]),
+            columns=self._columns,
+            rows=tuple(self._rows),
+        )
+        if len(msgspec.json.encode(whole)) <= MAX_RESULT_BYTES:
+            return whole
+        note = Problem("", "columns and rows are left out: all together they are too large to be shown")
+        return CheckResult(problems=whole.problems, notes=(*whole.notes[: MOST_SAID - 1], note))
+
+
+def _said(path: str, text: str) -> Problem:
+    line = text.strip().partition("\n")[0]
+    if place := _PLACE.match(line):
+        path, line = place[1], line[place.end() :]
+    return Problem(path, _cut(line, MAX_SAID_LENGTH))
+
+
+def _cut(text: str, at_most: int) -> str:
+    """Without secrets, which are taken out before it is cut: half of one would not be known."""
+    told = scrub(text)
+    return told if len(told) <= at_most else told[: at_most - 1] + "…"

@@ -1,0 +1,180 @@
+"""Looks at a definition with Spark: columns, what is wrong, some rows; called in a thread.
+
+Nothing is written, no query is started, no checkpoint touched, no fence raised.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.checks.findings import Findings
+from worker.query_engine import QueryError
+from worker.secrets import Secrets
+from worker.sinks.inspection import inspect_sink
+from worker.spark.causes import refusal
+from worker.spark.query_output import fields
+from worker.spark.reader import load, query
+from worker.spark.rendering import rendered
+from worker.spark.sampling import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+    from definition.document import Definition
+    from protocol.messages.checks import CheckResult
+    from worker.query_engine import CheckSpec
+    from worker.spark.backend import SparkBackend
+    from worker.spark.check_runs import Cancellation
+    from worker.spark.check_session import CheckSession
+    from worker.spark.settings import SparkSettings
+
+
+def check(
+    backend: SparkBackend, spec: CheckSpec, settings: SparkSettings, cancellation: Cancellation
+) -> CheckResult:
+    """What Spark says of the definition.
+
+    Raises:
+        QueryError: it was given up, or Spark is lost.
+    """
+    findings = Findings()
+    try:
+        secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
+        definition = secrets.resolve(spec.definition).definition
+        cancellation.at("Spark, for a session")
+        session = backend.check_session(definition.spark_conf)
+    except Exception as error:  # noqa: BLE001 - of a setting that Spark does not take
+        _tell(backend, findings, "spark_conf", error)
+        return findings.result()
+    try:
+        cancellation.interrupts(session.interrupt)
+        _Check(backend, session, spec, definition, at=cancellation.at, findings=findings).run()
+    finally:
+        session.close()
+    return findings.result()
+
+
+class _Check:
+    """One check, step by step; a step that fails is told, and those go on that need nothing of it."""
+
+    def __init__(
+        self,
+        backend: SparkBackend,
+        session: CheckSession,
+        spec: CheckSpec,
+        definition: Definition,
+        *,
+        at: Callable[[str], None],
+        findings: Findings,
+    ) -> None:
+        self._backend = backend
+        self._session = session
+        self._spec = spec
+        self._definition = definition
+        self._at = at
+        self._findings = findings
+
+    def run(self) -> None:
+        """Columns first; rows only of what could be a query."""
+        streamed = self._streamed()
+        if streamed is not None:
+            self._findings.columns(streamed.dtypes)
+            self._require_streamable(streamed)
+        self._look_at_sink(streamed)
+        if streamed is not None and self._spec.rows:
+            self._show_rows()
+
+    def _streamed(self) -> DataFrame | None:
+        frames = self._views(lambda source, path: load(self._session.spark, source, path))
+        if frames is None:
+            return None
+        self._at("Spark, to analyse the query")
+        try:
+            result = query(self._session, self._definition.sql, frames)
+            _require_stream(result)
+        except Exception as error:  # noqa: BLE001 - Spark raises what it likes
+            self._tell("sql", error)
+            return None
+        return result
+
+    def _views(self, read: Callable[[Any, str], DataFrame | None]) -> dict[str, DataFrame] | None:
+        """Each source as a frame; None if one of them is none."""
+        frames: dict[str, DataFrame] = {}
+        for view, source in self._definition.views.items():
+            path = self._definition.path_of(view)
+            self._at(f"the source {source.shown}")
+            try:
+                frame = read(source, path)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._tell(path, error)
+                continue
+            if frame is not None:
+                frames[view] = frame
+        return frames if len(frames) == len(self._definition.views) else None
+
+    def _require_streamable(self, streamed: DataFrame) -> None:
+        try:
+            is_known = self._session.refuse_unsupported(streamed, self._definition.output_mode)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._tell("output_mode" if "[STREAMING_OUTPUT_MODE" in str(error) else "sql", error)
+            return
+        if not is_known:
+            note = "whether Spark can stream this in this output mode is found out when the task runs"
+            self._findings.note("output_mode", f"behind a Spark Connect server, {note}")
+
+    def _look_at_sink(self, streamed: DataFrame | None) -> None:
+        sink = self._definition.sink
+        if sink is None:
+            return
+        self._at(f"the sink {sink.shown}")
+        try:
+            if sink.format is not None and not self._definition.is_fenced:
+                self._session.require_format(sink.format)
+            for each in () if streamed is None else inspect_sink(sink, fields(streamed), self._spec.group):
+                tell = self._findings.note if each.is_fine else self._findings.problem
+                tell(each.path, each.text)
+        except Exception as error:  # noqa: BLE001 - as above, and drivers of databases do
+            self._tell("sink", error)
+
+    def _show_rows(self) -> None:
+        frames = self._views(self._sampled)
+        if frames is None:
+            return
+        self._at("Spark, for rows of the sources")
+        try:
+            result = query(self._session, self._definition.sql, frames)
+            rows = rendered(result, self._spec.rows, self._spec.begin)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._tell("sql" if self._definition.sql else "source", error)
+            return
+        self._findings.rows(rows)
+        if not rows:
+            self._findings.note("", "of the rows that were looked at, none would be written")
+
+    def _sampled(self, source: Any, path: str) -> DataFrame | None:
+        frame, note = sample(self._session.spark, source, path, self._spec.begin, self._backend.brokers)
+        if note is not None:
+            self._findings.note(path, note)
+        return frame
+
+    def _tell(self, path: str, error: Exception) -> None:
+        self._at("Spark, to say what is wrong")
+        _tell(self._backend, self._findings, path, error)
+
+
+def _require_stream(frame: DataFrame) -> None:
+    if not frame.isStreaming:
+        raise QueryError("sql: reads none of the sources that stream, so there is nothing to stream")
+
+
+def _tell(backend: SparkBackend, findings: Findings, path: str, error: Exception) -> None:
+    """Note a problem down, unless it is none of the definition's.
+
+    Raises:
+        QueryError: Spark is lost.
+    """
+    if backend.is_loss(error):
+        raise QueryError("Spark does not answer any more") from error
+    findings.problem(path, error.cause if isinstance(error, QueryError) else refusal(error).cause)

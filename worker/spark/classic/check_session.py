@@ -1,0 +1,51 @@
+"""A check's session in the worker's own JVM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.spark.check_session import CheckSession
+from worker.spark.classic.statements import drop_java_callers, require_query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+_POOL = "spark.scheduler.pool"
+
+
+class ClassicCheckSession(CheckSession):
+    """A `newSession()`, forgotten with this object."""
+
+    def __init__(self, spark: SparkSession, conf: Mapping[str, str]) -> None:
+        """To be made in the thread that does the check: its jobs have a pool of their own."""
+        self.spark = spark.newSession()
+        for key, value in conf.items():
+            self.spark.conf.set(key, value)
+        self.spark.sparkContext.setLocalProperty(_POOL, "sparkherd-checks")
+
+    def require_query(self, text: str) -> None:
+        """As of a query's session."""
+        require_query(self.spark, text)
+        drop_java_callers(self.spark)
+
+    def refuse_unsupported(self, frame: DataFrame, output_mode: str) -> bool:
+        """By the very checker that Spark asks before it starts a query."""
+        jvm: Any = self.spark._jvm  # noqa: SLF001 - where PySpark keeps it
+        java: Any = frame._jdf  # noqa: SLF001 - as above
+        modes = jvm.org.apache.spark.sql.streaming.OutputMode
+        mode = getattr(modes, output_mode.capitalize())()
+        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        checker.checkForStreaming(java.queryExecution().analyzed(), mode)
+        return True
+
+    def require_format(self, name: str) -> None:
+        """By the name that a writer would look it up with."""
+        jvm: Any = self.spark._jvm  # noqa: SLF001 - where PySpark keeps it
+        java: Any = self.spark._jsparkSession  # noqa: SLF001 - as above
+        sources = jvm.org.apache.spark.sql.execution.datasources.DataSource
+        sources.lookupDataSource(name, java.sessionState().conf())
+
+    def close(self) -> None:
+        """There is nothing to end; what Spark keeps of a session goes with it."""
