@@ -35,6 +35,11 @@ demo: ## the whole story on real data: tasks, a killed worker, nothing lost (ARG
 	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) java
 	@$(BIN)/sparkherd demo $(ARGS)
 
+.PHONY: demo-kafka
+demo-kafka: ## the same on a Kafka topic, with a broker that is restarted half-way (ARGS="--keep")
+	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) $(JARS)
+	@$(BIN)/sparkherd demo --kafka jars $(ARGS)
+
 .PHONY: test
 test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, with branch coverage, two at a time (JOBS=2)
 	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
@@ -52,7 +57,7 @@ test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors,
 	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
-jars: $(JARS) ## connectors for Spark in jars/spark, a folder each, the tests' Kafka broker in jars/kafka
+jars: $(JARS) ## connectors for Spark in jars/spark, a folder each, and a Kafka broker in jars/kafka
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes

@@ -170,6 +170,7 @@ class Worker(Host):
             lease_s=self._lease.remaining_s,
             tasks=self.tasks.views(),
             ownerless=self.tasks.ownerless(),
+            kafka_requests=self.engine.kafka_requests,
         )
 
     async def work(self) -> int:

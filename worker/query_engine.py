@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from definition.document import Definition
     from protocol.connectors import Formats
@@ -85,11 +85,13 @@ class QueryError(Exception):
         cause: one line first, details after it.
         fenced: a sink refused the token: the task belongs to somebody else by now.
         permanent: another start would end the same way.
+        outage: what it needs is out of reach for now; however long that lasts, it is no failure of its own.
     """
 
     cause: str
     fenced: bool = False
     permanent: bool = False
+    outage: bool = False
 
     def __getattr__(self, name: str) -> str:
         """One has a cause, even if a class of the user's does not call `__init__`: what it was made with."""
@@ -143,6 +145,11 @@ class Query(Protocol):
     @property
     def has_work(self) -> bool:
         """Whether there is data for a batch, as far as was seen lately. Never blocks."""
+        ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it stands still though it runs, in one line; None if nothing is known. Never blocks."""
         ...
 
     async def ended(self) -> QueryError | None:
@@ -223,6 +230,11 @@ class QueryEngine(Protocol):
         Raises:
             QueryError: the engine is not up.
         """
+        ...
+
+    @property
+    def kafka_requests(self) -> Mapping[tuple[str, bool], int]:
+        """How often it has asked brokers, by what for and whether they answered. Never blocks."""
         ...
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:

@@ -103,6 +103,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             description="How long the manager may hold a heartbeat, in ms; 0 sends three a session instead.",
         ),
     ] = 3000
+    lag_interval_ms: Annotated[
+        int,
+        Meta(
+            ge=100,
+            description="Pause between two looks at how far tasks are behind their Kafka topics, in ms; where"
+            " looks take long, pauses are longer.",
+        ),
+    ] = 10_000
     stop_timeout_ms: Annotated[
         int, Meta(ge=0, description="How long the batch in flight may go on when a query is stopped, in ms.")
     ] = 30_000

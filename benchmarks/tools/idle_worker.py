@@ -27,6 +27,7 @@ class IdleQuery(Query):
     has_work = False
     checkpoint = None
     committed = None
+    trouble = None
 
     def __init__(self, spec: QuerySpec) -> None:
         self.spec = spec
@@ -53,6 +54,11 @@ class IdleEngine(QueryEngine):
     def measures(self) -> bool:
         """Nothing is read."""
         return False
+
+    @property
+    def kafka_requests(self) -> dict[tuple[str, bool], int]:
+        """Nobody is asked."""
+        return {}
 
     async def lag(self, spec: QuerySpec) -> None:
         """Of nothing."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cli.demo.plan import DELAYS, FLIGHTS
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS
-from definition.sink import FENCE_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +42,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def compare(database: Path, truth: Truth) -> Comparison:
     """Count what a correct run would not have: each flight is compared as often as it occurs."""
-    out = Counter(_rows(database, "flights", FLIGHT_COLUMNS))
-    delays = Counter(_rows(database, "delays", DELAY_COLUMNS))
+    out = Counter(_rows(database, FLIGHTS, FLIGHT_COLUMNS))
+    delays = Counter(_rows(database, DELAYS, DELAY_COLUMNS))
     return Comparison(
         rows_in=truth.rows,
         rows_out=out.total(),
@@ -52,11 +52,6 @@ def compare(database: Path, truth: Truth) -> Comparison:
         delays=len(truth.delays),
         wrong_delays=len(_wrong_keys(delays, truth.delays)),
     )
-
-
-def last_batches(database: Path) -> dict[str, int]:
-    """The last batch of each task that the sink has; none when nothing was ever written."""
-    return dict(_rows(database, FENCE_TABLE, ("task", "batch_id")))
 
 
 def _wrong_keys(found: Counter[Row], wanted: Mapping[tuple[str, int], Row]) -> set[object]:

@@ -40,23 +40,24 @@ def flights(limit: int = ALL_FLIGHTS) -> Iterator[dict[str, str]]:
         yield from itertools.islice(csv.DictReader(io.TextIOWrapper(raw, "utf-8", newline="")), limit)
 
 
-def write_parts(folder: Path, *, limit: int, files: int) -> Mapping[str, tuple[int, ...]]:
-    """Write the flights as `files` CSV files in one folder a part; returns the rows of each file, by part."""
+def write_parts(folder: Path, *, limit: int, files: int) -> Mapping[str, int]:
+    """Write the flights as `files` CSV files in one folder a part; returns how many rows each part has."""
     part_of = {carrier: part for part, carriers in PARTS.items() for carrier in carriers}
     rows: dict[str, list[list[str]]] = {part: [] for part in PARTS}
     for flight in flights(limit):
         rows[part_of[flight["carrier"]]].append(list(flight.values()))
     header = list(next(flights()))
-    return {part: _write_part(folder / part, header, part_rows, files) for part, part_rows in rows.items()}
+    for part, part_rows in rows.items():
+        _write_part(folder / part, header, part_rows, files)
+    return {part: len(part_rows) for part, part_rows in rows.items()}
 
 
-def _write_part(folder: Path, header: list[str], rows: list[list[str]], files: int) -> tuple[int, ...]:
+def _write_part(folder: Path, header: list[str], rows: list[list[str]], files: int) -> None:
     folder.mkdir(parents=True)
     cuts = [len(rows) * n // files for n in range(files + 1)]
     chunks = [rows[start:end] for start, end in itertools.pairwise(cuts) if end > start]
     for number, chunk in enumerate(chunks):
         _write_file(folder / f"{number:03}.csv", [header, *chunk], FIRST_MTIME + number)
-    return tuple(map(len, chunks))
 
 
 def _write_file(path: Path, rows: list[list[str]], mtime: int) -> None:

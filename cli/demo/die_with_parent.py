@@ -13,6 +13,8 @@ import sys
 from typing import Final
 
 PR_SET_PDEATHSIG: Final = 1
+LAUNCHER: Final = (sys.executable, "-m", "cli.demo.die_with_parent")
+"""What stands before a command that is to end so."""
 
 
 def main() -> None:

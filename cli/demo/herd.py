@@ -7,8 +7,10 @@ import sys
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Final
 
+from cli.demo.die_with_parent import LAUNCHER
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -30,11 +32,14 @@ class HerdError(Exception):
 class Herd:
     """Starts, kills and stops the processes; as a context manager it leaves none behind.
 
-    With `die_with_parent`, they end even when this process is killed outright.
+    With `die_with_parent`, they end even when this process is killed outright. `worker_flags` are added to
+    those that every worker gets.
     """
 
-    def __init__(self, workdir: Path, *, die_with_parent: bool) -> None:
+    def __init__(self, workdir: Path, *, die_with_parent: bool, worker_flags: Sequence[str] = ()) -> None:
         self.url = ""
+        self._more_worker_flags = worker_flags
+        self._troubles: list[Callable[[], str | None]] = []
         self._workdir = workdir
         self._die_with_parent = die_with_parent
         self._manager: subprocess.Popen[str] | None = None
@@ -70,12 +75,19 @@ class Herd:
         worker.kill()
         worker.wait()
 
+    def depend_on(self, trouble: Callable[[], str | None]) -> None:
+        """Have `require_alive` ask that, too: what ails something else that the demo needs, or None."""
+        self._troubles.append(trouble)
+
     def require_alive(self) -> None:
-        """Raise `HerdError` when a process died by itself."""
+        """Raise `HerdError` when a process died by itself, or what else the demo depends on is in trouble."""
         processes = {"manager": self._manager, **self._workers}
         for name, process in processes.items():
             if process and (code := process.poll()) is not None:
                 raise HerdError(f"{name} ended with exit code {code}: {self._last_words(name)}")
+        for trouble in self._troubles:
+            if text := trouble():
+                raise HerdError(text)
 
     def stop(self) -> None:
         """Let the workers leave, then stop the manager; whoever takes too long is killed."""
@@ -98,6 +110,7 @@ class Herd:
             *("--checkpoint-root", str(self._workdir / "checkpoints")),
             *("--spark-master", "local[2]"),
             *(word for setting in SPARK_CONF for word in ("--spark-conf", setting)),
+            *self._more_worker_flags,
         ]
 
     def _spawn(
@@ -105,7 +118,7 @@ class Herd:
     ) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "cli", role, *flags]
         if self._die_with_parent:
-            command = [sys.executable, "-m", "cli.demo.die_with_parent", *command]
+            command = [*LAUNCHER, *command]
         with self._log(name).open("a", encoding="utf-8") as log:
             return self._popen(command, log, stdout)
 

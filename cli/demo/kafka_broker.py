@@ -189,14 +189,15 @@ class KafkaBroker:
     def wait_started(self) -> None:
         """Wait until the launched broker takes requests; raises as `start` does."""
         deadline = time.monotonic() + START_S
-        while not self._takes_requests():
+        while not self.takes_requests():
             if not self.alive:
                 raise BrokerError(f"the broker ended: {self.last_words()}")
             if time.monotonic() > deadline:
                 raise BrokerError(f"the broker has not started in {START_S:.0f} s: {self.last_words()}")
             time.sleep(POLL_S)
 
-    def _takes_requests(self) -> bool:
+    def takes_requests(self) -> bool:
+        """Whether it does, as a member of its cluster."""
         try:
             return self.node.number in live_brokers(HOST, self.port, ANSWER_S)
         except OSError:

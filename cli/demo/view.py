@@ -18,6 +18,7 @@ from protocol.states import TaskState
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cli.demo.lag_history import LagHistory
     from cli.demo.snapshot import Snapshot, TaskLine
 
 STYLES = {
@@ -26,6 +27,8 @@ STYLES = {
     TaskState.UNASSIGNED: "yellow",
 }
 TENTHS = 10
+BAR = 60
+"""Columns of the bar, and of what is drawn of the lag."""
 
 
 class View(Protocol):
@@ -35,8 +38,8 @@ class View(Protocol):
         """A step of the story; it stays."""
         ...
 
-    def show(self, snapshot: Snapshot) -> None:
-        """How the group is doing now."""
+    def show(self, snapshot: Snapshot, lags: LagHistory) -> None:
+        """How the group is doing now, and how far it was behind until now."""
         ...
 
 
@@ -51,7 +54,7 @@ def view(stream: IO[str]) -> Iterator[View]:
 
 
 class PlainView:
-    """One line a step, a change of generation, and a tenth of the way."""
+    """One line a step, a change of generation, and a tenth of the way, with the lag if there is one."""
 
     def __init__(self, stream: IO[str] = sys.stdout) -> None:
         self._stream = stream
@@ -63,16 +66,17 @@ class PlainView:
         """Print it behind the time since the start."""
         print(f"{time.monotonic() - self._start:6.1f} s  {sentence}", file=self._stream, flush=True)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Snapshot, lags: LagHistory) -> None:
         """Print what is new."""
         if (now := (snapshot.state, snapshot.generation)) != self._shown:
             self._shown = now
             self.say(
                 f"group {snapshot.state}, generation {snapshot.generation}, {len(snapshot.workers)} workers"
             )
-        if (tenth := int(TENTHS * share_done(snapshot))) > self._tenth:
+        if (tenth := int(TENTHS * snapshot.share_done)) > self._tenth:
             self._tenth = tenth
-            self.say(f"{tenth * 100 // TENTHS} % of the rows")
+            behind = f", lag {lags}  {lags.drawn(BAR)}" if lags.known else ""
+            self.say(f"{tenth * 100 // TENTHS} % of the rows{behind}")
 
 
 class LiveView:
@@ -86,26 +90,21 @@ class LiveView:
         """Print it above the tables."""
         self._live.console.print(f"{time.monotonic() - self._start:6.1f} s  {sentence}", highlight=False)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Snapshot, lags: LagHistory) -> None:
         """Draw the tables anew."""
-        self._live.update(_picture(snapshot), refresh=True)
+        self._live.update(_picture(snapshot, lags), refresh=True)
 
 
-def share_done(snapshot: Snapshot) -> float:
-    """The share of all rows that were dealt with, 0 to 1."""
-    total = sum(task.rows_in_all for task in snapshot.tasks.values())
-    return snapshot.rows / total if total else 0.0
-
-
-def _picture(snapshot: Snapshot) -> Group:
+def _picture(snapshot: Snapshot, lags: LagHistory) -> Group:
     head = Text.assemble(
         "\ngroup ", (snapshot.state, "bold"), "   generation ", (str(snapshot.generation), "bold")
     )
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(
-        ProgressBar(total=1.0, completed=share_done(snapshot), width=60), f"{share_done(snapshot):.0%}"
-    )
-    return Group(head, _workers_table(snapshot), _tasks_table(snapshot), bar)
+    done = min(snapshot.share_done, 1.0)
+    bar.add_row("rows", ProgressBar(total=1.0, completed=done, width=BAR), f"{done:.0%}")
+    if lags.known:
+        bar.add_row("lag", lags.drawn(BAR), str(lags))
+    return Group(head, _workers_table(snapshot), _tasks_table(snapshot, lags), bar)
 
 
 def _workers_table(snapshot: Snapshot) -> Table:
@@ -118,25 +117,23 @@ def _workers_table(snapshot: Snapshot) -> Table:
     return table
 
 
-def _tasks_table(snapshot: Snapshot) -> Table:
+def _tasks_table(snapshot: Snapshot, lags: LagHistory) -> Table:
     table = Table(box=None, header_style="bold")
     for column in ("task", "state", "owner"):
         table.add_column(column)
-    for column in ("token", "batch", "rows"):
+    for column in ("token", "batch", "rows", *(("lag",) if lags.known else ())):
         table.add_column(column, justify="right")
     for _, task in sorted(snapshot.tasks.items()):
-        table.add_row(*_task_row(task))
+        table.add_row(*_task_row(task), *((_number(task.lag),) if lags.known else ()))
     return table
 
 
 def _task_row(task: TaskLine) -> tuple[str | Text, ...]:
     state = Text(task.state.value, style=STYLES.get(task.state, ""))
-    batch = "-" if task.batch_id is None else str(task.batch_id)
-    return (
-        task.name,
-        state,
-        task.owner or "-",
-        str(task.token),
-        batch,
-        f"{task.rows:,} / {task.rows_in_all:,}",
-    )
+    of_all = "" if task.rows_in_all is None else f" / {task.rows_in_all:,}"
+    batch = _number(task.batch_id)
+    return (task.name, state, task.owner or "-", str(task.token), batch, f"{task.rows:,}{of_all}")
+
+
+def _number(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

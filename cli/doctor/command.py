@@ -36,6 +36,7 @@ NOT_LOOKED_AT: Final = (
     "session_timeout_ms",
     "rebalance_timeout_ms",
     "heartbeat_wait_ms",
+    "lag_interval_ms",
     "stop_timeout_ms",
     "start_timeout_ms",
     "jvm_timeout_ms",

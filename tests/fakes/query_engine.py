@@ -33,6 +33,7 @@ class FakeQuery:
         self._stops_slowly = stops_slowly
         self._progress: Progress | None = None
         self.has_work = False
+        self.trouble: str | None = None
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
 
@@ -99,10 +100,10 @@ class FakeQuery:
 class FakeEngine:
     """Starts fake queries.
 
-    `broken` maps tasks to the cause of their failing starts, for good of those in `permanent`; the sinks of
-    those in `fenced` refuse the token; starts of tasks in `held` wait for their gate, and of those in `begun`
-    cannot be called back there; what is asked about those in `unanswered`, or about "the records", waits for
-    its gate; queries of those in `slow` stop when their batch is done.
+    `broken` maps tasks to the cause of their failing starts, for good of those in `permanent`, an outage of
+    those in `away`; the sinks of those in `fenced` refuse the token; starts of tasks in `held` wait for their
+    gate, and of those in `begun` cannot be called back there; what is asked about those in `unanswered`, or
+    about "the records", waits for its gate; queries of those in `slow` stop when their batch is done.
     """
 
     def __init__(self) -> None:
@@ -117,6 +118,7 @@ class FakeEngine:
         self.unanswered: dict[str, asyncio.Event] = {}
         self.broken: dict[str, str] = {}
         self.permanent: set[str] = set()
+        self.away: set[str] = set()
         self.fenced: set[str] = set()
         self.surprise: Exception | None = None
         self.held: dict[str, asyncio.Event] = {}
@@ -157,7 +159,7 @@ class FakeEngine:
         if spec.task in self.fenced:
             raise QueryError(f"token {spec.token} is stale", fenced=True)
         if (cause := self.broken.get(spec.task)) is not None:
-            raise QueryError(cause, permanent=spec.task in self.permanent)
+            raise QueryError(cause, permanent=spec.task in self.permanent, outage=spec.task in self.away)
         query = FakeQuery(spec, stops_slowly=spec.task in self.slow)
         query.committed = self.committed
         self.started.append(query)
@@ -226,6 +228,11 @@ class FakeEngine:
     def measures(self) -> bool:
         """Whether a test has said how far a task is behind."""
         return bool(self.lags)
+
+    @property
+    def kafka_requests(self) -> dict[tuple[str, bool], int]:
+        """It asks nobody."""
+        return {}
 
     async def lag(self, spec: QuerySpec) -> TaskLag | None:
         """What the test has said."""

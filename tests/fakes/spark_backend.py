@@ -13,7 +13,7 @@ from protocol.connectors import Formats
 from worker.query_engine import SparkKind, ignore_step
 from worker.spark.backend import Handle, QuerySession, SparkBackend
 from worker.spark.batch_gate import BatchGate
-from worker.spark.checkpoint_rules import knows_of
+from worker.spark.checkpoint_rules import Checkpoint, knows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,8 +105,9 @@ class FakeCheckpoint:
         """It knows of no batch."""
         knows_of(self.place, None, reached)
 
-    def verify(self, _owner: Owner, _rows: Any) -> None:
-        """Nothing to find fault with."""
+    def verify(self, _owner: Owner, _rows: Any) -> Checkpoint:
+        """Nothing to find fault with, and no batch."""
+        return Checkpoint(self.place)
 
 
 class FakeQuerySession(QuerySession):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from cli.demo.kafka_broker import START_S, KafkaBroker, new_nodes
+from cli.demo.kafka_broker import HOST, START_S, KafkaBroker, new_nodes
 from tests.kafka.topic import Topic
 
 if TYPE_CHECKING:
@@ -29,9 +29,20 @@ class Broker(KafkaBroker):
         *,
         node: Node | None = None,
         nodes: Sequence[Node] = (),
+        listeners: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """`settings` are added to those that it needs; `node` is this one of the cluster's `nodes`."""
+        """`settings` are added to those that it needs; `node` is this one of the cluster's `nodes`.
+
+        `listeners` are further ones by name, each with its security protocol (`protocol`) and its settings.
+        """
         super().__init__(JARS, folder, node=node, nodes=nodes, settings=settings)
+        self._listeners = {name: f"{HOST}:{new_nodes(1)[0].port}" for name in listeners or {}}
+        for name, given in (listeners or {}).items():
+            _add_listener(self._settings, name, self._listeners[name], given)
+
+    def bootstrap_of(self, listener: str) -> str:
+        """Where one of the further listeners is."""
+        return self._listeners[listener]
 
     def admin(self) -> AdminClient:
         """Who asks it for topics and offsets, and says nothing of brokers that are not up yet."""
@@ -51,10 +62,23 @@ class Broker(KafkaBroker):
         return Topic(self, name)
 
 
+def _add_listener(settings: dict[str, str], name: str, place: str, given: Mapping[str, str]) -> None:
+    for key in ("listeners", "advertised.listeners"):
+        settings[key] += f",{name}://{place}"
+    settings["listener.security.protocol.map"] += f",{name}:{given['protocol']}"
+    for key, value in given.items():
+        if key != "protocol":
+            settings[f"listener.name.{name.lower()}.{key}"] = value
+
+
 @contextmanager
-def running(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
-    """A broker that takes requests, with its data in `folder`."""
-    with _running([Broker(folder, settings)]) as (broker,):
+def running(
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    listeners: Mapping[str, Mapping[str, str]] | None = None,
+) -> Iterator[Broker]:
+    """A broker that takes requests, with its data in `folder`; the rest is as for `Broker`."""
+    with _running([Broker(folder, settings, listeners=listeners)]) as (broker,):
         yield broker
 
 

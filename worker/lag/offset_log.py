@@ -66,7 +66,13 @@ def reader_of(options: Mapping[str, Any]) -> Callable[[str], bool]:
     if _PATTERN in given:
         pattern = _compiled(given[_PATTERN])
         return lambda topic: pattern is not None and pattern.fullmatch(topic) is not None
-    return _assigned(given.get(_ASSIGN, "")).__contains__
+    return _assigned(given.get(_ASSIGN)).__contains__
+
+
+def assigned_of(options: Mapping[str, Any]) -> Mapping[str, list[int]] | None:
+    """The partitions that a source with these options reads, by topic; None if it reads all."""
+    given = {name.lower(): value for name, value in options.items()}
+    return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:
@@ -77,9 +83,9 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _assigned(text: str) -> dict[str, Any]:
+def _assigned(value: Any) -> dict[str, list[int]]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, list[int]])
     except msgspec.DecodeError:
         return {}
 

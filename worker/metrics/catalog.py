@@ -103,6 +103,13 @@ LOST_ROWS = Metric(
     "Rows that the task has not read and that the topic no longer has.",
     TASK,
 )
+KAFKA_REQUESTS = Metric(
+    "sparkherd_worker_kafka_requests_total",
+    "counter",
+    "Questions to Kafka's brokers beside those of Spark's queries: for the lag, before a start, whether they "
+    "answer at all, and of consumer groups; by whether there was an answer.",
+    ("group", "purpose", "answered"),
+)
 RESTARTS = Metric(
     "sparkherd_task_restarts_total",
     "counter",
@@ -134,5 +141,6 @@ CATALOG = (
     BEHIND_PARTITION,
     LOST_ROWS,
     RESTARTS,
+    KAFKA_REQUESTS,
     LOOP_LAG,
 )

@@ -56,7 +56,10 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker as those who watch it see it; `lease_s` is how long it may still write, in seconds."""
+    """A worker as those who watch it see it; `lease_s` is how long it may still write, in seconds.
+
+    `kafka_requests` are questions to brokers, by what for and whether they answered.
+    """
 
     group: str
     member_id: str
@@ -65,6 +68,7 @@ class WorkerView:
     lease_s: float
     tasks: tuple[TaskSnapshot, ...]
     ownerless: Mapping[str, TaskLag] = field(default_factory=dict)
+    kafka_requests: Mapping[tuple[str, bool], int] = field(default_factory=dict)
 
 
 class WorkerReader:
@@ -83,6 +87,11 @@ class WorkerReader:
         yield _family(catalog.GENERATION, [((group,), worker.generation)])
         yield _family(catalog.LEASE, [((group,), worker.lease_s)])
         yield _family(catalog.TASKS, [((group, state), count) for state, count in sorted(states.items())])
+        asked = [
+            ((group, purpose, "yes" if answered else "no"), count)
+            for (purpose, answered), count in sorted(worker.kafka_requests.items())
+        ]
+        yield _family(catalog.KAFKA_REQUESTS, asked)
         yield from _of_tasks(worker)
 
 

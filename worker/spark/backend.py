@@ -7,6 +7,7 @@ All else about queries is shared: how they are launched, watched, stopped and re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -27,17 +28,40 @@ if TYPE_CHECKING:
     from worker.spark.query_output import QueryOutput
 
 
+class Question(StrEnum):
+    """What brokers are asked for, beside what Spark's own queries ask."""
+
+    LAG = "lag"
+    START = "start"
+    WATCH = "watch"
+    GROUP = "group"
+
+
+class Watching(Protocol):
+    """A look at a cluster that goes on while a query needs it."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing comes from there, in one line; None while it answers. Never blocks."""
+        ...
+
+    def close(self) -> None:
+        """Look no more. Never blocks."""
+        ...
+
+
 class Brokers(Protocol):
     """What is asked about topics; a call may take as long as a broker does."""
 
     def states(
-        self, options: Mapping[str, Any], committed: Offsets
+        self, options: Mapping[str, Any], committed: Offsets, purpose: Question = Question.LAG
     ) -> Mapping[str, Mapping[int, PartitionState]]:
         """The partitions of the topics that a source with these options reads, by topic and number.
 
         Args:
             options: the source's, with its secrets.
             committed: what it has read; the first unread row of a partition is looked at for its time.
+            purpose: what for.
 
         Raises:
             QueryError: no broker answers in time, or lets nobody in; in one line.
@@ -56,6 +80,14 @@ class Brokers(Protocol):
         Raises:
             QueryError: no broker answers in time, lets nobody in, or the group has members; in one line.
         """
+        ...
+
+    def watch(self, options: Mapping[str, Any]) -> Watching:
+        """Ask, every few seconds from now on, whether the cluster of a source with these options answers."""
+        ...
+
+    def requests(self) -> Mapping[tuple[str, bool], int]:
+        """How often brokers were asked, by purpose and whether they answered. Never blocks."""
         ...
 
     def close(self) -> None:

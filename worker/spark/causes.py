@@ -68,14 +68,14 @@ def describe_remote(text: str) -> str:
 
 def refusal(error: BaseException, *, by: str = "") -> QueryError:
     """What a start that failed with `error` is to raise; `by` goes before the cause."""
-    cause, permanent = judge(by + describe(error), at_start=True)
-    return QueryError(cause, permanent=permanent)
+    told = judge(by + describe(error), at_start=True)
+    return QueryError(told.cause, permanent=told.permanent, outage=told.outage)
 
 
 def failure(cause: str, *, fenced: bool = False) -> QueryError:
     """The end of a query that has failed with `cause`, because it was `fenced` or for another reason."""
-    told, permanent = judge(cause, at_start=False)
-    return QueryError(told, fenced, permanent)
+    told = judge(cause, at_start=False)
+    return QueryError(told.cause, fenced, told.permanent, told.outage)
 
 
 def headline(chain: list[JavaError]) -> str:

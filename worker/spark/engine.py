@@ -25,7 +25,7 @@ from worker.spark.starts import AT_ONCE, Starts, StartSteps
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from protocol.messages.checks import CheckResult
     from protocol.messages.lag import TaskLag
@@ -100,6 +100,12 @@ class SparkEngine:
         """In a thread of its own: a broker may take its time."""
         ask = partial(self._ask, lambda backend: measure(backend, spec, self._settings))
         return await asyncio.wrap_future(in_thread(f"spark-lag {spec.task}", ask))
+
+    @property
+    def kafka_requests(self) -> Mapping[tuple[str, bool], int]:
+        """Of this Spark; another one begins at nothing."""
+        brokers = None if self._opened is None else self._opened.brokers
+        return {} if brokers is None else brokers.requests()
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """In a thread of its own, which whoever loses patience leaves behind."""

@@ -8,56 +8,39 @@ from typing import TYPE_CHECKING
 from protocol.messages.lag import MAX_TROUBLE_LENGTH, TaskLag
 from telemetry.secrets import scrub
 from worker.lag.measure import lags, total
-from worker.lag.offset_log import of_source, offsets_of
+from worker.lag.offset_log import of_source
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
+from worker.spark.sources import committed_offsets, kafka_sources
 
 if TYPE_CHECKING:
-    from definition.source import Source
+    from collections.abc import Iterator
+
     from protocol.messages.lag import PartitionLag
-    from worker.lag.offset_log import Offsets
     from worker.query_engine import QuerySpec
-    from worker.spark.backend import SparkBackend
-    from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.backend import Brokers, SparkBackend
     from worker.spark.settings import SparkSettings
 
 
 def measure(backend: SparkBackend, spec: QuerySpec, settings: SparkSettings) -> TaskLag | None:
     """The lag of a task, or why it cannot be told; None if it reads nothing that can be asked."""
-    sources = [each for each in spec.definition.views.values() if each.is_kafka and not each.static]
-    if not sources or backend.brokers is None:
+    brokers = backend.brokers
+    if brokers is None or not any(kafka_sources(spec.definition)):
         return None
     now_ms = int(time.time() * 1000)
     try:
-        return _measure(backend, spec, settings, now_ms)
+        return total(_partitions(backend, brokers, spec, settings, now_ms), now_ms)
     except QueryError as error:
         trouble = scrub(error.cause.partition("\n")[0], MAX_TROUBLE_LENGTH)
         return TaskLag(at_ms=now_ms, trouble=trouble)
 
 
-def _measure(backend: SparkBackend, spec: QuerySpec, settings: SparkSettings, now_ms: int) -> TaskLag:
+def _partitions(
+    backend: SparkBackend, brokers: Brokers, spec: QuerySpec, settings: SparkSettings, now_ms: int
+) -> Iterator[PartitionLag]:
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
     resets = 0 if spec.reset is None else spec.reset.number
-    committed = _committed(backend.checkpoint(settings.checkpoint(spec.group, spec.task, resets)))
-    return total(
-        [
-            each
-            for source in resolved.views.values()
-            if source.is_kafka and not source.static
-            for each in _of(backend, source, of_source(committed, source.options), now_ms)
-        ],
-        now_ms,
-    )
-
-
-def _of(backend: SparkBackend, source: Source, committed: Offsets, now_ms: int) -> list[PartitionLag]:
-    if backend.brokers is None:
-        return []
-    return lags(committed, backend.brokers.states(source.options, committed), now_ms)
-
-
-def _committed(folder: CheckpointFolder) -> list[Offsets]:
-    """Where the last finished batch ended; nothing before the first."""
-    last = folder.last("commits")
-    text = None if last is None else folder.read(f"offsets/{last}")
-    return [] if text is None else offsets_of(text)
+    every = committed_offsets(backend.checkpoint(settings.checkpoint(spec.group, spec.task, resets)))
+    for _, source in kafka_sources(resolved):
+        committed = of_source(every, source.options)
+        yield from lags(committed, brokers.states(source.options, committed), now_ms)

@@ -19,9 +19,10 @@ from worker.spark import entrypoint
 from worker.spark.context import TaskContext
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
+from worker.spark.sources import require_sources, watch_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from definition.source import Source
     from protocol.messages.tasks import Offsets, TaskReset
     from worker.query_engine import QuerySpec
-    from worker.spark.backend import Handle, QuerySession, SparkBackend
+    from worker.spark.backend import Handle, QuerySession, SparkBackend, Watching
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 
@@ -39,6 +40,7 @@ class Launched:
     """A query that was started; `checkpoint` and `committed` are as in `worker.query_engine.Query`.
 
     `finished` is to be called with Spark's record of each finished batch; from any thread, and never waits.
+    `watched` are the clusters that it reads from, to be closed when it is over.
     """
 
     handle: Handle
@@ -46,6 +48,7 @@ class Launched:
     checkpoint: str | None
     committed: int | None
     finished: Callable[[Mapping[str, Any]], None] = lambda _: None
+    watched: Sequence[Watching] = ()
 
 
 def launch(
@@ -78,11 +81,13 @@ def launch(
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
         found = session.checkpoint.verify(owner, session.output.claimed)
+        require_sources(backend.brokers, definition, session.checkpoint, steps.at)
         steps.at("Spark, to start the query")
         handle = session.start(writer, partial(_begin, may_write, steps))
         told = None if handle.commits_late else checkpoint
-        teller = _groups_teller(backend, spec, resolved.definition)
-        return Launched(handle, session, told, found.committed, teller)
+        teller = _groups_teller(backend, spec, definition)
+        watched = watch_sources(backend.brokers, definition)
+        return Launched(handle, session, told, found.committed, teller, watched)
     except BaseException:
         session.close()
         raise

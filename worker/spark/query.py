@@ -49,6 +49,7 @@ class SparkQuery:
         self.checkpoint = launched.checkpoint
         self.committed = launched.committed
         self._finished = launched.finished
+        self._watched = launched.watched
         self._progress = ProgressTracker()
         self._observing = threading.Lock()
         self._finishing = threading.Lock()
@@ -69,6 +70,11 @@ class SparkQuery:
         """A batch of new data is being done, or the source was ahead when the last one was planned."""
         lag = {} if self._progress.last is None else self._progress.last.metrics.get("lag", {})
         return self._is_at_work or any(lag.values())
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing comes from what it reads."""
+        return next((each.trouble for each in self._watched if each.trouble is not None), None)
 
     async def ended(self) -> QueryError | None:
         """Wait for the end."""
@@ -148,6 +154,8 @@ class SparkQuery:
 
     def _let_go(self) -> None:
         """Whatever goes wrong with that, the end is told."""
+        for each in self._watched:
+            each.close()
         try:
             self._session.close()
         except Exception:

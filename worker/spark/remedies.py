@@ -1,4 +1,4 @@
-"""Failures that another try would only repeat, and what a person can do about each; rules without I/O.
+"""Failures that are known: whether another try may help, and what a person can do; rules without I/O.
 
 They go by the line in which Spark says what is wrong: it is the same in a JVM of the worker's own and behind
 Spark Connect, where the class of an exception does not arrive.
@@ -7,6 +7,7 @@ Spark Connect, where the class of an exception does not arrive.
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import NamedTuple
 
 from pyspark import __version__ as spark_version
@@ -31,9 +32,27 @@ _UNREADABLE = (
     " `sparkherd tasks reset --offset`"
 )
 _RESTART = "`sparkherd tasks restart` when it is there"
+_BROKERS = (
+    "is kafka.bootstrap.servers right, and kafka.security.protocol that of its listener? The task goes on by"
+    " itself when a broker answers"
+)
+_LOGIN = "correct its kafka.sasl or kafka.ssl options or their secrets, then `sparkherd tasks restart`"
+_TOPIC = "create the topic, or correct the source's options"
+_LOSS = (
+    "retention, or a topic that was made anew, has taken rows that the checkpoint wants: accept that with"
+    " `failOnDataLoss: false` in the source's options, or begin anew with `sparkherd tasks reset`"
+)
 
 
-class PermanentFailure(NamedTuple):
+class Outlook(Enum):
+    """What comes of another try: the same, perhaps something else, or nothing while somebody is away."""
+
+    SAME = "same"
+    OPEN = "open"
+    OUTAGE = "outage"
+
+
+class KnownFailure(NamedTuple):
     """A kind of failure: what its line looks like, and what to do, if Spark does not say so itself.
 
     `at_start_only` says that of a query that has run before it may pass by itself.
@@ -42,66 +61,97 @@ class PermanentFailure(NamedTuple):
     line: re.Pattern[str]
     remedy: str | None = None
     at_start_only: bool = False
+    outlook: Outlook = Outlook.SAME
 
 
-_PERMANENT = (
-    PermanentFailure(
+_KNOWN = (
+    KnownFailure(
         re.compile(r"\[\w+_DATA_SOURCE_NOT_ENABLED\] Failed to find data source: (?P<format>[\w.]+?)\. "),
         _INSTALL,
     ),
-    PermanentFailure(
+    KnownFailure(
         re.compile(r"\[DATA_SOURCE_NOT_FOUND\] Failed to find the data source: (?P<format>[\w.]+?)\. "),
         _INSTALL,
     ),
-    PermanentFailure(
+    KnownFailure(
         re.compile(r'No FileSystem for scheme "|Class org\.apache\.hadoop\.fs\.[\w.]+ not found'),
         _INSTALL.format(package="GROUP:ARTIFACT:VERSION of that file system"),
     ),
-    PermanentFailure(
+    KnownFailure(
         re.compile(
             r"(?i)\[(?:UNRESOLVED_ROUTINE|ROUTINE_NOT_FOUND|REQUIRES_\w+)\]"
             r" .*`(?:java_method|(?:try_)?reflect)`"
         ),
         _JAVA,
     ),
-    PermanentFailure(
-        re.compile(r"\[REQUIRES_SINGLE_PART_NAMESPACE\] .*`system`\.`builtin`(?!\.`)"), _NO_BUILTIN
-    ),
-    PermanentFailure(
+    KnownFailure(re.compile(r"\[REQUIRES_SINGLE_PART_NAMESPACE\] .*`system`\.`builtin`(?!\.`)"), _NO_BUILTIN),
+    KnownFailure(
         re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `\w+`\.`[^`]*[/:.*][^`]*` cannot"), _FILES
     ),
-    PermanentFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
-    PermanentFailure(re.compile(r"does not support streamed (?:reading|writing)")),
-    PermanentFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
-    PermanentFailure(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),
-    PermanentFailure(re.compile(r"'path' is not specified"), "add `path` to the options"),
-    PermanentFailure(
+    KnownFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
+    KnownFailure(re.compile(r"does not support streamed (?:reading|writing)")),
+    KnownFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
+    KnownFailure(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),
+    KnownFailure(re.compile(r"'path' is not specified"), "add `path` to the options"),
+    KnownFailure(
         re.compile(r"Schema must be specified when creating a streaming source"), "add source.schema"
     ),
-    PermanentFailure(
-        re.compile(r"\[PARSE_SYNTAX_ERROR\]|\[STREAMING_OUTPUT_MODE\.|\[CANNOT_MODIFY_CONFIG\]")
-    ),
-    PermanentFailure(
+    KnownFailure(re.compile(r"\[PARSE_SYNTAX_ERROR\]|\[STREAMING_OUTPUT_MODE\.|\[CANNOT_MODIFY_CONFIG\]")),
+    KnownFailure(
         re.compile(r"\[UNRESOLVED_COLUMN\.|\[UNRESOLVED_ROUTINE\]|\[DATATYPE_MISMATCH\."), at_start_only=True
+    ),
+    KnownFailure(
+        re.compile(
+            r"TimeoutException: (?:Timed out waiting for a node assignment|Call\(callName="
+            r"|Timeout of \d+ms expired|Cannot fetch record for offset"
+            r"|Failed to (?:get offsets by times|update metadata))"
+            r"|No resolvable bootstrap urls|\bDisconnectException"
+        ),
+        _BROKERS,
+        outlook=Outlook.OUTAGE,
+    ),
+    KnownFailure(re.compile(r"S(?:asl|sl)AuthenticationException: "), _LOGIN, at_start_only=True),
+    KnownFailure(re.compile(r"UnknownTopicOrPartitionException: "), _TOPIC, outlook=Outlook.OPEN),
+    KnownFailure(
+        re.compile(
+            r"\[KAFKA_DATA_LOSS\.|OffsetOutOfRangeException: |KafkaIllegalStateException: Some data may have"
+        ),
+        _LOSS,
+        outlook=Outlook.OPEN,
+    ),
+    KnownFailure(
+        re.compile(
+            r"kafka\.bootstrap\.servers' must be specified|for Kafka source: subscribe|Kafka option '"
+            r"|Could not find a 'KafkaClient' entry|(?:Config|PatternSyntax)Exception: "
+        ),
+        at_start_only=True,
     ),
 )
 
 
 class Judged(NamedTuple):
-    """A cause with what to do about it, and whether another try would end the same way."""
+    """A cause with what to do about it, and whether another try would end the same way.
+
+    `outage` says that somebody is away, who may come back at any time.
+    """
 
     cause: str
     permanent: bool
+    outage: bool = False
 
 
 def judge(cause: str, *, at_start: bool) -> Judged:
     """Look at the first line of `cause`; `at_start` says that the query has never run."""
     line, rest = cause.partition("\n")[::2]
-    for kind in _PERMANENT:
+    for kind in _KNOWN:
         found = kind.line.search(line)
         if found is not None and (at_start or not kind.at_start_only):
             told = line if kind.remedy is None else f"{line.rstrip('.')}: {_remedy(kind.remedy, found)}"
-            return Judged(f"{told}\n{rest}" if rest else told, permanent=True)
+            return Judged(
+                f"{told}\n{rest}" if rest else told,
+                permanent=kind.outlook is Outlook.SAME,
+                outage=kind.outlook is Outlook.OUTAGE,
+            )
     return Judged(cause, permanent=False)
 
 

@@ -124,6 +124,7 @@ class Standalone(Host):
             state=MemberState.STABLE,
             lease_s=FOR_GOOD_S,
             tasks=self.tasks.views(),
+            kafka_requests=self.engine.kafka_requests,
         )
 
     async def work(self) -> int:

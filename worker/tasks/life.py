@@ -148,8 +148,12 @@ class TaskLife:
             await self._on_end(error, definition)
 
     async def _run_query(self, grant: Grant, definition: Definition) -> QueryError | None:
-        """From its start until nothing of it runs; returns what `QueryRun.watch` does."""
-        self.status.tell(TaskState.STARTING)
+        """From its start until nothing of it runs; returns what `QueryRun.watch` does.
+
+        In an outage each try is likely to fail: its cause stands until one does not.
+        """
+        if not self._failures.is_outage:
+            self.status.tell(TaskState.STARTING)
         run = QueryRun(
             self._spec(grant, definition),
             self._context.engine,
@@ -189,7 +193,7 @@ class TaskLife:
             self._context.fenced()
         if self.desired.is_leaving:
             return
-        delay_s = None if error.fenced or error.permanent else self._restart_delay_s(definition)
+        delay_s = None if error.fenced or error.permanent else self._restart_delay_s(error, definition)
         if delay_s is None:
             await self._rest(TaskState.FAILED, error.cause)
             return
@@ -197,10 +201,10 @@ class TaskLife:
         self.status.tell(TaskState.RESTARTING, error.cause)
         await first(self._context.clock.sleep(delay_s), self.desired.until_outdated())
 
-    def _restart_delay_s(self, definition: Definition) -> float | None:
+    def _restart_delay_s(self, error: QueryError, definition: Definition) -> float | None:
         """By the restart policy of now, which may have changed while the query ran on."""
         policy = (self.desired.grant.definition or definition).restart
-        self._failures = self._failures.and_one(self._context.clock.now(), policy)
+        self._failures = self._failures.and_one(self._context.clock.now(), policy, outage=error.outage)
         return self._failures.restart_delay_s(policy, self._context.chance())
 
     async def _stop_settled(self, grant: Grant) -> None:

@@ -97,7 +97,8 @@ class QueryRun:
     async def _tell_of_waiting(self) -> None:
         """Most starts take a second: what one waits for is told when it is another that does."""
         await self._clock.sleep(SLOW_START_S)
-        self._status.tell(TaskState.STARTING, f"waits for {self._step}")
+        if self._status.state is TaskState.STARTING:
+            self._status.tell(TaskState.STARTING, f"waits for {self._step}")
 
     async def _stop(self, query: Query) -> None:
         """Stop in order; a cut that comes meanwhile makes short work of it."""

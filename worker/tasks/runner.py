@@ -115,7 +115,13 @@ class TaskRunner:
             is_fresh=self._token_leases.is_fresh,
         )
         self._sweep = OrphanSweep(link, engine, settings.group, settings.rebalance_timeout_ms / 1000)
-        self._lag = LagReports(link, engine, settings.group, lambda: self._ownership)
+        self._lag = LagReports(
+            link,
+            engine,
+            settings.group,
+            lambda: self._ownership,
+            every_s=settings.lag_interval_ms / 1000,
+        )
         self._late = LateGrants(link, own_s, self._claim_late, spawn)
         for work in (self._token_leases.watch, self._sweep.run, self._releases.run, self._reports.run):
             spawn(work())

@@ -91,7 +91,8 @@ def _too_long(within_s: float | None, step: str) -> str:
 def failed(error: Exception, spec: QuerySpec, when: str) -> QueryError:
     """What a start or a settling comes to that raised `error`; what was not foreseen is logged whole."""
     if isinstance(error, QueryError):
-        return QueryError(error.cause, error.fenced, error.permanent)  # without its traceback and frames
+        # without its traceback and frames
+        return QueryError(error.cause, error.fenced, error.permanent, error.outage)
     cause_id = new_cause_id()
     log.error(
         "unexpected trouble with a task",

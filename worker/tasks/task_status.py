@@ -125,6 +125,7 @@ class TaskStatus:
         self._latest: Progress | None = None
         self._heard_at: float | None = None
         self._lag: TaskLag | None = None
+        self._trouble: str | None = None
         self._log = log.bind(group=group, task=task)
 
     def tell(self, state: TaskState, cause: str | None = None) -> None:
@@ -146,7 +147,7 @@ class TaskStatus:
         """The query is gone; what it did counts."""
         self._look()
         self._earlier = self._totals
-        self._latest = self._heard_at = self._query = self._load = None
+        self._latest = self._heard_at = self._query = self._load = self._trouble = None
 
     def note_lag(self, lag: TaskLag) -> None:
         """How far it is behind, by a look at what it reads."""
@@ -191,7 +192,12 @@ class TaskStatus:
 
     def _look(self) -> None:
         """Take in what its query says."""
-        if self._query is None or (progress := self._query.progress()) is None:
+        if self._query is None:
+            return
+        if self._query.trouble != self._trouble:
+            self._trouble = self._query.trouble
+            self.tell(self.state, self._trouble)
+        if (progress := self._query.progress()) is None:
             return
         if self._latest is None or progress.batch_id != self._latest.batch_id:
             self._heard_at = self._now()

@@ -131,7 +131,13 @@ class ClassicBackend(SparkBackend):
         """Stop Spark and end its JVM, whatever state it is in."""
         if self.groups is not None:
             self.groups.close()
-        self.jvm.close(self.spark.stop)
+        self.jvm.close(self._stop)
+
+    def _stop(self) -> None:
+        """As long as the JVM answers."""
+        if self.brokers is not None:
+            self.brokers.close()
+        self.spark.stop()
 
 
 def _context(chosen: Mapping[str, str], jvm: Jvm) -> SparkContext:

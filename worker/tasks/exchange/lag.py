@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from worker.tasks.exchange.manager_link import ManagerLink
     from worker.tasks.life import TaskLife
 
-EVERY_S: Final = 10.0
-"""Seconds between two looks at the brokers."""
 SHARE: Final = 4
-"""With many tasks looks take long: then the pauses grow, to so many times what the last look took."""
+"""With many tasks looks take long: then the pauses grow, to so many times what the last look took.
+
+Brokers that did not answer do not count: once they do, one is to hear of it soon.
+"""
 
 
 class LagReports:
@@ -35,17 +36,26 @@ class LagReports:
         engine: what brokers and checkpoints are asked by.
         group: whose tasks.
         lives: the worker's own.
+        every_s: seconds between two looks at the brokers.
     """
 
     def __init__(
-        self, link: ManagerLink, engine: QueryEngine, group: str, lives: Callable[[], Iterable[TaskLife]]
+        self,
+        link: ManagerLink,
+        engine: QueryEngine,
+        group: str,
+        lives: Callable[[], Iterable[TaskLife]],
+        *,
+        every_s: float,
     ) -> None:
         self._link = link
         self._engine = engine
         self._group = group
         self._lives = lives
+        self._every_s = every_s
         self._measured: dict[str, TaskLag] = {}
         self._untold: dict[str, TaskLag] = {}
+        self._answered_s = 0.0
 
     @property
     def ownerless(self) -> dict[str, TaskLag]:
@@ -56,11 +66,11 @@ class LagReports:
         """Measure, for ever."""
         clock = self._link.clock
         while True:
-            await clock.sleep(EVERY_S)
-            began = clock.now()
+            await clock.sleep(self._every_s)
+            self._answered_s = 0.0
             await self._measure_own()
             await self._measure_ownerless()
-            await clock.sleep(SHARE * (clock.now() - began))
+            await clock.sleep(SHARE * self._answered_s)
 
     async def _measure_own(self) -> None:
         if not self._engine.measures:
@@ -93,7 +103,12 @@ class LagReports:
         return QuerySpec(self._group, task.task, 0, definition, task.reset)
 
     async def _lag(self, spec: QuerySpec) -> TaskLag | None:
+        clock = self._link.clock
+        began = clock.now()
         try:
-            return await self._engine.lag(spec)
+            lag = await self._engine.lag(spec)
         except QueryError:  # there is no Spark at the moment
             return None
+        if lag is not None and lag.trouble is None:
+            self._answered_s += clock.now() - began
+        return lag

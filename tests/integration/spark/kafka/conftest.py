@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     from tests.kafka.topic import Topic
 
 _numbers = itertools.count()
+USER, PASSWORD = "anna", "r1ght-Passphrase-Zx9"
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SASL = {
+    "protocol": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
+}
+"""A listener that lets nobody in without that password."""
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with kafka.running(tmp_path_factory.mktemp("kafka")) as broker:
+    with kafka.running(tmp_path_factory.mktemp("kafka"), listeners={"SASL": SASL}) as broker:
         yield broker
 
 

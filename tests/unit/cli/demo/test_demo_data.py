@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.demo import data
-from cli.demo.check import Comparison, compare, last_batches
+from cli.demo.check import Comparison, compare
 from cli.demo.data import PARTS, flights, write_parts
-from cli.demo.demo_tasks import demo_tasks
+from cli.demo.file_tasks import file_tasks
+from cli.demo.plan import DELAYS, FLIGHTS
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, Truth, truth
 from definition.document import parse_definition
 from protocol.errors import StartupError
@@ -54,9 +55,9 @@ def test_parts_hold_every_flight_once(tmp_path: Path) -> None:
     for part, rows in counts.items():
         files = sorted((tmp_path / "parts" / part).iterdir(), key=lambda path: path.stat().st_mtime)
         assert len(files) == 7
-        for path, count in zip(files, rows, strict=True):
-            read = list(csv.DictReader(path.read_text().splitlines()))
-            assert len(read) == count
+        parts = [list(csv.DictReader(path.read_text().splitlines())) for path in files]
+        assert sum(map(len, parts)) == rows
+        for read in parts:
             assert {row["carrier"] for row in read} <= set(PARTS[part])
             written.update(tuple(row.values()) for row in read)
     assert written == Counter(tuple(flight.values()) for flight in flights(FEW))
@@ -119,28 +120,18 @@ def test_empty_sink(tmp_path: Path, few: Truth) -> None:
     assert compare(tmp_path / "flights.db", few) == expected
 
 
-def test_the_sink_knows_its_last_batches(tmp_path: Path) -> None:
-    """By its fence rows; before the first batch there are none."""
-    sink = tmp_path / "flights.db"
-    change(sink, "CREATE TABLE unrelated (x)")
-    assert last_batches(sink) == {}
-    change(sink, "CREATE TABLE sparkherd_fence (task, batch_id)")
-    change(sink, "INSERT INTO sparkherd_fence VALUES ('flights-ua', 16)")
-    assert last_batches(sink) == {"flights-ua": 16}
-
-
 def test_tasks_are_definitions() -> None:
     """Every task of the demo is one the manager accepts, and there are at least six."""
-    tasks = demo_tasks(Path("/workdir"), dict.fromkeys(PARTS, (10, 10, 5)))
-    assert len(tasks) >= 6
-    for task in tasks:
+    plan = file_tasks(Path("/workdir"), dict.fromkeys(PARTS, 25))
+    assert len(plan.tasks) >= 6
+    for task in plan.tasks:
         parse_definition(encode_opaque(task.definition))
 
 
-def test_rows_follow_from_batches() -> None:
-    """How many rows a task has read is known from its last batch."""
-    tasks = {task.name: task for task in demo_tasks(Path("/workdir"), dict.fromkeys(PARTS, (10, 10, 5)))}
-    by_file, by_four = tasks["flights-ua"], tasks["delays-ua-b6"]
-    assert [by_file.rows_done(batch) for batch in (None, 0, 1, 2, 3)] == [0, 10, 20, 25, 25]
-    assert [by_four.rows_done(batch) for batch in (None, 0, 1, 2)] == [0, 40, 50, 50]
-    assert (by_file.rows, by_four.rows) == (25, 50)
+def test_each_flight_is_one_tasks_in_each_table() -> None:
+    """By its carrier; the rows of all tasks together are those of the plan."""
+    plan = file_tasks(Path("/workdir"), dict.fromkeys(PARTS, 25))
+    for table in (FLIGHTS, DELAYS):
+        carriers = [value for task in plan.tasks if task.table == table for value in task.values]
+        assert sorted(carriers, key=str) == sorted(carrier for part in PARTS.values() for carrier in part)
+    assert sum(task.rows or 0 for task in plan.tasks) == plan.rows == 2 * 25 * len(PARTS)

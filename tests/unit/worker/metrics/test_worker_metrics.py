@@ -55,6 +55,18 @@ def test_a_task_shows_all_that_is_known_of_it() -> None:
     assert scrape.value("sparkherd_task_restarts_total", task="t1") == 1
 
 
+def test_questions_to_brokers_are_counted_by_purpose() -> None:
+    """Few series, however many clusters there are."""
+    meter = Meter("g")
+    asked = {("lag", True): 7, ("watch", False): 2}
+    view = WorkerView("g", "m", 7, MemberState.STABLE, 8.5, (), kafka_requests=asked)
+    meter.instruments.read_at_scrape(WorkerReader(lambda: view))
+    value = meter.instruments.registry.get_sample_value
+    name = "sparkherd_worker_kafka_requests_total"
+    assert value(name, {"group": "g", "purpose": "lag", "answered": "yes"}) == 7
+    assert value(name, {"group": "g", "purpose": "watch", "answered": "no"}) == 2
+
+
 def test_what_is_not_known_is_left_out() -> None:
     """A 0 would be a figure: nothing was measured of a task that has no query."""
     scrape = Scrape(task("t1", state=TaskState.FAILED, metrics={}, idle_s=None, has_work=False))

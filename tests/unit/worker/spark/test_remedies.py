@@ -116,3 +116,61 @@ def test_behind_spark_connect() -> None:
     said = "SparkUnsupportedOperationException: Data source jdbc does not support streamed writing."
     assert cause.partition("\n")[0] == said
     assert judge(cause, at_start=True).permanent
+
+
+OUTAGES = [
+    "TimeoutException: Timed out waiting for a node assignment. Call: listNodes",
+    "TimeoutException: Call(callName=listOffsets on broker 1, deadlineMs=1, tries=1) timed out at 2",
+    "TimeoutException: Timeout of 60000ms expired before the position for partition t-0 could be determined",
+    "source: no broker of k:9092 answers (ConfigException: No resolvable bootstrap urls given)",
+    "StreamingQueryException: TimeoutException: Cannot fetch record for offset 3 in 120000 milliseconds",
+]
+
+
+@pytest.mark.parametrize("line", OUTAGES)
+@pytest.mark.parametrize("at_start", [True, False])
+def test_brokers_that_do_not_answer_are_an_outage(*, line: str, at_start: bool) -> None:
+    """Which is no failure of the task's, and says what may be wrong with the options all the same."""
+    told = judge(f"{line}\nat x", at_start=at_start)
+    assert (told.permanent, told.outage) == (False, True)
+    assert "kafka.security.protocol" in told.cause.partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["TimeoutException: Futures timed out after [300 seconds]", "java.util.concurrent.TimeoutException"],
+)
+def test_not_all_that_takes_too_long_is_a_broker(line: str) -> None:
+    """A broadcast of Spark's, for one."""
+    assert judge(line, at_start=False) == Judged(line, permanent=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            "UnknownTopicOrPartitionException: This server does not host this topic-partition.",
+            "create the topic",
+        ),
+        (
+            "OffsetOutOfRangeException: Fetch position is out of range for partition t-0",
+            "failOnDataLoss: false",
+        ),
+        ("KafkaIllegalStateException: Some data may have been lost because", "`sparkherd tasks reset`"),
+        ("[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may", "`sparkherd tasks reset`"),
+    ],
+)
+def test_what_a_topic_lacks_is_tried_again_and_has_its_remedy(line: str, says: str) -> None:
+    """The next start asks the brokers, and says which topic and which offsets."""
+    told = judge(line, at_start=False)
+    assert (told.permanent, told.outage) == (False, False)
+    assert says in told.cause
+
+
+def test_a_wrong_password_is_permanent_at_a_start_only() -> None:
+    """A query that ran may have lost its broker to a change of passwords: its next start has the new ones."""
+    line = "SaslAuthenticationException: Authentication failed: Invalid username or password"
+    told = judge(line, at_start=True)
+    assert told.permanent
+    assert "`sparkherd tasks restart`" in told.cause
+    assert judge(line, at_start=False) == Judged(line, permanent=False)

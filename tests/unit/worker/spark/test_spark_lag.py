@@ -45,7 +45,10 @@ class Topics:
         self.asked: list[Any] = []
         self.trouble: QueryError | None = None
 
-    def states(self, options: Any, committed: Any) -> dict[str, dict[int, PartitionState]]:
+    def states(
+        self, options: Any, committed: Any, purpose: Any = None
+    ) -> dict[str, dict[int, PartitionState]]:
+        del purpose
         self.asked.append((options, committed))
         if self.trouble is not None:
             raise self.trouble
@@ -53,6 +56,12 @@ class Topics:
 
     def commit(self, *told: Any) -> bool:
         raise AssertionError(f"a group is told {told}")
+
+    def watch(self, options: Any) -> Any:
+        raise AssertionError(f"a query of {options} is watched")
+
+    def requests(self) -> dict[tuple[str, bool], int]:
+        return {}
 
     def close(self) -> None:
         """Nothing is open."""

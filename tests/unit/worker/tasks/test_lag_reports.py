@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.lag import TaskLag
 from protocol.messages.ownership import LagRequest, LagResponse, OwnerlessTask, ReportRequest
 from protocol.messages.tasks import TaskReset
 from tests.fakes.manager import DEFINITION
-from worker.tasks.exchange.lag import EVERY_S
+from tests.fakes.query_engine import FakeEngine
+from tests.unit.worker.tasks.bench import SETTINGS, Bench
 
 if TYPE_CHECKING:
-    from tests.unit.worker.tasks.bench import Bench
+    from tests.fakes.clock import FakeClock
+    from worker.background import BackgroundTasks
+    from worker.query_engine import QuerySpec
 
+EVERY_S = 10.0
 FAR = TaskLag(at_ms=5, rows=100)
 
 
@@ -87,3 +92,38 @@ async def test_a_manager_that_does_not_answer_is_asked_again(bench: Bench) -> No
     bench.assign()
     await bench.clock.advance(3 * EVERY_S + 1)
     assert told(bench) == [{}, {"orphan": FAR}, {}]
+
+
+async def test_the_pause_between_looks_is_a_setting(background: BackgroundTasks) -> None:
+    """In ms; whoever draws the lag looks more often."""
+    bench = Bench(background, msgspec.structs.replace(SETTINGS, lag_interval_ms=500))
+    bench.engine.lags = {"orphan": FAR}
+    bench.manager.rule(LagRequest, lambda _: ownerless("orphan"))
+    bench.assign()
+    await bench.clock.advance(2.1)
+    assert len(told(bench)) == 4
+
+
+class SlowEngine(FakeEngine):
+    """Whose looks take ten seconds."""
+
+    clock: FakeClock
+
+    async def lag(self, spec: QuerySpec) -> TaskLag | None:
+        await self.clock.sleep(10.0)
+        return await super().lag(spec)
+
+
+@pytest.mark.parametrize(("lag", "looks"), [(FAR, 1), (TaskLag(at_ms=5, trouble="no answer"), 3)])
+async def test_only_answers_that_take_long_make_pauses_longer(
+    background: BackgroundTasks, lag: TaskLag, looks: int
+) -> None:
+    """Of brokers that do not answer, one hears as soon as they do."""
+    engine = SlowEngine()
+    bench = Bench(background, engine=engine)
+    engine.clock, engine.lags = bench.clock, {"orphan": lag}
+    bench.manager.rule(LagRequest, lambda _: ownerless("orphan"))
+    bench.assign()
+    for _ in range(69):
+        await bench.clock.advance(1.0)
+    assert len(engine.measured) == looks

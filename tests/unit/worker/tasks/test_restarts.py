@@ -48,3 +48,32 @@ def test_failures_count_only_within_the_window() -> None:
     assert hourly.restart_delay_s(policy, 0.5) == 1
     assert hourly.times == (7200.0,)
     assert fail([0.0, 59.0], policy).restart_delay_s(policy, 0.5) is None
+
+
+def test_outages_do_not_count_and_come_back_within_a_quarter_of_a_minute() -> None:
+    """Brokers may be away for hours: the task goes on soon after, and has all its restarts then."""
+    policy, failures = Restart(), Failures()
+    delays = []
+    for time in range(0, 300, 20):
+        failures = failures.and_one(float(time), policy, outage=True)
+        delays.append(failures.restart_delay_s(policy, 0.5))
+    assert delays == [1, 2, 4, 8, *[15] * 11]
+    for time, delay in zip(range(300, 306), [1, 2, 4, 8, 16, None], strict=True):
+        failures = failures.and_one(float(time), policy)
+        assert failures.restart_delay_s(policy, 0.5) == delay
+
+
+def test_an_outage_between_failures_neither_adds_to_them_nor_wipes_them_out() -> None:
+    """A query that fails by itself in between has used up what it has used up."""
+    policy = Restart(max_restarts=1)
+    failures = Failures().and_one(0.0, policy).and_one(1.0, policy, outage=True)
+    assert failures.restart_delay_s(policy, 0.5) == 1
+    assert failures.and_one(2.0, policy).restart_delay_s(policy, 0.5) is None
+
+
+def test_outages_of_long_ago_do_not_delay_the_next() -> None:
+    """Each begins with a short wait."""
+    policy, failures = Restart(), Failures()
+    for time in (0.0, 20.0, 40.0, 1000.0):
+        failures = failures.and_one(time, policy, outage=True)
+    assert failures.restart_delay_s(policy, 0.5) == 1

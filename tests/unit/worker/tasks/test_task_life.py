@@ -462,3 +462,18 @@ async def test_what_was_reached_goes_to_the_engine_and_comes_back_with_each_batc
     await bench.clock.advance(1)
     told = [(report.batch_id, report.checkpoint) for report in bench.manager.reports("t1")]
     assert told == [(None, None), (None, None), (42, "/checkpoints/g/t1")]  # STARTING, RUNNING, a batch
+
+
+async def test_a_task_whose_brokers_are_away_waits_for_them_and_goes_on(bench: Bench) -> None:
+    """After hours as after seconds, and never FAILED, whatever its restart policy is."""
+    grant(bench, restart={"max_restarts": 0})
+    bench.engine.broken["t1"], bench.engine.away = "no broker answers", {"t1"}
+    bench.assign("t1")
+    await bench.clock.advance(7200)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("RESTARTING", "no broker answers")
+    assert bench.manager.states("t1") == ["STARTING", "RESTARTING"]
+    del bench.engine.broken["t1"]
+    await bench.clock.advance(18)
+    assert bench.engine.running == {"t1"}
+    assert bench.manager.reports("t1")[-1].cause is None

@@ -82,3 +82,23 @@ async def test_how_far_the_task_had_come_is_reported_beside_its_own_batches(benc
     await bench.run("t1")
     [*_, last] = bench.manager.reports("t1")
     assert (last.state, last.committed, last.batch_id) == (TaskState.RUNNING, 7, None)
+
+
+async def test_why_a_query_stands_still_is_its_cause_while_it_runs(bench: Bench, seen: View) -> None:
+    """It stays RUNNING: nothing has to be done about it, and the cause goes when it goes on."""
+    await bench.run("t1")
+    query = bench.engine.query("t1")
+    query.trouble = "stands still since 09:00: no broker answers"
+    await bench.clock.advance(1)
+    report = bench.manager.reports("t1")[-1]
+    assert (report.state, report.cause) == (TaskState.RUNNING, query.trouble)
+    told = len(bench.manager.reports("t1"))
+    await bench.clock.advance(1)
+    assert len(bench.manager.reports("t1")) == told
+    query.trouble = None
+    await bench.clock.advance(1)
+    assert (seen().state, bench.manager.reports("t1")[-1].cause) == (TaskState.RUNNING, None)
+    query.trouble = "stands still since 09:10: no broker answers"
+    query.end("TimeoutException")
+    await bench.settle()
+    assert (seen().state, seen().cause) == (TaskState.RESTARTING, "TimeoutException")

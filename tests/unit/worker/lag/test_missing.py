@@ -1,0 +1,105 @@
+"""What a source asks for and its topics do not have; what Spark does with each was seen with 4.1.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from worker.lag.measure import PartitionState
+from worker.lag.missing import missing
+
+TOPICS = {"orders": {0: PartitionState(9, 20), 1: PartitionState(0, 5)}}
+BY_NAME = {"subscribe": "orders"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"subscribe": "orders, payments"}, {"Subscribe": "payments"}, {"assign": '{"payments": [0]}'}],
+)
+def test_a_topic_that_is_not_there_is_named(options: dict[str, Any]) -> None:
+    """It may be made any moment, so that is for nobody to decide for good."""
+    told = missing(options, None, TOPICS)
+    assert told is not None
+    assert told.found.startswith("topic payments is not there, or the source's user may not see it")
+    assert (told.option, told.permanent) == (next(iter(options)).lower(), False)
+
+
+def test_an_assigned_partition_that_is_not_there_is_named() -> None:
+    """Spark leaves it out without a word."""
+    told = missing({"assign": '{"orders": [0, 7]}'}, None, TOPICS)
+    assert told is not None
+    assert (told.option, told.found) == ("assign", "topic orders has no partition 7; correct the option")
+
+
+def test_what_retention_has_eaten_is_told_with_both_offsets_and_the_choices() -> None:
+    """Topic, partition, the offset that the checkpoint wants, the earliest there is."""
+    told = missing(BY_NAME, {"orders": {0: 4, 1: 5}}, TOPICS)
+    assert told is not None
+    place = "[KAFKA_DATA_LOSS] topic orders, partition 0"
+    assert told.found.startswith(f"{place}: wants offset 4, the earliest there is 9 (5 rows are gone): ")
+    for choice in ("`failOnDataLoss: false`", "`sparkherd tasks reset`", "`sparkherd tasks restart`"):
+        assert choice in told.found
+    assert told.permanent
+
+
+@pytest.mark.parametrize("value", [False, "false", "FALSE"])
+def test_a_loss_that_was_accepted_is_none(value: Any) -> None:
+    """Spark goes on with the first row there is."""
+    assert missing({**BY_NAME, "failOnDataLoss": value}, {"orders": {0: 4, 1: 5}}, TOPICS) is None
+
+
+@pytest.mark.parametrize(
+    ("committed", "said"),
+    [
+        ({0: 21}, "partition 0: wants offset 21, and the next row will get 20: the topic was made anew"),
+        (
+            {0: 9, 2: 3},
+            "partition 2: wants offset 3, and there is no such partition: the topic was made anew",
+        ),
+    ],
+)
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_topic_that_was_made_anew_is_told_whatever_was_accepted(
+    *, committed: dict[int, int], said: str, accepts: bool
+) -> None:
+    """Spark ends with a NullPointerException there, if it is told to accept losses."""
+    told = missing({**BY_NAME, "failOnDataLoss": not accepts}, {"orders": committed}, TOPICS)
+    assert told is not None
+    assert said in told.found
+    assert "failOnDataLoss" not in told.found
+
+
+@pytest.mark.parametrize(
+    ("offsets", "said"),
+    [
+        (
+            '{"orders": {"0": 1000, "1": 0}}',
+            "orders, partition 0: wants offset 1000, and the next row will get 20",
+        ),
+        ('{"orders": {"0": 3, "1": 0}}', "orders, partition 0: wants offset 3, the earliest there is 9"),
+        ('{"orders": {"0": 9}}', "says nothing of topic orders, partition 1"),
+        ('{"orders": {"0": 9, "1": 0, "2": 0}}', "topic orders has no partition 2"),
+    ],
+)
+def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
+    """Of each partition, and within what there is."""
+    options = {**BY_NAME, "startingOffsets": offsets}
+    told = missing(options, None, TOPICS)
+    assert told is not None
+    assert (told.option, told.permanent) == ("startingOffsets", True)
+    assert said in told.found
+    assert missing(options, {"orders": {0: 9, 1: 0}}, TOPICS) is None
+
+
+@pytest.mark.parametrize(
+    "offsets", ["earliest", "latest", '{"orders": {"0": -1, "1": -2}}', '{"orders": {"0": 20, "1": 5}}']
+)
+def test_offsets_that_are_there(offsets: str) -> None:
+    """The end itself is one: it is where the next row will be."""
+    assert missing({**BY_NAME, "startingOffsets": offsets}, None, TOPICS) is None
+
+
+def test_a_pattern_may_match_nothing_yet() -> None:
+    """Spark reads topics that come later."""
+    assert missing({"subscribePattern": "pay.*"}, None, {}) is None

@@ -1,0 +1,222 @@
+"""Which of Kafka's clients are kept, asked and let go of; the JVM is a double."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from worker.query_engine import QueryError
+from worker.spark.backend import Question
+from worker.spark.classic import kafka_clients
+from worker.spark.classic.kafka_clients import (
+    IDLE_S,
+    MOST_CLIENTS,
+    SILENT_S,
+    TIMEOUT_MS,
+    KafkaClients,
+    client_settings,
+    refused,
+)
+from worker.spark.classic.kafka_watch import ClusterWatch, ClusterWatches
+
+NO_ANSWER = "TimeoutException: Timed out waiting for a node assignment. Call: listNodes\n\nat x"
+
+
+class JavaError(Exception):
+    """In place of Py4J's, which needs a JVM to be made."""
+
+
+class Admin:
+    """A client; `said` is what it answers, or raises."""
+
+    def __init__(self, config: dict[str, str]) -> None:
+        self.config = config
+        self.is_closed = False
+
+    def close(self, _within: Any) -> None:
+        self.is_closed = True
+
+
+class Answer:
+    """A future of Java's."""
+
+    def __init__(self, said: Any) -> None:
+        self.said = said
+
+    def get(self, *_limit: Any) -> Any:
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+class Bench:
+    """Clients over a JVM that makes `Admin`s, and a clock."""
+
+    def __init__(self) -> None:
+        self.made: list[Admin] = []
+        self.now = 1000.0
+        admin = SimpleNamespace(create=self.create)
+        clients = SimpleNamespace(admin=SimpleNamespace(Admin=admin))
+        self.jvm: Any = SimpleNamespace(
+            org=SimpleNamespace(apache=SimpleNamespace(kafka=SimpleNamespace(clients=clients))),
+            java=SimpleNamespace(
+                util=SimpleNamespace(
+                    HashMap=lambda: SimpleNamespace(put=lambda *_: None),
+                    concurrent=SimpleNamespace(TimeUnit=SimpleNamespace(MILLISECONDS="ms")),
+                ),
+                time=SimpleNamespace(Duration=SimpleNamespace(ofMillis=int)),
+            ),
+        )
+        self.clients = KafkaClients(self.jvm, lambda: self.now)
+
+    def create(self, config: Any) -> Admin:
+        self.made.append(Admin(config))
+        return self.made[-1]
+
+    def ask(self, cluster: str, said: Any = "fine", **how: Any) -> Any:
+        with self.clients.asking({"kafka.bootstrap.servers": cluster}, Question.LAG, **how) as client:
+            return client.answer(Answer(said))
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(kafka_clients, "Py4JJavaError", JavaError)
+    monkeypatch.setattr(kafka_clients, "describe", str)
+    return Bench()
+
+
+def test_a_client_is_kept_from_one_question_to_the_next(bench: Bench) -> None:
+    """For each cluster, and each way to log in."""
+    for cluster in ("a", "b", "a"):
+        assert bench.ask(cluster) == "fine"
+    assert len(bench.made) == 2
+    assert bench.clients.requests() == {("lag", True): 3}
+
+
+def test_clients_of_clusters_that_no_task_names_any_more_are_closed(bench: Bench) -> None:
+    """After a while: a look at all tasks may take long."""
+    bench.ask("old")
+    bench.now += IDLE_S - 1
+    bench.ask("new")
+    bench.clients.close_idle()
+    assert [each.is_closed for each in bench.made] == [False, False]
+    bench.now += 2
+    bench.clients.close_idle()
+    assert [each.is_closed for each in bench.made] == [True, False]
+
+
+def test_what_is_in_use_is_not_closed_under_its_user(bench: Bench) -> None:
+    """However many there are, and however long it takes."""
+    with bench.clients.asking({"kafka.bootstrap.servers": "busy"}, Question.LAG):
+        for number in range(MOST_CLIENTS + 3):
+            bench.now += IDLE_S
+            bench.ask(str(number))
+        bench.now += IDLE_S * 2
+        bench.clients.close_idle()
+        assert not bench.made[0].is_closed
+    assert all(each.is_closed for each in bench.made[1:])
+
+
+def test_no_more_than_so_many_are_kept(bench: Bench) -> None:
+    """Those that were needed last."""
+    for number in range(MOST_CLIENTS + 3):
+        bench.now += 1
+        bench.ask(str(number))
+    assert [each.is_closed for each in bench.made] == [True] * 3 + [False] * MOST_CLIENTS
+
+
+def test_the_end_closes_all(bench: Bench) -> None:
+    """Also one that somebody was just making."""
+    bench.ask("a")
+    bench.clients.close()
+    bench.ask("b")
+    assert all(each.is_closed for each in bench.made)
+
+
+def test_a_cluster_that_did_not_answer_is_left_alone_for_a_moment(bench: Bench) -> None:
+    """A hundred tasks of it are told the same at once, and do not wait one after another."""
+    with pytest.raises(QueryError, match="no broker of a answers") as first:
+        bench.ask("a", JavaError(NO_ANSWER))
+    assert first.value.outage
+    with pytest.raises(QueryError, match="no broker of a answers"):
+        bench.ask("a")
+    assert bench.ask("b") == "fine"
+    assert bench.clients.requests() == {("lag", False): 1, ("lag", True): 1}
+    assert bench.ask("a", anyway=True) == "fine"
+    assert bench.ask("a") == "fine"
+    with pytest.raises(QueryError):
+        bench.ask("a", JavaError(NO_ANSWER))
+    bench.now += SILENT_S
+    assert bench.ask("a") == "fine"
+
+
+def test_a_refusal_is_no_silence(bench: Bench) -> None:
+    """The next one may come with another password."""
+    with pytest.raises(QueryError) as told:
+        bench.ask("a", JavaError("SaslAuthenticationException: Authentication failed: no\n\nat x"))
+    assert (told.value.outage, told.value.permanent) == (False, True)
+    assert bench.ask("a") == "fine"
+
+
+def test_a_client_that_says_nothing_itself_is_an_outage() -> None:
+    """Java's own exception has no message."""
+    told = refused("k:9092," * 40, "java.util.concurrent.TimeoutException\n\nat x")
+    assert told.outage
+    line, _, rest = told.cause.partition("\n")
+    assert len(line) < 500
+    assert rest == "\nat x"
+
+
+def test_settings_of_the_client_are_the_source_s_but_for_its_patience() -> None:
+    """Under the names that the client knows."""
+    given = {"kafka.SASL.mechanism": "PLAIN", "subscribe": "t", "kafka.request.timeout.ms": 900_000}
+    assert client_settings(given) == {
+        "SASL.mechanism": "PLAIN",
+        "request.timeout.ms": str(TIMEOUT_MS),
+        "default.api.timeout.ms": str(TIMEOUT_MS),
+        "client.id": "sparkherd-lag",
+    }
+
+
+class Nodes:
+    """What the admin of a watched cluster says."""
+
+    def __init__(self) -> None:
+        self.said: Any = "nodes"
+
+    def describeCluster(self) -> Any:  # noqa: N802 - Java's name
+        return SimpleNamespace(nodes=lambda: Answer(self.said))
+
+
+def test_trouble_says_since_when_and_ends_with_an_answer(bench: Bench) -> None:
+    """The time of the first question that was not answered stays, or each look would be news."""
+    nodes, now = Nodes(), [1_700_000_000.0]
+    bench.jvm.org.apache.kafka.clients.admin.Admin.create = lambda _: nodes
+    watch = ClusterWatch(bench.clients, {"kafka.bootstrap.servers": "a"}, lambda: now[0])
+    told = []
+    for said in ("nodes", JavaError(NO_ANSWER), JavaError(NO_ANSWER), "nodes"):
+        nodes.said = said
+        watch.look()
+        told.append(watch.trouble)
+        now[0] += 60
+    assert (told[0], told[3]) == (None, None)
+    assert (told[1] or "").startswith("stands still since 2023-11-14 22:14:20 UTC: no broker of a answers")
+    assert told[2] == told[1]
+    assert bench.clients.requests() == {("watch", True): 2, ("watch", False): 2}
+
+
+def test_queries_of_one_cluster_share_a_watch(bench: Bench) -> None:
+    """It ends with the last of them."""
+    watches, options = ClusterWatches(bench.clients), {"kafka.bootstrap.servers": "a"}
+    one, two = watches.join(options), watches.join({**options, "subscribe": "other"})
+    assert one._watch is two._watch
+    one.close()
+    assert not two._watch._over.is_set()
+    two.close()
+    assert two._watch._over.is_set()
+    three = watches.join(options)
+    assert three._watch is not two._watch
+    watches.close()
+    assert three._watch._over.is_set()
