@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from worker.lag.offset_log import partitions_assigned
+from worker.lag.offset_log import assigned_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ def window(topics: Topics, options: Mapping[str, Any], begin: Begin, most: int) 
     Returns:
         None if there is no partition.
     """
-    meant = partitions_assigned(options)
+    meant = assigned_of(options)
     places = {
         (topic, number): state
         for topic, partitions in topics.items()

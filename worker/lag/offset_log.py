@@ -88,14 +88,3 @@ def _assigned(value: Any) -> dict[str, list[int]]:
         return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, list[int]])
     except msgspec.DecodeError:
         return {}
-
-
-def partitions_assigned(options: Mapping[str, Any]) -> dict[str, list[int]] | None:
-    """The partitions that a source names one by one; None if it reads all of its topics."""
-    given = {name.lower(): str(value) for name, value in options.items()}
-    if _ASSIGN not in given or _SUBSCRIBE in given or _PATTERN in given:
-        return None
-    try:
-        return msgspec.json.decode(given[_ASSIGN], type=dict[str, list[int]])
-    except msgspec.DecodeError:
-        return {}
