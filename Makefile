@@ -37,7 +37,8 @@ demo: ## the whole story on real data: tasks, a killed worker, nothing lost (ARG
 
 .PHONY: demo-kafka
 demo-kafka: ## the same on a Kafka topic, with a broker that is restarted half-way (ARGS="--keep")
-	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) $(JARS)
+	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) java
+	@$(MAKE) --no-print-directory $(JARS)
 	@$(BIN)/sparkherd demo --kafka jars $(ARGS)
 
 .PHONY: test

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cli.demo.data import PARTS
-from cli.demo.file_tasks import DELAYS_EVERY, FLIGHTS_EVERY, delays_query
+from cli.demo.file_tasks import delays_query
 from cli.demo.plan import DELAYS, FLIGHTS, DemoTask, Plan, sink
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, TEXT_COLUMNS
 
@@ -27,6 +27,8 @@ FLIGHTS_SQL: Final = (
     f"SELECT {', '.join(FLIGHT_COLUMNS)}, partition AS kafka_partition, offset AS kafka_offset "  # noqa: S608
     "FROM source"
 )
+FLIGHTS_EVERY: Final = {"processing_time": "4 seconds"}
+DELAYS_EVERY: Final = {"processing_time": "8 seconds"}
 FLIGHTS_A_BATCH: Final = 12_000
 DELAYS_A_BATCH: Final = 120_000
 """Of records; a few times what arrives meanwhile, so that a task that was away catches up."""

@@ -44,12 +44,15 @@ class LagHistory:
         return self._seconds[-1] if self._seconds else None
 
     def drawn(self, width: int) -> str:
-        """A character a second, or for several where there are more than `width`: the largest of them."""
-        shown = self._from_first_known()
-        step = -(-len(shown) // width)
+        """A character a second, or for several where there are more than `width`: the largest of them.
+
+        The last character is the last second's alone.
+        """
+        *before, last = self._from_first_known() or [None]
+        step = max(-(-len(before) // (width - 1)), 1)
+        parts = [*(before[at : at + step] for at in range(0, len(before), step)), [last]]
         most = max(self.most or 0, 1)
-        parts = [shown[at : at + step] for at in range(0, len(shown), step)] if step else []
-        return "".join(_level(part, most) for part in parts)
+        return "".join(_level(part, most) for part in parts) if self.known else ""
 
     def __str__(self) -> str:
         """The last one, as it is shown."""

@@ -65,9 +65,9 @@ class Snapshot:
 
     @property
     def lag(self) -> int | None:
-        """How many rows all tasks together have still to read, as far as it is known."""
+        """How many rows all tasks together have still to read; None unless it is known of each."""
         known = [task.lag for task in self.tasks.values() if task.lag is not None]
-        return sum(known) if known else None
+        return sum(known) if known and len(known) == len(self.tasks) else None
 
     @property
     def stable(self) -> bool:

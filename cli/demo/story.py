@@ -79,7 +79,7 @@ class Story:
     def gather(self) -> None:
         """Wait until all workers are members."""
         try:
-            self.until(lambda now: now.stable and len(now.workers) == len(FIRST_WORKERS))
+            self._until(lambda now: now.stable and len(now.workers) == len(FIRST_WORKERS))
         except HerdError as error:
             raise HerdError(f"the workers did not form a group: {error}") from None
 
@@ -91,18 +91,18 @@ class Story:
             )
             self._client.call("POST", path_of("groups", GROUP, "tasks"), body, into=TaskResponse)
         self._view.say(f"{len(self._plan.tasks)} tasks created")
-        self.until(lambda now: now.stable and all(task.running for task in now.tasks.values()))
+        self._until(lambda now: now.stable and all(task.running for task in now.tasks.values()))
         self._view.say("all of them run")
 
     def kill_one(self, at: float = HALF_WAY) -> Failover:
         """With that share of rows written, kill the worker with most tasks; wait until they run elsewhere."""
-        before = self.until(lambda now: now.share_done >= at)
+        before = self._until(lambda now: now.share_done >= at)
         victim = max(FIRST_WORKERS, key=lambda worker: (len(before.owned_by(worker)), worker))
         orphans = before.owned_by(victim)
         self._herd.kill_worker(victim)
         start = monotonic()
         self._view.say(f"{victim} is killed (SIGKILL); it ran {', '.join(orphans)}")
-        after = self.until(lambda now: all(_runs_elsewhere(now, before, task) for task in orphans))
+        after = self._until(lambda now: all(_runs_elsewhere(now, before, task) for task in orphans))
         seconds = monotonic() - start
         self._view.say(f"its tasks run elsewhere, {seconds:.1f} s after the kill")
         untouched, disturbed = _compare(before, after, set(before.tasks) - set(orphans))
@@ -111,10 +111,10 @@ class Story:
 
     def add_one(self) -> Scaling:
         """Start another worker; wait until it runs what it was given."""
-        before = self.until(lambda now: now.stable)
+        before = self._until(lambda now: now.stable)
         self._herd.start_worker(NEW_WORKER)
         self._view.say(f"{NEW_WORKER} starts")
-        after = self.until(_arrived)
+        after = self._until(_arrived)
         moved = [name for name in after.tasks if _moved_to_new(before, after, name)]
         untouched, disturbed = _compare(before, after, set(after.tasks) - set(moved))
         self._view.say(f"{len(moved)} tasks moved to {NEW_WORKER}: {', '.join(moved)}")
@@ -124,26 +124,26 @@ class Story:
     def restart_broker(self, topic: FlightTopic) -> BrokerRestart:
         """While the second half of the flights arrives, kill the broker, and start it again where it was."""
         topic.go_on()
-        self.until(lambda _: topic.share_produced > HALF_WAY)
+        self._until(lambda _: topic.share_produced > HALF_WAY)
         share = topic.share_produced
         topic.kill_broker()
         start = monotonic()
         self._view.say(f"the broker is killed (SIGKILL), with {share:.0%} of the flights produced")
-        self.until(lambda _: monotonic() - start > BROKER_AWAY_S)
+        self._until(lambda _: monotonic() - start > BROKER_AWAY_S)
         topic.launch_broker()
-        self.until(lambda _: topic.broker.takes_requests())
+        self._until(lambda _: topic.broker.takes_requests())
         seconds = monotonic() - start
         self._view.say(f"it was started again and takes requests, {seconds:.1f} s after the kill")
         return BrokerRestart(round(share, 3), round(seconds, 2))
 
     def finish(self) -> None:
         """Wait until every row is written."""
-        self.until(lambda now: now.share_done >= 1)
+        self._until(lambda now: now.share_done >= 1)
         self._view.say("all rows are written")
 
     def catch_up(self) -> None:
         """Wait until every task says that it has read its topic to the end."""
-        self.until(lambda now: all(task.lag == 0 for task in now.tasks.values()))
+        self._until(lambda now: all(task.lag == 0 for task in now.tasks.values()))
         self._view.say(f"lag {self.lags}, at most {self.lags.most or 0:,}  {self.lags.drawn(DRAWN)}")
 
     def _tell_of_the_others(self, untouched: list[str], disturbed: list[str]) -> None:
@@ -151,7 +151,7 @@ class Story:
         if disturbed:
             self._view.say(f"moved without need: {', '.join(disturbed)}")
 
-    def until(self, condition: Callable[[Snapshot], bool]) -> Snapshot:
+    def _until(self, condition: Callable[[Snapshot], bool]) -> Snapshot:
         """Watch until `condition` holds; raises `HerdError` on a failure or when nothing moves any more."""
         last: Snapshot | None = None
         moved_at = monotonic()

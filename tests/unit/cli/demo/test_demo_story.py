@@ -51,6 +51,7 @@ class Told:
         self.killed: list[str] = []
         self.started: list[str] = []
         self.said: list[str] = []
+        self.shown: list[Snapshot] = []
         self.dead: str | None = None
 
     def kill_worker(self, name: str) -> None:
@@ -69,8 +70,8 @@ class Told:
     def say(self, sentence: str) -> None:
         self.said.append(sentence)
 
-    def show(self, snapshot: Snapshot, lags: LagHistory) -> None:
-        """Nothing to see."""
+    def show(self, snapshot: Snapshot, _: LagHistory) -> None:
+        self.shown.append(snapshot)
 
 
 @pytest.fixture
@@ -138,6 +139,7 @@ def test_the_story_ends_when_all_is_written(told: Told, monkeypatch: pytest.Monk
     nearly = group(line("a", "worker-1", rows=2), line("b", "worker-1", rows=1))
     done = group(line("a", "worker-1", rows=2), line("b", "worker-1", rows=2, batch_id=None))
     play(told, monkeypatch, nearly, done).finish()
+    assert told.shown == [nearly, done]
     assert told.said == ["all rows are written"]
 
 
@@ -155,6 +157,7 @@ class Topic:
         return next(self._shares)
 
     def takes_requests(self) -> bool:
+        self.done.append("ask")
         return next(self._answers)
 
     def go_on(self) -> None:
@@ -171,7 +174,7 @@ def test_the_broker_is_killed_while_flights_arrive(told: Told, monkeypatch: pyte
     """Not before some of the second half are there; it is waited for until it answers."""
     topic = Topic()
     found = play(told, monkeypatch, group(line("a", "worker-1"))).restart_broker(topic)  # type: ignore[arg-type]  # a double
-    assert topic.done == ["go on", "kill", "launch"]
+    assert topic.done == ["go on", "kill", "launch", "ask", "ask", "ask"]
     assert found.share_produced == 0.6
     assert found.seconds > BROKER_AWAY_S
 
@@ -179,12 +182,13 @@ def test_the_broker_is_killed_while_flights_arrive(told: Told, monkeypatch: pyte
 def test_the_story_waits_until_no_task_is_behind(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task of which nobody knows is not one that has read all; what was behind at most is told."""
     moments = [
-        group(line("a", "worker-1", lag=5000), line("b", "worker-1", lag=None)),
+        group(line("a", "worker-1", lag=4000), line("b", "worker-1", lag=1000)),
         group(line("a", "worker-1", lag=0), line("b", "worker-1", lag=None)),
         group(line("a", "worker-1", lag=0), line("b", "worker-1", lag=0)),
     ]
     story = play(told, monkeypatch, *moments)
     story.catch_up()
+    assert told.shown == moments
     assert story.lags.most == 5000
     assert told.said[0].startswith("lag 0, at most 5,000  █")
 
