@@ -7,6 +7,7 @@ host a partition, and not which. What Spark does with each was tried with 4.1.1 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -32,6 +33,17 @@ _UNKNOWN = "is not there, or the source's user may not see it; create it, or cor
 Topics: TypeAlias = Mapping[str, Mapping[int, PartitionState]]
 
 
+class Read(NamedTuple):
+    """What a checkpoint says of topics: the next offsets to read, where a batch that was begun ends, and ids.
+
+    The ids are those that the topics had when the task was started last, as far as they were noted.
+    """
+
+    committed: Offsets
+    planned: Offsets = MappingProxyType({})  # type: ignore[assignment]  # never written to
+    ids: Mapping[str, str] = MappingProxyType({})
+
+
 class Missing(NamedTuple):
     """What is not there, `option` being what asks for it; whether another try would say the same."""
 
@@ -40,12 +52,12 @@ class Missing(NamedTuple):
     permanent: bool = True
 
 
-def missing(options: Mapping[str, Any], committed: Offsets | None, topics: Topics) -> Missing | None:
+def missing(options: Mapping[str, Any], read: Read | None, topics: Topics) -> Missing | None:
     """The first thing that a source asks for in vain; None if all is there, as far as brokers can tell.
 
     Args:
         options: the source's.
-        committed: the next offsets to read, by its checkpoint; None if it begins where `options` say.
+        read: what its checkpoint says; None if it begins where `options` say.
         topics: what the brokers say of the topics that it reads.
     """
     given = {name.lower(): value for name, value in options.items()}
@@ -53,7 +65,7 @@ def missing(options: Mapping[str, Any], committed: Offsets | None, topics: Topic
     if first is not None:
         return first
     accepts = str(given.get("failondataloss", True)).lower() == "false"
-    losses = _begun(given, topics) if committed is None else _lost(committed, topics, accepts=accepts)
+    losses = _begun(given, topics) if read is None else _lost(read, topics, accepts=accepts)
     return next(losses, None)
 
 
@@ -70,9 +82,9 @@ def _asked_for(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
                 yield Missing("assign", f"topic {topic} has no partition {number}; correct the option")
 
 
-def _lost(committed: Offsets, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
+def _lost(read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
     """Rows that the checkpoint wants. With a topic that was made anew Spark fails, whatever it is told."""
-    for topic, partitions in sorted(committed.items()):
+    for topic, partitions in sorted(read.committed.items()):
         for number, wanted in sorted(partitions.items()):
             state = topics.get(topic, {}).get(number)
             place = f"{LOSS} topic {topic}, partition {number}: wants offset {wanted}"
@@ -83,6 +95,27 @@ def _lost(committed: Offsets, topics: Topics, *, accepts: bool) -> Iterator[Miss
             elif wanted < state.begin and not accepts:
                 gone = f"{place}, the earliest there is {state.begin} ({state.begin - wanted} rows are gone)"
                 yield Missing(None, f"{gone}: {_ACCEPT}")
+            else:
+                ends = read.planned.get(topic, {}).get(number, wanted)
+                yield from _unfit(f"{LOSS} topic {topic}, partition {number}", wanted, ends, state)
+    if not accepts:
+        yield from _made_anew(read, topics)
+
+
+def _unfit(place: str, wanted: int, ends: int, state: PartitionState) -> Iterator[Missing]:
+    """A batch that was begun is done again as it was planned, perhaps while a topic was replaced."""
+    if ends < wanted or ends > state.end:
+        found = f"{place}: the batch that was begun is to go from offset {wanted} to {ends}"
+        yield Missing(None, f"{found}, and the next row will get {state.end}: {_ANEW}")
+
+
+def _made_anew(read: Read, topics: Topics) -> Iterator[Missing]:
+    """A topic that has as many rows again looks like the one before, but for its id."""
+    for topic, before in sorted(read.ids.items()):
+        now = next((state.topic_id for state in topics.get(topic, {}).values()), None)
+        if topic in read.committed and now not in {None, before}:
+            found = f"{LOSS} topic {topic} was made anew (its id was {before}, and is {now})"
+            yield Missing(None, f"{found}, and its first rows would be left out: {_ACCEPT}")
 
 
 def _begun(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:

@@ -19,7 +19,7 @@ from worker.spark import entrypoint
 from worker.spark.context import TaskContext
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
-from worker.spark.sources import require_sources, watch_sources
+from worker.spark.sources import require_sources, watch_sources, with_patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,6 +77,8 @@ def launch(
             steps.at(f"the checkpoint {checkpoint}")
             session.checkpoint.require(spec.reached)
         definition = _begun_anew(resolved.definition, spec.reset)
+        if backend.brokers is None:
+            definition = with_patience(definition)
         writer = _writer(session, definition, settings, steps).queryName(spec.task)
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()

@@ -6,9 +6,12 @@ topic nor the offsets. Behind Spark Connect there is no client of Kafka's to ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Final
 
-from worker.lag.missing import missing
+import msgspec
+
+from worker.lag.missing import Read, missing
 from worker.lag.offset_log import of_source, offsets_of
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
@@ -21,6 +24,34 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Offsets
     from worker.spark.backend import Brokers, Watching
     from worker.spark.checkpoint import CheckpointFolder
+
+
+TOPICS_FILE: Final = "sparkherd-topics.json"
+"""In a checkpoint: the ids of the topics that it is about. Spark leaves it alone."""
+PATIENCE: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
+"""How long Spark's source waits for brokers where nobody else can ask them, in ms."""
+ATTEMPTS: Final = "fetchOffset.numRetries"
+"""How often it asks them before its query fails; despite the name the first time counts."""
+
+
+def with_patience(definition: Definition) -> Definition:
+    """The definition with sources that fail within half a minute if no broker answers, rather than in three.
+
+    What a source says itself about that stays.
+    """
+
+    def bounded(source: Source) -> Source:
+        given = {name.lower() for name in source.options}
+        added = {} if given & {name.lower() for name in PATIENCE} else dict(PATIENCE)
+        if ATTEMPTS.lower() not in given:
+            added[ATTEMPTS] = "1"
+        return msgspec.structs.replace(source, options={**source.options, **added})
+
+    if definition.source is not None:
+        source = definition.source
+        return msgspec.structs.replace(definition, source=bounded(source) if source.is_kafka else source)
+    sources = {view: bounded(each) if each.is_kafka else each for view, each in definition.sources.items()}
+    return msgspec.structs.replace(definition, sources=sources)
 
 
 def kafka_sources(definition: Definition) -> Iterator[tuple[str, Source]]:
@@ -54,10 +85,30 @@ def require_sources(
     sources = list(kafka_sources(definition))
     if brokers is None or not sources:
         return
-    committed = committed_offsets(checkpoint)
+    committed, planned = committed_offsets(checkpoint), _planned_offsets(checkpoint)
+    noted = _noted(checkpoint)
+    found: dict[str, str] = {}
     for path, source in sources:
         at(f"the brokers of {path}")
-        _require(brokers, path, source, of_source(committed, source.options) if committed else None)
+        own = Read(of_source(committed, source.options), of_source(planned, source.options), noted)
+        found |= _require(brokers, path, source, own if committed else None)
+    if found != noted:
+        checkpoint.create(TOPICS_FILE, json.dumps(found))
+
+
+def _planned_offsets(folder: CheckpointFolder) -> list[Offsets]:
+    """Where the last batch that was begun is to end, finished or not."""
+    last = folder.last("offsets")
+    text = None if last is None else folder.read(f"offsets/{last}")
+    return [] if text is None else offsets_of(text)
+
+
+def _noted(checkpoint: CheckpointFolder) -> dict[str, str]:
+    """The ids of topics when the task was started last."""
+    try:
+        return msgspec.json.decode(checkpoint.read(TOPICS_FILE) or "{}", type=dict[str, str])
+    except msgspec.DecodeError:  # whoever wrote it was killed over it
+        return {}
 
 
 def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[Watching]:
@@ -72,13 +123,16 @@ def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[W
     return [brokers.watch(source.options) for _, source in kafka_sources(definition)]
 
 
-def _require(brokers: Brokers, path: str, source: Source, committed: Offsets | None) -> None:
+def _require(brokers: Brokers, path: str, source: Source, read: Read | None) -> dict[str, str]:
+    """The ids of its topics, when all is there."""
     try:
         topics = brokers.states(source.options, {}, Question.START)
     except QueryError as error:
         cause = f"{path}: {error.cause}"
         raise QueryError(cause, permanent=error.permanent, outage=error.outage) from None
-    found = missing(source.options, committed, topics)
+    found = missing(source.options, read, topics)
     if found is not None:
         place = path if found.option is None else f"{path}.options.{found.option}"
         raise QueryError(f"{place}: {found.found}", permanent=found.permanent)
+    ids = {topic: next((each.topic_id for each in states.values()), None) for topic, states in topics.items()}
+    return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}

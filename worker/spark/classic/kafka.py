@@ -7,7 +7,7 @@ are a batch of rows for each partition that is behind, which is why they are ask
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from worker.lag.measure import PartitionState
 from worker.lag.offset_log import assigned_of, reader_of
@@ -30,7 +30,21 @@ MOST_TIMES: Final = 50
 """Partitions that are read from for the time of their first unread row, those that are furthest behind."""
 TIMES_S: Final = 5.0
 """How long such rows are read in one look, in seconds; what has not come by then has no time."""
+_NO_ID: Final = "A" * 22
+"""How Kafka writes the id of a topic that has none."""
 _OURS: Final = "sparkherd token "
+
+
+class _Topic(NamedTuple):
+    """What brokers say of a topic: its id, None if they give out none, and how many partitions it has."""
+
+    id: str
+    partitions: int
+
+    @property
+    def topic_id(self) -> str | None:
+        """None where they have none."""
+        return None if self.id == _NO_ID else self.id
 
 
 class KafkaBrokers:
@@ -50,7 +64,8 @@ class KafkaBrokers:
             QueryError: no broker answers in time, or lets nobody in; in one line.
         """
         with self.clients.asking(options, purpose) as client:
-            partitions = self._partitions(client, options)
+            described = self._described(client, options)
+            partitions = _partitions(described, options)
             begins = self._offsets(client, partitions, "earliest")
             ends = self._offsets(client, partitions, "latest")
             times = self._times(client, _unread(committed, begins, ends))
@@ -59,7 +74,7 @@ class KafkaBrokers:
         for place in partitions:
             topic, number = place
             states.setdefault(topic, {})[number] = PartitionState(
-                begins[place], ends[place], times.get(place)
+                begins[place], ends[place], times.get(place), described[topic].topic_id
             )
         return states
 
@@ -93,16 +108,14 @@ class KafkaBrokers:
         self._watches.close()
         self.clients.close()
 
-    def _partitions(self, client: KafkaClient, options: Mapping[str, Any]) -> list[tuple[str, int]]:
-        reads, assigned = reader_of(options), assigned_of(options)
+    def _described(self, client: KafkaClient, options: Mapping[str, Any]) -> dict[str, _Topic]:
+        reads = reader_of(options)
         names = [str(name) for name in client.answer(client.admin.listTopics().names()) if reads(str(name))]
-        described = client.answer(client.admin.describeTopics(self._java_list(names)).allTopicNames())
-        return [
-            (name, number)
+        found = client.answer(client.admin.describeTopics(self._java_list(names)).allTopicNames())
+        return {
+            name: _Topic(str(found[name].topicId().toString()), len(found[name].partitions()))
             for name in names
-            for number in range(len(described[name].partitions()))
-            if assigned is None or number in assigned[name]
-        ]
+        }
 
     def _offsets(
         self, client: KafkaClient, partitions: Iterable[tuple[str, int]], end: str
@@ -183,6 +196,16 @@ def token_of(metadata: str) -> int:
 def isolation(config: Mapping[str, str]) -> str:
     """The level at which the source reads: rows of open transactions are not there for `READ_COMMITTED`."""
     return config.get("isolation.level", "read_uncommitted").upper()
+
+
+def _partitions(topics: Mapping[str, _Topic], options: Mapping[str, Any]) -> list[tuple[str, int]]:
+    assigned = assigned_of(options)
+    return [
+        (name, number)
+        for name, topic in topics.items()
+        for number in range(topic.partitions)
+        if assigned is None or number in assigned[name]
+    ]
 
 
 def _unread(

@@ -39,6 +39,18 @@ MOST_SHOWN: Final = 100
 """Characters of a list of brokers in a cause."""
 _PREFIX: Final = "kafka."
 _BOOTSTRAP: Final = "bootstrap.servers"
+_OF_READING: Final = (
+    "check.crcs",
+    "exclude.",
+    "fetch.",
+    "group.",
+    "heartbeat.",
+    "isolation.",
+    "max.partition.",
+    "max.poll.",
+    "session.",
+)
+"""How settings begin that are about reading rows, and not about reaching a cluster."""
 _NO_ANSWER: Final = "java.util.concurrent.TimeoutException"
 """All that Java says when the client itself has not answered in time."""
 
@@ -228,8 +240,9 @@ def refused(brokers: str, cause: str) -> QueryError:
 
 
 def client_key(options: Mapping[str, Any]) -> ClientKey:
-    """What tells clients apart: sources with the same settings share one."""
-    return tuple(sorted(client_settings(options).items()))
+    """What tells clients apart: sources that reach a cluster in the same way share one."""
+    settings = client_settings(options).items()
+    return tuple(sorted((name, value) for name, value in settings if not name.startswith(_OF_READING)))
 
 
 def client_settings(options: Mapping[str, Any]) -> dict[str, str]:

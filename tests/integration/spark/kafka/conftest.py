@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,11 +13,12 @@ import pytest
 from tests.kafka import broker as kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.kafka.broker import Broker
     from tests.kafka.topic import Topic
 
+TIMEOUT_S = 60
 _numbers = itertools.count()
 USER, PASSWORD = "anna", "r1ght-Passphrase-Zx9"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -46,3 +49,10 @@ def orders(count: int, first: int = 0) -> list[bytes]:
 
 def order(number: int) -> dict[str, Any]:
     return {"id": number, "customer": f"c{number % 3}", "total": number / 2}
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Ask again and again, in a thread, for a minute at most."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not await asyncio.to_thread(holds):
+            await asyncio.to_thread(threading.Event().wait, 0.05)

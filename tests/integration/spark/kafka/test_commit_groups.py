@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from tests.integration.spark.kafka.conftest import orders
+from confluent_kafka import Consumer
+from structlog.testing import capture_logs
+
+from tests.integration.spark.kafka.conftest import orders, until
 
 if TYPE_CHECKING:
     from tests.integration.spark.conftest import Database
@@ -60,3 +63,29 @@ async def test_a_former_owner_does_not_put_the_group_back(engine: Any, topic: To
     assert await described(topic.broker, group) == {0: (5, 9, 4)}
     assert await asyncio.to_thread(commit, 6, 20)
     assert await described(topic.broker, group) == {0: (6, 9, 3)}
+
+
+async def test_a_group_that_refuses_hurts_no_batch_and_is_made_up_for_by_the_next(
+    start: Any, catch_up: Any, topic: Topic, database: Database, engine: Any
+) -> None:
+    """One with a member belongs to that: a warning, and the offsets are there once it has left."""
+    group = f"{topic.name}-members"
+    member = Consumer({"bootstrap.servers": topic.broker.bootstrap, "group.id": group, "log_level": 0})
+    try:
+        member.subscribe([topic.name])
+        await until(lambda: member.poll(0.1) is None and bool(member.assignment()))
+        topic.produce(orders(4), partition=0)
+        query = await start(source=topic.source(commit_group=group), sql=SQL, sink=database.sink())
+        with capture_logs() as logs:
+            await catch_up(query)
+            await until(lambda: any(line.get("consumer_group") == group for line in logs))
+        [line] = [line for line in logs if line.get("consumer_group") == group]
+        assert line["log_level"] == "warning"
+        assert "UnknownMemberIdException" in line["why"]
+        assert database.query("SELECT count(*) FROM flights") == [(4,)]
+    finally:
+        member.close()
+    topic.produce(orders(3), partition=0)
+    await catch_up(query)
+    await committed(topic.broker, group, {0: (7, 7, 0), 1: (0, 0, 0), 2: (0, 0, 0)})
+    assert engine.kafka_requests["group", False] >= 1

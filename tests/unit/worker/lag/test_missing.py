@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from worker.lag.measure import PartitionState
-from worker.lag.missing import missing
+from worker.lag.missing import Read, missing
 
 TOPICS = {"orders": {0: PartitionState(9, 20), 1: PartitionState(0, 5)}}
 BY_NAME = {"subscribe": "orders"}
@@ -34,7 +34,7 @@ def test_an_assigned_partition_that_is_not_there_is_named() -> None:
 
 def test_what_retention_has_eaten_is_told_with_both_offsets_and_the_choices() -> None:
     """Topic, partition, the offset that the checkpoint wants, the earliest there is."""
-    told = missing(BY_NAME, {"orders": {0: 4, 1: 5}}, TOPICS)
+    told = missing(BY_NAME, Read({"orders": {0: 4, 1: 5}}), TOPICS)
     assert told is not None
     place = "[KAFKA_DATA_LOSS] topic orders, partition 0"
     assert told.found.startswith(f"{place}: wants offset 4, the earliest there is 9 (5 rows are gone): ")
@@ -46,7 +46,7 @@ def test_what_retention_has_eaten_is_told_with_both_offsets_and_the_choices() ->
 @pytest.mark.parametrize("value", [False, "false", "FALSE"])
 def test_a_loss_that_was_accepted_is_none(value: Any) -> None:
     """Spark goes on with the first row there is."""
-    assert missing({**BY_NAME, "failOnDataLoss": value}, {"orders": {0: 4, 1: 5}}, TOPICS) is None
+    assert missing({**BY_NAME, "failOnDataLoss": value}, Read({"orders": {0: 4, 1: 5}}), TOPICS) is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_topic_that_was_made_anew_is_told_whatever_was_accepted(
     *, committed: dict[int, int], said: str, accepts: bool
 ) -> None:
     """Spark ends with a NullPointerException there, if it is told to accept losses."""
-    told = missing({**BY_NAME, "failOnDataLoss": not accepts}, {"orders": committed}, TOPICS)
+    told = missing({**BY_NAME, "failOnDataLoss": not accepts}, Read({"orders": committed}), TOPICS)
     assert told is not None
     assert said in told.found
     assert "failOnDataLoss" not in told.found
@@ -89,7 +89,7 @@ def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
     assert told is not None
     assert (told.option, told.permanent) == ("startingOffsets", True)
     assert said in told.found
-    assert missing(options, {"orders": {0: 9, 1: 0}}, TOPICS) is None
+    assert missing(options, Read({"orders": {0: 9, 1: 0}}), TOPICS) is None
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,32 @@ def test_offsets_that_are_there(offsets: str) -> None:
 def test_a_pattern_may_match_nothing_yet() -> None:
     """Spark reads topics that come later."""
     assert missing({"subscribePattern": "pay.*"}, None, {}) is None
+
+
+def test_a_topic_that_was_made_anew_is_known_by_its_id() -> None:
+    """It may have more rows by now than were read of the old one, and looks like it then."""
+    topics = {"orders": {0: PartitionState(0, 20, topic_id="new")}}
+    told = missing(BY_NAME, Read({"orders": {0: 4}}, ids={"orders": "old", "gone": "x"}), topics)
+    assert told is not None
+    assert told.found.startswith("[KAFKA_DATA_LOSS] topic orders was made anew (its id was old, and is new)")
+    assert "`failOnDataLoss: false`" in told.found
+    accepted = {**BY_NAME, "failOnDataLoss": False}
+    assert missing(accepted, Read({"orders": {0: 4}}, ids={"orders": "old"}), topics) is None
+    assert missing(BY_NAME, Read({"orders": {0: 4}}, ids={"orders": "new"}), topics) is None
+
+
+def test_brokers_that_give_out_no_ids_are_believed() -> None:
+    """There is nothing to tell a topic from another by."""
+    assert missing(BY_NAME, Read({"orders": {0: 9, 1: 0}}, ids={"orders": "old"}), TOPICS) is None
+
+
+@pytest.mark.parametrize(("ends", "is_fit"), [(9, True), (15, True), (20, True), (3, False), (21, False)])
+def test_a_batch_that_was_planned_while_its_topic_was_replaced_cannot_be_done(
+    *, ends: int, is_fit: bool
+) -> None:
+    """Spark does it again as it was planned, and fails each time, whatever was accepted."""
+    read = Read({"orders": {0: 9, 1: 0}}, {"orders": {0: ends, 1: 5}})
+    told = missing({**BY_NAME, "failOnDataLoss": False}, read, TOPICS)
+    assert (told is None) is is_fit
+    if told is not None:
+        assert f"the batch that was begun is to go from offset 9 to {ends}" in told.found

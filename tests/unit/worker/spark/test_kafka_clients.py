@@ -16,6 +16,7 @@ from worker.spark.classic.kafka_clients import (
     SILENT_S,
     TIMEOUT_MS,
     KafkaClients,
+    client_key,
     client_settings,
     refused,
 )
@@ -93,6 +94,15 @@ def test_a_client_is_kept_from_one_question_to_the_next(bench: Bench) -> None:
         assert bench.ask(cluster) == "fine"
     assert len(bench.made) == 2
     assert bench.clients.requests() == {("lag", True): 3}
+
+
+def test_how_rows_are_read_makes_no_other_client(bench: Bench) -> None:
+    """A hundred tasks with a fetch size of their own are one cluster; who they log in as matters."""
+    options = {"kafka.bootstrap.servers": "a", "kafka.fetch.max.bytes": 7, "kafka.isolation.level": "x"}
+    assert client_key(options) == client_key({"kafka.bootstrap.servers": "a", "subscribe": "t"})
+    assert client_key(options) != client_key({**options, "kafka.sasl.jaas.config": "anna"})
+    with bench.clients.asking(options, Question.LAG) as client:
+        assert client.config["isolation.level"] == "x"
 
 
 def test_clients_of_clusters_that_no_task_names_any_more_are_closed(bench: Bench) -> None:

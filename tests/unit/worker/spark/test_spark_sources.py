@@ -1,0 +1,111 @@
+"""What a start asks brokers, and what it notes of them, without Kafka and without Spark."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from definition.document import parse_definition
+from worker.lag.measure import PartitionState
+from worker.query_engine import QueryError, ignore_step
+from worker.spark.checkpoint import CheckpointFolder
+from worker.spark.sources import TOPICS_FILE, require_sources, with_patience
+
+
+class Folder(CheckpointFolder):
+    """A checkpoint in memory, whose last batch ended at offset 4 of the topic t."""
+
+    def __init__(self) -> None:
+        super().__init__("folder")
+        self.files = {"offsets/3": 'v1\n{}\n{"t":{"0":4}}'}
+        self.writes = 0
+
+    def read(self, name: str) -> str | None:
+        return self.files.get(name)
+
+    def last(self, log: str) -> int | None:
+        return 3 if log in {"commits", "offsets"} else None
+
+    def create(self, name: str, text: str) -> None:
+        self.writes += 1
+        self.files[name] = text
+
+
+class Brokers:
+    """One topic of one partition."""
+
+    def __init__(self) -> None:
+        self.topic_id: str | None = "first"
+        self.trouble: QueryError | None = None
+
+    def states(self, _options: Any, _committed: Any, _purpose: Any) -> Any:
+        if self.trouble is not None:
+            raise self.trouble
+        return {"t": {0: PartitionState(0, 10, topic_id=self.topic_id)}}
+
+
+def definition(**options: Any) -> Any:
+    """A task that reads t."""
+    source = {"format": "kafka", "options": {"subscribe": "t", **options}}
+    return parse_definition(json.dumps({"source": source, "sink": {"format": "noop"}}).encode())
+
+
+def start(brokers: Any, folder: Folder, **options: Any) -> None:
+    """Ask, as a start does."""
+    require_sources(brokers, definition(**options), folder, ignore_step)
+
+
+def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> None:
+    """A topic that was made anew is refused, until its loss is accepted: then it is the one."""
+    brokers, folder = Brokers(), Folder()
+    start(brokers, folder)
+    start(brokers, folder)
+    assert (json.loads(folder.files[TOPICS_FILE]), folder.writes) == ({"t": "first"}, 1)
+    brokers.topic_id = "second"
+    with pytest.raises(QueryError, match=r"^source: \[KAFKA_DATA_LOSS\] topic t was made anew") as refused:
+        start(brokers, folder)
+    assert refused.value.permanent
+    start(brokers, folder, failOnDataLoss=False)
+    start(brokers, folder)
+
+
+def test_a_note_that_cannot_be_read_is_written_anew() -> None:
+    """Its writer was killed over it."""
+    brokers, folder = Brokers(), Folder()
+    folder.files[TOPICS_FILE] = '{"t": "fi'
+    start(brokers, folder)
+    assert json.loads(folder.files[TOPICS_FILE]) == {"t": "first"}
+
+
+def test_what_brokers_say_is_told_with_the_place_of_the_source() -> None:
+    """And stays an outage."""
+    brokers = Brokers()
+    brokers.trouble = QueryError("no broker answers", outage=True)
+    with pytest.raises(QueryError, match=r"^source: no broker answers") as refused:
+        start(brokers, Folder())
+    assert (refused.value.outage, refused.value.permanent) == (True, False)
+    start(None, Folder())
+
+
+def test_where_nobody_can_ask_spark_s_own_source_is_less_patient() -> None:
+    """Three attempts of a minute each would be three minutes without a cause; what a source says stays."""
+    [source] = with_patience(definition()).views.values()
+    options = source.options
+    assert options["kafka.default.api.timeout.ms"] == "20000"
+    assert options["kafka.request.timeout.ms"] == "15000"
+    assert options["fetchOffset.numRetries"] == "1"
+    own = {"kafka.Request.timeout.ms": "60000", "FetchOffset.numRetries": 5}
+    [source] = with_patience(definition(**own)).views.values()
+    assert source.options == {"subscribe": "t", **own}
+
+
+def test_other_sources_are_left_as_they_are() -> None:
+    """Of several, those of Kafka's alone."""
+    kafka = {"format": "kafka", "options": {"subscribe": "t"}}
+    rate = {"format": "rate", "options": {"rowsPerSecond": 1}}
+    both = {"sources": {"a": kafka, "b": rate}, "sql": "SELECT 1 FROM a JOIN b", "sink": {"format": "noop"}}
+    made = with_patience(parse_definition(json.dumps(both).encode()))
+    assert made.sources["b"].options == {"rowsPerSecond": 1}
+    assert "fetchOffset.numRetries" in made.sources["a"].options
