@@ -10,6 +10,7 @@ import pytest
 
 from cli.demo.data import flights
 from cli.demo.flight_topic import KafkaJars
+from cli.demo.kafka_broker import BrokerError, KafkaBroker, new_nodes
 from cli.demo.kafka_tasks import PARTITIONS, kafka_tasks, record
 from cli.demo.plan import DELAYS, FLIGHTS
 from cli.demo.truth import FLIGHT_COLUMNS, truth
@@ -82,3 +83,19 @@ def test_workers_get_the_connector_alone(tmp_path: Path) -> None:
         jars(tmp_path, "kafka/kafka_2.13-4.3.1.jar", "spark/kafka/spark-sql-kafka-0-10_2.13-4.1.1.jar")
     )
     assert found.worker_flags[:2] == ("--jars", str(tmp_path / "spark" / "kafka"))
+
+
+def test_a_broker_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is one line, before anything of it is started."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    broker = KafkaBroker(tmp_path / "jars", tmp_path / "broker")
+    with pytest.raises(BrokerError, match=r"needs Java, and .*/nowhere/bin/java does not run"):
+        broker.start()
+    assert not broker.alive
+
+
+def test_nodes_of_a_cluster_share_no_port() -> None:
+    """Each has an id and two ports of its own."""
+    nodes = new_nodes(3)
+    assert [node.number for node in nodes] == [1, 2, 3]
+    assert len({port for node in nodes for port in (node.port, node.controller_port)}) == 6
