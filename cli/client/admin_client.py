@@ -109,9 +109,13 @@ class AdminClient:
         """Read `path`."""
         return self.call("GET", path, into=into)
 
-    def call(self, method: str, path: str, body: Any = None, *, into: type[R]) -> R:
-        """Send one request; `path` comes from `path_of`."""
-        status, document = self._send(method, path, b"" if body is None else msgspec.json.encode(body))
+    def call(self, method: str, path: str, body: Any = None, *, into: type[R], held_s: float = 0.0) -> R:
+        """Send one request; `path` comes from `path_of`.
+
+        `held_s` is for how many seconds the answer may be held, beyond the time that the work takes.
+        """
+        sent = b"" if body is None else msgspec.json.encode(body)
+        status, document = self._send(method, path, sent, held_s)
         if status >= http.client.BAD_REQUEST:
             raise refusal(status, document)
         try:
@@ -119,13 +123,13 @@ class AdminClient:
         except msgspec.MsgspecError as error:
             raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{NOT_A_MANAGER} ({error})") from None
 
-    def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, body: bytes, held_s: float) -> tuple[int, bytes]:
         last: BaseException | None = None
         refused: RefusedError | None = None
         was_sent = False
         for url in self.urls:
             try:
-                status, document = self._follow(url, method, path, body)
+                status, document = self._follow(url, method, path, body, held_s)
             except RedirectError as error:
                 refused = refused or error
                 continue
@@ -152,16 +156,16 @@ class AdminClient:
             was_sent=was_sent,
         )
 
-    def _follow(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _follow(self, url: str, method: str, path: str, body: bytes, held_s: float) -> tuple[int, bytes]:
         """Ask `url`; when another manager has the group, ask that one, once."""
-        status, document = self._exchange(url, method, path, body)
+        status, document = self._exchange(url, method, path, body, held_s)
         if status == ErrorCode.NOT_COORDINATOR.status and (owner := _error_body(document).coordinator):
-            return self._exchange(owner["url"], method, path, body)
+            return self._exchange(owner["url"], method, path, body, held_s)
         return status, document
 
-    def _exchange(self, url: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _exchange(self, url: str, method: str, path: str, body: bytes, held_s: float) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json"}
-        timeout_s = self._timeout_s or client_wait_s(len(body))
+        timeout_s = self._timeout_s or held_s + client_wait_s(len(body))
         told = f"waiting for {url}, for {timeout_s:.0f} s at most"
         with (
             told_after(LONG_S, lambda: self._on_wait(told)),

@@ -10,6 +10,7 @@ from msgspec import Raw, json
 from cli.client.admin_client import AdminClient, path_of
 from cli.commands import reset
 from cli.commands.apply import apply_command, create_command
+from cli.commands.check import check_command
 from cli.exit_codes import DONE
 from cli.options.common import admin_options, example, group_option, task_argument, tasks_argument
 from cli.options.wait import until_on_target, wait_options
@@ -30,6 +31,7 @@ def command() -> None:
 
 command.add_command(apply_command)
 command.add_command(create_command)
+command.add_command(check_command)
 
 
 @command.command("list", epilog=example("sparkherd tasks list --group flights"))

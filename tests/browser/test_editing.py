@@ -87,3 +87,31 @@ def test_a_change_by_somebody_else_is_not_overwritten(window: Window, stage: Sta
     page.wait_for_url(f"**{TASK}")
     assert b'"1s"' in bytes(stage.tasks()["routes"].definition)
     stage.until(stage.settled, "it runs again")
+
+
+def test_a_definition_is_tried_on_a_worker(window: Window, stage: Stage) -> None:
+    """On the page where it is changed: what a worker says of it, with rows; nothing is saved."""
+    before = stage.tasks()["routes"]
+    page = window.go(f"{TASK}/edit")
+    page.get_by_role("button", name="Try on a worker").click()
+    expect(page.locator("#tried-verdict")).to_contain_text("No problems, by")
+    expect(page.locator("#tried-rows th")).to_contain_text("value")
+    expect(page.locator("#tried-rows th code")).to_have_text("bigint")
+    expect(page.locator("#tried-rows td")).to_have_text(["2", "4"])
+    assert stage.tasks()["routes"].definition_version == before.definition_version
+    window.picture("try-out-light-wide")
+    assert window.barriers() == []
+
+
+def test_a_task_to_be_is_tried_on_a_worker(window: Window) -> None:
+    """On the page where it is added, in the group that is named there; without one, that is asked for."""
+    page = window.go("/add-task")
+    page.get_by_role("button", name="Numbers that tick").click()
+    page.get_by_role("button", name="Try on a worker").click()
+    expect(page.get_by_label("Group")).to_be_focused()
+    page.get_by_label("Group").fill(GROUP)
+    page.get_by_label("with rows from").select_option("the end")
+    with page.expect_request("**/checks") as asked:
+        page.get_by_role("button", name="Try on a worker").click()
+    assert msgspec.json.decode(asked.value.post_data or "")["begin"] == "end"
+    expect(page.locator("#tried-rows td")).to_have_text(["2", "4"])

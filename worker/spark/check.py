@@ -106,7 +106,7 @@ class _Check:
             path = self._definition.path_of(view)
             self._at(f"the source {source.shown}")
             try:
-                frame = read(source, path)
+                frame = _analysed(read(source, path))
             except Exception as error:  # noqa: BLE001 - as above
                 self._tell(path, error)
                 continue
@@ -162,6 +162,13 @@ class _Check:
     def _tell(self, path: str, error: Exception) -> None:
         self._at("Spark, to say what is wrong")
         _tell(self._backend, self._findings, path, error)
+
+
+def _analysed(frame: DataFrame | None) -> DataFrame | None:
+    """The frame, whose columns are known: a server looks at it only when it has to."""
+    if frame is not None:
+        frame.schema  # noqa: B018 - the question is what it raises
+    return frame
 
 
 def _require_stream(frame: DataFrame) -> None:

@@ -57,7 +57,12 @@ function show(field, problems) {
   verdict.textContent = problems.length
     ? `${problems.length} ${problems.length === 1 ? "problem" : "problems"}`
     : "The definition is fine.";
-  document.getElementById("problems").replaceChildren(...problems.map((problem) => line(field, problem)));
+  document.getElementById("problems").replaceChildren(...lines(field, problems));
+}
+
+// A line for each problem.
+export function lines(field, problems) {
+  return problems.map((problem) => line(field, problem));
 }
 
 // A problem leads to its place in the text.

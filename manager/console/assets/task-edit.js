@@ -3,11 +3,13 @@ import { confirmed } from "./actions.js";
 import { ask } from "./api.js";
 import { around, watchDefinition } from "./definition.js";
 import { complain, tell } from "./messages.js";
+import { offerTryOut } from "./try-out.js";
 
 export function watchEdit() {
   const form = document.getElementById("task-edit");
   if (!form) return;
   const check = watchDefinition(form);
+  offerTryOut(form, check, () => form.dataset.group);
   document.getElementById("again").addEventListener("click", () => location.assign(location.href));
   form.addEventListener("submit", (event) => {
     event.preventDefault();

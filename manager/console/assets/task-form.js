@@ -2,6 +2,7 @@
 import { ask } from "./api.js";
 import { around, watchDefinition } from "./definition.js";
 import { complain } from "./messages.js";
+import { offerTryOut } from "./try-out.js";
 
 const NAME = /^[A-Za-z0-9._-]{1,249}$/;
 const NAME_RULE = "1 to 249 of A-Z, a-z, 0-9, dot, dash and underscore";
@@ -13,6 +14,8 @@ export function watchForm() {
   for (const name of ["group", "task"]) {
     form.elements[name].addEventListener("input", ({ target }) => checkName(target));
   }
+  const { group } = form.elements;
+  offerTryOut(form, check, () => (checkName(group) ? group.value : void group.focus()));
   form.addEventListener("click", ({ target }) => begin(form, target.closest("[data-example]"), check));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
