@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tests.acceptance.chaos.kafka_feed import KafkaFeed
 from tests.acceptance.chaos.plan import Strike
 from tests.acceptance.chaos.stage import SESSION_TIMEOUT_MS
+from tests.acceptance.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ class BrokerStrikes:
         until = time.monotonic() + FROZEN_S
 
         def thaw() -> None:
-            self._stage.wait(lambda: time.monotonic() >= until, "the broker was frozen long enough")
+            self._wait(lambda: time.monotonic() >= until, "the broker was frozen long enough")
             self._feed.broker.thaw()
 
         return thaw
@@ -66,7 +67,11 @@ class BrokerStrikes:
         count of lost rows would say nothing.
         """
         self._delete_all_read()
-        return lambda: self._stage.wait(self._delete_all_read, "all was read, and deleted")
+        return lambda: self._wait(self._delete_all_read, "all was read, and deleted")
+
+    def _wait(self, look: Callable[[], bool], what: str) -> None:
+        """Until `look` says yes; a worker may be dead meanwhile."""
+        eventually(look, what, alive=[self._stage.herd.manager])
 
     def _delete_all_read(self) -> bool:
         """Whether nothing is left in any topic."""

@@ -49,11 +49,10 @@ class Watched:
 
 
 @pytest.fixture
-async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
-    monkeypatch.setattr("worker.tasks.exchange.lag.EVERY_S", 0.01)
+async def watched() -> AsyncIterator[Watched]:
     cluster = Cluster()
     herd = Herd(await cluster.start())
-    herd.settings = msgspec.structs.replace(herd.settings, status_listen="127.0.0.1:0")
+    herd.settings = msgspec.structs.replace(herd.settings, status_listen="127.0.0.1:0", lag_interval_ms=10)
     one = PartitionLag(topic="t", partition=0, committed=1, end=8, behind=7, behind_ms=2000)
     herd.engine.lags["t1"] = TaskLag(at_ms=1, rows=7, behind_ms=2000, partitions=(one,))
     running = await herd.started()
