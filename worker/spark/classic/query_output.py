@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 class ClassicQueryOutput(QueryOutput):
     """Spark calls back from its stream thread (`foreachBatch`)."""
 
-    def __init__(self, owner: Owner, gate: BatchGate, mark: Callable[[DataFrame, int], Mark]) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        gate: BatchGate,
+        mark: Callable[[DataFrame, int], Mark],
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`begun` is called inside the query's first batch, before anything is done with it."""
         super().__init__(owner)
+        self._begun: Callable[[], None] | None = begun
         self.fence = Fence(owner, gate.check, self._current_mark, self.claimed.append, self._repeated)
         self._gate = gate
         self._mark = mark
@@ -52,6 +60,7 @@ class ClassicQueryOutput(QueryOutput):
         self.is_gated = True
 
         def remembered(batch_frame: DataFrame, batch_id: int) -> None:
+            self._begin()
             self._current = CurrentBatch(batch_frame, batch_id)
             try:
                 self._current.do(function)
@@ -59,6 +68,11 @@ class ClassicQueryOutput(QueryOutput):
                 self._current = None
 
         return frame.writeStream.foreachBatch(through_gate(self._gate, remembered))
+
+    def _begin(self) -> None:
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun()
 
     def _current_mark(self) -> Mark:
         if self._current is None:

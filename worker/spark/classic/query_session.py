@@ -13,6 +13,7 @@ from worker.spark.backend import QuerySession
 from worker.spark.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
+from worker.spark.classic.kafka_ends import fill_in_ends
 from worker.spark.classic.query_output import ClassicQueryOutput
 from worker.spark.classic.statements import drop_java_callers, require_query
 
@@ -47,7 +48,9 @@ class ClassicQuerySession(QuerySession):
             self.spark.conf.set(key, value)
         self.checkpoint = HadoopCheckpoint(spark, checkpoint)
         self.gate: BatchGate = BatchGate(may_write, partial(tell_of_refusal, owner))
-        self.output = ClassicQueryOutput(owner, self.gate, self.checkpoint.mark)
+        self.output = ClassicQueryOutput(
+            owner, self.gate, self.checkpoint.mark, partial(fill_in_ends, self.spark)
+        )
         self._pool = owner.task
 
     def require_query(self, text: str) -> None:
