@@ -23,7 +23,14 @@ _ARTIFACT: Final = re.compile(
 _UNRESOLVED: Final = re.compile(
     r"::\s+(?P<group>[^#\s]+)#(?P<artifact>[^;\s]+);(?P<version>[^:\s]+): not found"
 )
+_WITHOUT_JAR: Final = re.compile(
+    r"download failed: (?P<group>[^#\s]+)#(?P<artifact>[^;\s]+);(?P<version>[^!\s]+)!"
+)
 _UNREACHABLE: Final = "Server access error at url"
+_NO_DOWNLOAD: Final = (
+    "the repository that describes it has no jar of it; if that is Maven's own on this machine"
+    " (~/.m2/repository), remove its folder there"
+)
 
 
 class Platform(NamedTuple):
@@ -112,12 +119,17 @@ def _line(version: str) -> list[str]:
 def unresolved(lines: Iterable[str]) -> str | None:
     """Which packages could not be had, from what a JVM said before it ended; None if that was not why."""
     said = list(lines)
-    missing = [match for line in said if (match := _UNRESOLVED.search(line))]
-    if not missing:
-        return None
-    names = dict.fromkeys(f"{each['group']}:{each['artifact']}:{each['version']}" for each in missing)
-    if any(_UNREACHABLE in line for line in said):
-        why = "is nowhere to be had, and a repository could not be reached; see --repositories and --jars"
-    else:
-        why = "is in no repository; correct it, or name one that has it with --repositories"
-    return f"--packages {', '.join(names)}: {why}"
+    if missing := _coordinates(_UNRESOLVED, said):
+        if any(_UNREACHABLE in line for line in said):
+            why = "is nowhere to be had, and a repository could not be reached; see --repositories and --jars"
+        else:
+            why = "is in no repository; correct it, or name one that has it with --repositories"
+        return f"--packages {missing}: {why}"
+    if described := _coordinates(_WITHOUT_JAR, said):
+        return f"--packages need {described}: {_NO_DOWNLOAD}"
+    return None
+
+
+def _coordinates(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
+    found = (match for line in lines for match in pattern.finditer(line))
+    return ", ".join(dict.fromkeys(f"{each['group']}:{each['artifact']}:{each['version']}" for each in found))

@@ -31,6 +31,19 @@ _UNREADABLE = (
     "if it is to stay, have its columns null with on_error: null, or begin behind it with"
     " `sparkherd tasks reset --offset`"
 )
+_DELTA = (
+    "settings spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and"
+    " spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog, each by --spark-conf"
+    " on the group's workers"
+)
+_CATALOG = (
+    "if the first name is a catalog's, tell the group's workers of it with"
+    " --spark-conf spark.sql.catalog.NAME=CLASS and its settings"
+)
+_DRIVER = (
+    "name its class in the options, as in driver: org.postgresql.Driver, and start the group's workers with"
+    " the package that has it"
+)
 _RESTART = "`sparkherd tasks restart` when it is there"
 _BROKERS = (
     "is kafka.bootstrap.servers right, and kafka.security.protocol that of its listener? The task goes on by"
@@ -88,6 +101,9 @@ _KNOWN = (
     KnownFailure(
         re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `\w+`\.`[^`]*[/:.*][^`]*` cannot"), _FILES
     ),
+    KnownFailure(re.compile(r"\[DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG\]"), _DELTA),
+    KnownFailure(re.compile(r"\[REQUIRES_SINGLE_PART_NAMESPACE\] spark_catalog requires"), _CATALOG),
+    KnownFailure(re.compile(r"SQLException: No suitable driver"), _DRIVER),
     KnownFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
     KnownFailure(re.compile(r"does not support streamed (?:reading|writing)")),
     KnownFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),

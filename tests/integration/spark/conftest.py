@@ -42,9 +42,12 @@ QUICK = {
     # a JVM that lives for a minute never earns its best code back
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
 }
 CONNECTORS = ROOT / "jars" / "spark"
 """Of `make jars`."""
+OF_CONNECTORS = {Path(__file__).parent / "kafka", Path(__file__).parent / "connectors"}
+"""The folders whose tests need them."""
 _numbers = itertools.count()
 
 Start = Callable[..., Awaitable["SparkQuery"]]
@@ -56,7 +59,7 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            if here / "kafka" in item.path.parents:
+            if not OF_CONNECTORS.isdisjoint(item.path.parents):
                 item.add_marker(pytest.mark.connectors)
             if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.function):
                 item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -65,6 +68,19 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
 def are_needed(request: pytest.FixtureRequest) -> bool:
     """Whether any test of this run is about connectors: all others are to pass without them."""
     return any(item.get_closest_marker("connectors") for item in request.session.items)
+
+
+def lakes(folder: str) -> dict[str, str]:
+    """Spark's settings for Delta and Iceberg, as docs/connectors.md has them; tables are in `folder`."""
+    delta, iceberg = "io.delta.sql.DeltaSparkSessionExtension", "org.apache.iceberg.spark.extensions"
+    return {
+        "spark.sql.extensions": f"{delta},{iceberg}.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "jdbc",
+        "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/lake.db",
+        "spark.sql.catalog.lake.warehouse": f"{folder}/lake",
+    }
 
 
 class Lease:
@@ -172,15 +188,16 @@ async def engine(
 ) -> AsyncIterator[SparkEngine]:
     """The one engine; its entry points are those of the module `tested`."""
     root = str(tmp_path_factory.mktemp("checkpoints"))
+    with_connectors = are_needed(request)
     settings = SparkSettings(
         app_name="tests",
         checkpoint_root=root,
         master="local[2,2]",  # a failed attempt at a partition is followed by another
-        conf=QUICK,
+        conf={**QUICK, **(lakes(root) if with_connectors else {})},
         allow_entrypoint=("tested", "absent"),
         allow_secret_env=("TESTED_",),
         secrets_dir=str(secrets_folder),
-        jars=(str(CONNECTORS),) if are_needed(request) else (),
+        jars=(str(CONNECTORS),) if with_connectors else (),
     )
     engine = SparkEngine(settings, lease)
     await engine.open()

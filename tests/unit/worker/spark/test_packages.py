@@ -88,3 +88,14 @@ def test_a_package_that_is_nowhere_is_one_line() -> None:
 def test_other_ends_of_a_jvm_are_none_of_a_package() -> None:
     """They are told as they are."""
     assert unresolved(["Error: Could not create the Java Virtual Machine."]) is None
+
+
+def test_a_package_that_is_described_and_not_there() -> None:
+    """Maven leaves such folders, and Ivy asks nobody else; each is told once."""
+    line = "RuntimeException: [download failed: org.a#b_2.13;1.2.0!b_2.13.jar, download failed: c#d;2!d.jar]"
+    told = unresolved([line, line])
+    assert told is not None
+    assert told.startswith(
+        "--packages need org.a:b_2.13:1.2.0, c:d:2: the repository that describes it has no"
+    )
+    assert "~/.m2/repository" in told

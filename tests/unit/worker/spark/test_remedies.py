@@ -55,6 +55,27 @@ def test_what_calls_java_is_told_apart_from_what_there_never_was(line: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("line", "to_do"),
+    [
+        (
+            "[DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG] This has to be configured with the",
+            "configured with the: settings spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and",
+        ),
+        (
+            "[REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires one part, but got `lake`.`shop`.",
+            "`lake`.`shop`: if the first name is a catalog's, tell the group's workers of it with",
+        ),
+        ("SQLException: No suitable driver", "driver: name its class in the options, as in driver: org."),
+    ],
+)
+def test_what_a_connector_needs_besides_its_package(line: str, to_do: str) -> None:
+    """A setting of the workers, or an option, that no other try brings."""
+    told = judge(f"{line}\n\na trace", at_start=True)
+    assert told.permanent
+    assert to_do in told.cause.partition("\n")[0]
+
+
+@pytest.mark.parametrize(
     ("name", "is_file"),
     [
         ("`csv`.`/data/x.csv`", True),

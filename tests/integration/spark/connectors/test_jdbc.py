@@ -1,0 +1,113 @@
+"""A table of a real PostgreSQL beside a stream, its password by reference."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+import sqlalchemy as sa
+
+from tests.integration.spark.conftest import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.integration.spark.conftest import Database, Flights, JvmLog
+
+PASSWORD = "s3cr3t-Qw7-of-the-carriers"
+ROLE = "carriers_reader"
+
+
+def execute(url: sa.URL, statement: str) -> Any:
+    """As the server's owner; returns the first value, if the statement has one."""
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            result = connection.exec_driver_sql(statement)
+            return result.scalar() if result.returns_rows else None
+    finally:
+        engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def carriers(postgres: str) -> sa.URL:
+    """A database with a table that one role may read, by its password only."""
+    url = sa.make_url(postgres).set(drivername="postgresql+psycopg")
+    execute(url, f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
+    execute(url, "CREATE TABLE carriers AS VALUES ('UA', 'United'), ('AA', 'American')")
+    execute(url, f"GRANT SELECT ON carriers TO {ROLE}")
+    rules = Path(execute(url, "SHOW hba_file"))
+    rules.write_text(f"local all {ROLE} scram-sha-256\n{rules.read_text()}")  # the first that fits counts
+    execute(url, "SELECT pg_reload_conf()")
+    return url
+
+
+@asynccontextmanager
+async def by_tcp(socket: str) -> AsyncIterator[int]:
+    """A port that leads to a Unix socket, which Java's driver does not speak to."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(socket)
+        await asyncio.gather(pump(reader, back), pump(there, writer))
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def table(carriers: sa.URL) -> AsyncIterator[dict[str, Any]]:
+    """A definition's source that reads it as a whole."""
+    folder, port = str(carriers.query["host"]), carriers.port or 5432
+    async with by_tcp(f"{folder}/.s.PGSQL.{port}") as own:
+        options = {
+            "url": f"jdbc:postgresql://127.0.0.1:{own}/{carriers.database}",
+            "dbtable": "carriers",
+            "user": ROLE,
+            "password": "${env:TESTED_PASSWORD}",
+            "driver": "org.postgresql.Driver",
+        }
+        yield {"format": "jdbc", "options": options, "static": True}
+
+
+async def test_a_stream_is_joined_with_a_table_of_a_database(
+    *, start: Any, catch_up: Any, flights: Flights, database: Database, table: Any, carriers: sa.URL,
+    monkeypatch: pytest.MonkeyPatch, jvm_log: JvmLog,
+) -> None:  # fmt: skip
+    """It is read anew in each batch. The password is shown nowhere: not in the plan, not in the log."""
+    monkeypatch.setenv("TESTED_PASSWORD", PASSWORD)
+    flights.add(files=2)
+    sql = "SELECT f.id, c.column2 AS name FROM flights f JOIN carriers c ON f.carrier = c.column1"
+    query = await start(sources={"flights": flights.source, "carriers": table}, sql=sql, sink=database.sink())
+    await catch_up(query)
+    assert database.query("SELECT count(*), count(DISTINCT name) FROM flights") == [(14, 2)]
+    await asyncio.to_thread(execute, carriers, "INSERT INTO carriers VALUES ('B6', 'JetBlue')")
+    flights.add()
+    await catch_up(query)
+    assert database.query("SELECT count(*), count(DISTINCT name) FROM flights") == [(24, 3)]
+    plan = query._handle.query._jsq.explainInternal(True)  # noqa: FBT003 - Java's
+    assert "JDBCRelation(carriers)" in plan
+    assert PASSWORD not in plan + jvm_log.all()
+
+
+async def test_a_wrong_password_is_told_of_and_not_told(
+    *, start: Any, flights: Flights, database: Database, table: Any,
+    monkeypatch: pytest.MonkeyPatch, jvm_log: JvmLog,
+) -> None:  # fmt: skip
+    """The cause has the database's own words."""
+    wrong = f"{PASSWORD}-of-yesterday"
+    monkeypatch.setenv("TESTED_PASSWORD", wrong)
+    sources = {"flights": flights.source, "carriers": table}
+    cause = await refusal(start, sources=sources, sql="SELECT * FROM flights", sink=database.sink())
+    assert f'password authentication failed for user "{ROLE}"' in cause
+    assert wrong not in cause + jvm_log.all()
