@@ -15,7 +15,10 @@ SUITES = {
         "tests/unit/manager",
         "tests/unit/worker/membership",
         "tests/unit/worker/tasks",
+        "tests/unit/worker/lag",
+        "tests/unit/assignors/test_eligibility.py",
         "tests/unit/protocol/test_fencing.py",
+        "tests/unit/protocol/test_connectors.py",
     ),
     "simulation": ("tests/simulation/test_histories.py",),
 }

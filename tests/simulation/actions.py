@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from manager.core import commands
+from protocol.connectors import NOTHING, Needs
 from protocol.messages.base import encode_opaque
+from protocol.messages.lag import TaskLag
 from protocol.messages.membership import (
     HeartbeatRequest,
     JoinRequest,
@@ -18,7 +20,13 @@ from protocol.messages.membership import (
     SyncRequest,
 )
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
-from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
+from protocol.messages.ownership import (
+    ClaimRequest,
+    LagRequest,
+    ReleaseRequest,
+    ReportRequest,
+    TaskReport,
+)
 from protocol.states import GroupState, Target, TaskState
 
 if TYPE_CHECKING:
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     from tests.simulation.history import History
 
 TASKS = tuple(f"t{n}" for n in range(8))
+KAFKA = Needs(("kafka",))
+"""What some definitions of a task need."""
 AWAY_MS = (100, 5000)
 """Shorter and longer than any session, lease and rebalance timeout."""
 DELETED_WITHIN_MS = 6000
@@ -166,7 +176,7 @@ ACTIONS: dict[str, Callable[[History, Random], None]] = {
 def _definition(chance: Random) -> commands.NewDefinition:
     sink = {"format": chance.choice(["sql", "parquet"]), "options": {"v": chance.randint(0, 2)}}
     document: Any = msgspec.Raw(msgspec.json.encode({"sink": sink}))
-    return commands.NewDefinition(document, 1.0, None, {})
+    return commands.NewDefinition(document, 1.0, None, {}, chance.choice([NOTHING, NOTHING, KAFKA]))
 
 
 def _an_order(history: History, group: str, chance: Random) -> Request:
@@ -213,6 +223,7 @@ def _a_lie(history: History, group: str, chance: Random) -> Request:
             ClaimRequest(member_id=member, generation_id=past, tasks=tasks, wait_ms=300),
             ReleaseRequest(member_id=member, tasks=dict.fromkeys(tasks, 0)),
             ReportRequest(member_id=member, instance_id=instance, tasks=stale),
+            LagRequest(member_id="made-up", tasks={tasks[0]: TaskLag(at_ms=0)}),
             LeaveRequest(members=(Leaver("made-up"), Leaver(member, "nobody"))),
             DeleteOffsetsRequest(keys=("a",)),
             CommitOffsetsRequest(

@@ -11,10 +11,12 @@ import msgspec
 
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
 from manager.core.tasks import settling
-from manager.core.tasks.probation import has_any
+from manager.core.tasks.probation import is_suspect
 from manager.settings import GroupSettings
+from protocol.connectors import Formats
 from protocol.states import GroupState, Target
-from tests.simulation.actions import ACTIONS
+from protocol.worker_metadata import WorkerMetadata
+from tests.simulation.actions import ACTIONS, KAFKA
 from tests.simulation.cluster import Cluster
 from tests.simulation.invariants import InvariantError, Watch, hold
 from tests.simulation.network import Network, Route
@@ -26,12 +28,17 @@ from tests.simulation.world import World
 from worker.membership.requests import Terms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from manager.core.group import Group
     from manager.core.member import Member
+    from manager.core.stored_rows import TaskRow
     from protocol.messages.base import Request
     from tests.simulation.participant import Participant
     from tests.simulation.plan import Action
 
+SILENT = 0.1
+"""How often a worker does not say which formats its Spark has."""
 CALM_MS = 30_000
 """Bounded time: everything there is to wait for, one after another, is over by then (invariant 5)."""
 POISONED_MS = 150_000
@@ -134,7 +141,8 @@ class History:
             wait_ms = 0 if chance.random() < 0.2 else 600
             terms = Terms(name, self.plan.session_ms, self.plan.rebalance_ms, wait_ms, instance)
             settles = Random(f"former {self.plan.seed} {number}").random() >= self.plan.former
-            member = SimWorker(self.world, route, name, self.sinks[group], terms, settles=settles)
+            told = WorkerMetadata(settles=settles, formats=self._formats(number))
+            member = SimWorker(self.world, route, name, self.sinks[group], terms, told=told)
             member.died_of_poison = self._on_poisoned
         else:
             protocols = chance.choice([("range",), ("sticky", "range"), ("range", "sticky")])
@@ -147,6 +155,13 @@ class History:
             )
             member = SimReader(self.world, route, name, habits)
         self.members_hired.append(member)
+
+    def _formats(self, number: int) -> Formats | None:
+        """What a worker's Spark has beside what all have; None of a worker that does not say."""
+        chance = Random(f"lacking {self.plan.seed} {number}")
+        if self.plan.lacking is None or chance.random() < SILENT:
+            return None
+        return Formats(() if chance.random() < self.plan.lacking else KAFKA.sources)
 
     def _poison(self) -> None:
         document = msgspec.Raw(b"{}")
@@ -234,17 +249,34 @@ class History:
         hold("members are who lives", set(live.members) == present, live.history_text)
         settled = all(member.settled_in == live.generation for member in alive)
         hold("every member knows its generation", settled, live.history_text)
-        running = {task: w.membership_id for w in alive if isinstance(w, SimWorker) for task in w.owned}
+        workers = [member for member in alive if isinstance(member, SimWorker)]
+        running = {task: worker.membership_id for worker in workers for task in worker.owned}
         everybody_drained = all(member.row.draining for member in live.members.values())
-        offered = {row.task for row in settling.offered(live)} - _given_up(live)
+        able = [each for each in workers if not live.members[each.membership_id].row.draining]
+        offered = {row.task for row in settling.offered(live) if _can_any(able, row)} - _given_up(live)
         wanted = set() if everybody_drained else offered
         quarantined = self._quarantined(group)
         hold("only what kills is in quarantine", quarantined <= {POISON}, live.history_text)
         hold("what kills is in quarantine", POISON not in wanted, live.history_text)
         hold("a poison task costs few workers", self.poisoned_in_calm <= MOST_POISONED, self.poisoned_in_calm)
-        hold("suspects are cleared", everybody_drained or not has_any(live), live.history_text)
+        suspects = [task for task in wanted if is_suspect(live, task)]
+        hold("suspects are cleared", not suspects, live.history_text)
         owners = {task: live.tasks.owner_of(task) for task in wanted}
         hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
+        self._check_connectors(live, workers)
+
+    def _check_connectors(self, live: Group, workers: list[SimWorker]) -> None:
+        """A task is run by nobody who is known to lack what it needs, and how far it is behind is known."""
+        rows = live.tasks.definitions
+        lacking = [
+            (worker.name, task)
+            for worker in workers
+            for task in worker.owned
+            if task in rows and not _can_any([worker], rows[task])
+        ]
+        hold("nobody runs what its Spark lacks", not lacking, lambda: (lacking, live.history_text()))
+        unknown = [task for task, row in rows.items() if row.needs == KAFKA and not _is_lag_known(live, task)]
+        hold("how far a task is behind is known", not unknown, unknown)
 
     def _quarantined(self, group: str) -> set[str]:
         live = self.live(group)
@@ -294,6 +326,16 @@ class History:
             poisoned=self.poisoned,
             quarantined=sum(POISON in self._quarantined(group) for group in self.plan.groups),
         )
+
+
+def _can_any(workers: Iterable[SimWorker], row: TaskRow) -> bool:
+    """Whether one of the workers may have what the task needs."""
+    return row.needs is None or any(worker.can(row.needs) for worker in workers)
+
+
+def _is_lag_known(live: Group, task: str) -> bool:
+    progress = live.tasks.progress.get(task)
+    return progress is not None and progress.lag is not None
 
 
 def _given_up(live: Group) -> set[str]:

@@ -61,7 +61,8 @@ class Plan:
     """One history: the same plan gives the same steps.
 
     `poison` says that one task of the first herd kills every worker that is given it, and how: EXITED is told
-    by the worker as it leaves, KILLED by nobody. `former` is the share of workers that cannot settle a task.
+    by the worker as it leaves, KILLED by nobody. `former` is the share of workers that cannot settle a task,
+    `lacking` that of workers whose Spark has no Kafka, if workers tell what theirs has; None if none does.
     """
 
     seed: int
@@ -77,6 +78,7 @@ class Plan:
     storm_ms: int
     poison: EngineEnd | None
     former: float
+    lacking: float | None
     weather: Weather
     actions: tuple[Action, ...]
 
@@ -106,6 +108,7 @@ def draw(seed: int) -> Plan:
         storm_ms=storm_ms,
         poison=Random(f"poison {seed}").choice([None, None, None, EngineEnd.EXITED, EngineEnd.KILLED]),
         former=Random(f"former {seed}").choice([0, 0, 0.3]),
+        lacking=Random(f"lacking {seed}").choice([None, 0.3, 0.6]),
         weather=_draw_weather(chance),
         actions=tuple(sorted(_draw_actions(chance, members, storm_ms), key=lambda action: action.at_ms)),
     )

@@ -5,18 +5,29 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import UNSET
 
 from assignors.base import Member, Task
 from assignors.isolation import isolate
 from assignors.sticky import StickyAssignor
 from definition.document import is_fenced
+from protocol.connectors import NOTHING
 from protocol.errors import ErrorCode, Failure
-from protocol.messages.base import decode_opaque, encode_opaque
+from protocol.messages.base import encode_opaque
+from protocol.messages.lag import TaskLag
 from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
-from protocol.messages.ownership import ClaimRequest, ClaimResponse, ReleaseRequest, ReportRequest, TaskReport
+from protocol.messages.ownership import (
+    ClaimRequest,
+    ClaimResponse,
+    LagRequest,
+    ReleaseRequest,
+    ReportRequest,
+    TaskReport,
+)
 from protocol.states import Target, TaskState
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
+from protocol.worker_metadata import read_metadata
 from tests.simulation.participant import Participant
 from worker.membership.events import (
     Adopt,
@@ -47,7 +58,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
+    from protocol.connectors import Needs
     from protocol.messages.membership import JoinResponse
+    from protocol.worker_metadata import WorkerMetadata
     from tests.simulation.network import Route
     from tests.simulation.sink import Sink
     from tests.simulation.world import World
@@ -55,6 +68,7 @@ if TYPE_CHECKING:
 
 BATCH_MS = 200
 REPORT_EVERY = 4
+MEASURE_EVERY = 12
 POISON = "poison"
 """The task that kills its workers, in histories that have one."""
 POISON_MS = (50, 500)
@@ -74,15 +88,16 @@ class SimWorker(Participant):
 
     `hanging` is what it is about to settle, `resting` what it is done with; `faults` says of what it is not.
     `unfenced` has those of its tasks whose sink has no fence, and until when their tokens may be believed in.
-    One that does not settle is of a former version: it calls a task STOPPED whatever its sink has heard.
+    `told` is what it says of itself. One that does not say that it settles is of a former version: it calls a
+    task STOPPED whatever its sink has heard.
     """
 
     def __init__(
-        self, world: World, route: Route, name: str, sink: Sink, terms: Terms, *, settles: bool = True
+        self, world: World, route: Route, name: str, sink: Sink, terms: Terms, *, told: WorkerMetadata
     ) -> None:
         super().__init__(world, route, name)
         self.sink = sink
-        self.settles = settles
+        self.told = told
         self.owned: dict[str, int] = {}
         self.stuck: dict[str, int] = {}
         self.unfenced: dict[str, int] = {}
@@ -93,6 +108,7 @@ class SimWorker(Participant):
         self.resting: dict[str, int] = {}
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
+        self.measured: dict[str, TaskLag] = {}
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.over_ms = part_of(terms.session_timeout_ms, REASSIGN_PERCENT)
@@ -147,13 +163,18 @@ class SimWorker(Participant):
         self._write()
         self._look_at_lease()
 
+    def can(self, needs: Needs) -> bool:
+        """Whether it is not known that its Spark lacks what a task needs."""
+        formats = self.told.formats
+        return formats is None or not any(map(formats.lack, needs.sources))
+
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
         told = {
             "owned": self.owned | self.stuck | self.hanging | self.resting,
             "tasks_revision": revision,
             "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
-        } | ({"settles": True} if self.settles else {})
-        return (Protocol("sticky", encode_opaque(told)),)
+        }
+        return (Protocol("sticky", encode_opaque(msgspec.structs.replace(self.told, **told))),)
 
     def _carry_out(self, effect: Any) -> None:
         match effect:
@@ -197,6 +218,8 @@ class SimWorker(Participant):
         self.batches += 1
         if self.batches % REPORT_EVERY == 0:
             self._report(self.owned | self.stuck | self.hanging)
+        if self.batches % MEASURE_EVERY == 0:
+            self._measure()
         self.later(BATCH_MS, self._go_on)
 
     def _look_at_lease(self) -> None:
@@ -315,11 +338,11 @@ class SimWorker(Participant):
             return
         self.stuck.pop(task, None)
         self.unfenced.pop(task, None)
-        if self.settles and self.world.happens(HANGS):
+        if self.told.settles and self.world.happens(HANGS):
             self.hanging[task] = token
             self.later(self.world.some(*HANGS_MS), partial(self._give_up, task, token))
             return
-        if self.settles:
+        if self.told.settles:
             self.sink.settle(task, token)
         self._come_to_rest(task, token)
 
@@ -384,6 +407,7 @@ class SimWorker(Participant):
                     state=self._state_of(task),
                     cause=self.faults.get(task) if task in self.resting else None,
                     batch_id=None if task == POISON else self.batches,
+                    lag=TaskLag(at_ms=self.world.now),
                 )
                 for task, token in running.items()
             )
@@ -391,6 +415,18 @@ class SimWorker(Participant):
                 member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
             )
             self.ask(request, partial(self._reported, self.identity, running, self.world.now))
+
+    def _measure(self) -> None:
+        """How far tasks without an owner are behind; whoever does not lead the group is told of none."""
+        if self.identity.member_id:
+            told, self.measured = self.measured, {}
+            request = LagRequest(member_id=self.identity.member_id, instance_id=self.instance_id, tasks=told)
+            self.ask(request, partial(self._asked, self.world.now))
+
+    def _asked(self, sent: int, answer: Any) -> None:
+        if not isinstance(answer, Failure):
+            self._accepted(sent)
+            self.measured = {task.task: TaskLag(at_ms=self.world.now) for task in answer.tasks}
 
     def _state_of(self, task: str) -> TaskState:
         if task in self.resting:
@@ -413,19 +449,21 @@ class SimWorker(Participant):
 
 
 def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
-    metadata = {m.member_id: decode_opaque(m.metadata) for m in joined.members}
-    current = {member: sorted(told["owned"]) for member, told in metadata.items()}
+    metadata = {m.member_id: read_metadata(m.metadata) for m in joined.members}
+    current = {member: sorted(told.owned) for member, told in metadata.items()}
     for task in joined.tasks or ():
         if task.returns_to is not UNSET:
             current[task.returns_to].append(task.task)
     members = [
-        Member(m.member_id, m.instance_id, 1.0, {}, frozenset(current[m.member_id]))
-        for m in joined.members
+        Member(m.member_id, m.instance_id, owned=frozenset(current[m.member_id]), formats=told.formats)
+        for m, told in zip(joined.members, metadata.values(), strict=True)
         if m.draining is UNSET
     ]
     if not members:
         return ()
-    tasks = [Task(t.task, t.weight, t.worker, t.labels, t.load) for t in joined.tasks or ()]
+    tasks = [
+        Task(t.task, t.weight, t.worker, t.labels, t.load, t.needs or NOTHING) for t in joined.tasks or ()
+    ]
     plan = isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET})
     given = plan.complete(StickyAssignor().assign(plan.members, plan.tasks, current))
     return tuple(MemberAssignment(m, encode_opaque({"tasks": given.get(m, [])})) for m in metadata)

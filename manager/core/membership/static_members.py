@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> None:
     """Put a new member in the place of `old`: same place, leadership and assignment, another id.
 
-    In Stable nobody else notices, unless the group's protocol would change, or the old one was drained: the
-    new one is not, and tasks may come back to it. Or the old one may have died of one of its tasks once too
-    often, or a task that is to be settled has been given to nobody: then they are dealt anew. The old id is
-    fenced at once.
+    In Stable nobody else notices, unless the group's protocol would change, or what the member may run: it
+    has come back with other packages or labels, or the old one was drained, and the new one is not. Or the
+    old one may have died of one of its tasks once too often, or a task that is to be settled has been given
+    to nobody: then they are dealt anew. The old id is fenced at once.
     """
     group = turn.group
     purgatory.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
     new = _successor(turn, old, request, parked)
     are_suspected = probation.worker_died(turn, old, "it was started again before its session ended")
     _take_place(turn, old, new)
-    if group.state is GroupState.STABLE and _is_as_good_as(turn, old):
+    if group.state is GroupState.STABLE and _is_as_good_as(turn, old, new):
         _slip_in(turn, new, parked)
         if are_suspected or settling.is_due(group):
             scheduling.rebalance_soon(turn)
@@ -46,10 +46,17 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     rebalance.maybe_complete(turn)
 
 
-def _is_as_good_as(turn: Turn, old: Member) -> bool:
+def _is_as_good_as(turn: Turn, old: Member, new: Member) -> bool:
     """Whether the present assignment still is what it would be with the new member in the place of `old`."""
     group = turn.group
-    return not old.row.draining and rebalance.choose_protocol(group) == group.header.protocol_name
+    stays = rebalance.choose_protocol(group) == group.header.protocol_name
+    return stays and not old.row.draining and _may_run(old) == _may_run(new)
+
+
+def _may_run(member: Member) -> tuple[object, ...]:
+    """What says which tasks may be a worker's (protocol §5.1); nothing of others."""
+    told = member.worker_metadata()
+    return () if told is None else (told.labels, told.formats)
 
 
 def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> Member:

@@ -94,6 +94,7 @@ def test_without_members_the_reason_is_just_that() -> None:
     assert Eligibility([]).why_nobody(Task("t")) == "there are no workers"
 
 
+KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.4"
 MIXED = [
     Member("all", spark="4.1.4", formats=Formats(("kafka", "delta"))),
     Member("kafka", spark="4.1.4", formats=Formats(("kafka",))),
@@ -122,7 +123,7 @@ def test_who_has_what_a_task_reads_and_writes(needs: Needs, members: tuple[int, 
     [
         (
             Task("t", needs=Needs(("kafka",))),
-            "no worker has the source `kafka`; start one with --packages org.apache.spark:spark-sql-kafka",
+            f"no worker has the source `kafka`; start one with --packages {KAFKA_PACKAGE}",
         ),
         (
             Task("t", needs=Needs((), "cosmos")),

@@ -43,6 +43,21 @@ def test_a_topic_that_was_made_anew_is_not_behind_by_less_than_nothing() -> None
     assert (lag.behind, lag.lost) == (0, 0)
 
 
+def test_a_row_from_the_future_is_not_younger_than_now() -> None:
+    """The clock of whoever wrote it is another one."""
+    [lag] = lags({"t": {0: 4}}, {"t": {0: PartitionState(0, 10, NOW + 500)}}, NOW)
+    assert lag.behind_ms == 0
+
+
+def test_what_is_lost_counts_where_it_is_not_told_one_by_one_too() -> None:
+    """A partition that has lost rows may be behind by none."""
+    many = MOST_PARTITIONS + 5
+    states = {"t": {n: PartitionState(3, 3 if n < 5 else 9) for n in range(many)}}
+    lag = total(lags({"t": dict.fromkeys(range(many), 0)}, states, NOW), NOW)
+    assert lag.lost == 3 * many
+    assert lag.left_out == 5
+
+
 def test_the_sums_are_over_all_and_those_told_are_the_furthest() -> None:
     """In order of topic and partition."""
     many = MOST_PARTITIONS + 5

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.manager.core.bench import Bench
@@ -31,6 +33,19 @@ def test_a_return_with_another_protocol_choice_rebalances(bench: Bench) -> None:
     """The chosen protocol would change, so everybody has to know."""
     bench.stable("a", protocols=("x", "y"))
     assert bench.join(instance_id="a", protocols=("y", "x")).answer.generation_id == 2
+
+
+TOLD = {"formats": {"names": ["kafka"]}, "labels": {"zone": "east"}}
+
+
+@pytest.mark.parametrize("changed", [{"formats": {"names": []}}, {"formats": None}, {"labels": {}}])
+def test_a_return_that_may_run_other_tasks_rebalances(bench: Bench, changed: dict[str, Any]) -> None:
+    """Started again without the package that its tasks need, it would be given them all the same."""
+    bench.stable("a", kind="sparkherd", metadata=TOLD)
+    same = bench.join(instance_id="a", kind="sparkherd", metadata={**TOLD, "owned": {"t": 1}})
+    assert same.answer.generation_id == 1
+    other = bench.join(instance_id="a", kind="sparkherd", metadata={**TOLD, **changed})
+    assert other.answer.generation_id == 2
 
 
 def test_a_return_while_awaiting_sync_rebalances(bench: Bench) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from manager.core.commands import GetTask, GetTaskHistory, ListTasks
+from manager.core import sessions
+from manager.core.commands import GetTask, GetTaskHistory, ListTasks, ResetTask
 from manager.core.tasks.lag import MOST_AT_ONCE
 from protocol.connectors import Needs
 from protocol.messages.lag import PartitionLag, TaskLag
+from protocol.messages.membership import Leaver, LeaveRequest
 from protocol.messages.ownership import LagRequest
-from protocol.states import Target
+from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench
 
 KAFKA = Needs(("kafka",))
@@ -39,6 +41,16 @@ def with_two(*tasks: str) -> tuple[Bench, str, str]:
         bench.create(task, needs=KAFKA, target=Target.STOPPED)
     leader, follower = bench.herd(2)
     return bench, leader, follower
+
+
+def with_an_owner() -> tuple[Bench, str]:
+    """The leader owns a task that reads Kafka."""
+    bench = Bench()
+    bench.create("t", needs=KAFKA)
+    [owner] = bench.worker_group(1)
+    bench.deal([owner], {"t": owner})
+    bench.claim(owner, "t")
+    return bench, owner
 
 
 def test_an_owner_s_word_is_shown_with_its_partitions_and_in_lists_without() -> None:
@@ -80,10 +92,40 @@ def test_nobody_else_is_asked_or_believed() -> None:
 
 def test_what_the_leader_says_of_a_task_that_has_found_an_owner_is_too_late() -> None:
     """Its owner knows better; a task that is gone is nothing to speak of."""
-    bench = Bench()
-    [owner] = bench.herd(1, "t")
+    bench, owner = with_an_owner()
     assert tell(bench, owner, t=behind(5), gone=behind(5)) == []
     assert shown(bench, "t") is None
+    assert "gone" not in bench.group.tasks.progress
+
+
+def test_who_tells_of_lag_is_alive() -> None:
+    """As after any other request of its own."""
+    bench, leader, _ = with_two("a")
+    member = bench.group.members[leader]
+    before = bench.group.timers.deadline(sessions.key(member)) or 0
+    bench.now += 500
+    tell(bench, leader)
+    assert bench.group.timers.deadline(sessions.key(member)) == before + 500
+
+
+def test_a_task_that_begins_anew_is_measured_by_its_new_checkpoint() -> None:
+    """The worker finds that by the number of the reset."""
+    bench, leader, _ = with_two("a")
+    bench.ask(ResetTask(task="a"))
+    [told] = bench.ask(LagRequest(member_id=leader)).answer.tasks
+    assert told.reset == bench.group.tasks.ownership["a"].reset is not None
+
+
+def test_a_lag_forgets_nothing_of_a_task_that_was_reported_before() -> None:
+    """A manager that has just taken the group over has heard of no batch, but has one stored."""
+    bench, owner = with_an_owner()
+    token = bench.group.tasks.ownership["t"].token
+    bench.report(owner, "t", token, batch_id=7, state=TaskState.FAILED, cause="broken")
+    bench.reload()
+    bench.ask(LeaveRequest(members=(Leaver(owner),)))
+    [leader] = bench.worker_group(1)
+    tell(bench, leader, t=behind(5))
+    assert bench.ask(GetTask(task="t")).answer.batch_id == 7
 
 
 def test_of_many_those_that_were_measured_longest_ago_come_first() -> None:
