@@ -102,12 +102,11 @@ class SqlSink(Sink):
 
         It is taken to be small if the last one was. Where that is wrong some of it is computed twice.
         """
-        each = INLINE_ROWS // max(batch.partitions, 1)
-        if self._is_small and (rows := batch.collect(each)) is not None:
+        if self._is_small and (rows := batch.collect(INLINE_ROWS)) is not None:
             return target.encoded([whole(rows)])
-        parts = batch.scatter(target.staging.take(each))
+        parts = batch.scatter(target.staging.take(INLINE_ROWS // max(batch.partitions, 1)))
         raise_faults(parts)
-        self._is_small = sum(part.count for part in parts) <= each
+        self._is_small = sum(part.count for part in parts) <= INLINE_ROWS
         return target.encoded(parts)
 
     def _schema(self) -> str | None:

@@ -39,11 +39,12 @@ UNREADABLE = "cannot be taken apart as"
 class _Reading(NamedTuple):
     """How one column is read: what it becomes, and when that is not what its schema says.
 
-    `row` is of the raw column, `is_bad` and what is left without the field `spare` are of the row.
+    `row` is of the raw column; `is_bad` is of the row, and None where a bad one is to be nulls. `spare` is a
+    field of the row that only `is_bad` looks at.
     """
 
     row: Column
-    is_bad: Callable[[Column], Column]
+    is_bad: Callable[[Column], Column] | None = None
     spare: str | None = None
 
 
@@ -59,16 +60,18 @@ def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
         QueryError: a schema is none, or has a column that Kafka's own would hide.
     """
     if source.key is not None:
-        frame = _read(frame, "key", source.key, f"{path}.key")
+        frame, spare = _read(frame, "key", source.key, f"{path}.key")
+        frame = frame if spare is None else frame.withColumn("key", f.col("key").dropFields(spare))
     if source.value is None:
         return frame
     kept = [name for name in frame.columns if name != "value"]
-    frame = _read(frame, "value", source.value, f"{path}.value")
+    frame, spare = _read(frame, "value", source.value, f"{path}.value")
     kind = frame.schema["value"].dataType
     if not isinstance(kind, StructType):
         return frame
-    _refuse_hidden(kind.fieldNames(), kept, f"{path}.value")
-    return frame.select("value.*", *kept)
+    fields = [name for name in kind.fieldNames() if name != spare]
+    _refuse_hidden(fields, kept, f"{path}.value")
+    return frame.select(*(f.col("value")[name].alias(name) for name in fields), *kept)
 
 
 def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> None:
@@ -82,15 +85,18 @@ def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> Non
             )
 
 
-def _read(frame: DataFrame, column: str, payload: Payload, path: str) -> DataFrame:
-    """In two steps, so that Spark takes each row apart once, however often it is looked at."""
+def _read(frame: DataFrame, column: str, payload: Payload, path: str) -> tuple[DataFrame, str | None]:
+    """The frame with the column read, and the name of a field in it that nobody is to see.
+
+    In two steps, so that Spark takes each row apart once, however often it is looked at.
+    """
     reading = _READERS[payload.format](f.col(column), payload, path)
+    if reading.is_bad is None:
+        return frame.withColumn(column, reading.row), reading.spare
     row = f.col(_ROW)
-    value = row if reading.spare is None else row.dropFields(reading.spare)
-    if payload.fails:
-        is_bad = f.col(column).isNotNull() & reading.is_bad(row)
-        value = f.when(is_bad, _error(path, payload)).otherwise(value)
-    return frame.withColumn(_ROW, reading.row).withColumn(column, value).drop(_ROW)
+    is_bad = f.col(column).isNotNull() & reading.is_bad(row)
+    value = f.when(is_bad, _error(path, payload)).otherwise(row)
+    return frame.withColumn(_ROW, reading.row).withColumn(column, value).drop(_ROW), reading.spare
 
 
 def _error(path: str, payload: Payload) -> Column:
@@ -99,14 +105,16 @@ def _error(path: str, payload: Payload) -> Column:
     return f.raise_error(f.concat(*place, f.lit(", offset "), f.col("offset"), said))
 
 
-def _text(column: Column, _payload: Payload, _path: str) -> _Reading:
-    return _Reading(column.cast("string"), lambda row: ~f.is_valid_utf8(row))
+def _text(column: Column, payload: Payload, _path: str) -> _Reading:
+    return _Reading(column.cast("string"), (lambda row: ~f.is_valid_utf8(row)) if payload.fails else None)
 
 
 def _json(column: Column, payload: Payload, path: str) -> _Reading:
     schema = _schema(payload, path)
     text = column.cast("string")
     fields = schema.fieldNames()
+    if not payload.fails:
+        return _Reading(f.from_json(text, schema, _permissive(payload)))
 
     def is_bad(row: Column) -> Column:
         return _is_corrupt(text, row) | _is_of_another_schema(text, row, fields)
@@ -116,16 +124,22 @@ def _json(column: Column, payload: Payload, path: str) -> _Reading:
 
 
 def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str]) -> Column:
-    """Whether there is something, but nothing of what was asked for: that would be nothing but nulls."""
-    keys = f.json_object_keys(text)
+    """Whether there is something, but nothing of what was asked for: that would be nothing but nulls.
+
+    Only an object without any field has no colon. What stands here twice Spark would compute for each row,
+    whatever comes before it, and so would take each text apart once more for its fields.
+    """
     is_empty = reduce(and_, (row[name].isNull() for name in fields))
-    return is_empty & (f.size(keys) > 0) & ~f.arrays_overlap(keys, f.array(*map(f.lit, fields)))
+    has_known = f.arrays_overlap(f.json_object_keys(text), f.array(*map(f.lit, fields)))
+    return is_empty & f.contains(text, f.lit(":")) & ~has_known
 
 
 def _csv(column: Column, payload: Payload, path: str) -> _Reading:
-    schema = _schema(payload, path).add(_CORRUPT, StringType())
+    schema = _schema(payload, path)
     text = column.cast("string")
-    row = f.from_csv(text, schema.toDDL(), _permissive(payload, _CORRUPT))
+    if not payload.fails:
+        return _Reading(f.from_csv(text, schema.toDDL(), _permissive(payload)))
+    row = f.from_csv(text, schema.add(_CORRUPT, StringType()).toDDL(), _permissive(payload, _CORRUPT))
     return _Reading(row, partial(_is_corrupt, text), _CORRUPT)
 
 
@@ -137,6 +151,8 @@ def _avro(column: Column, payload: Payload, path: str) -> _Reading:
     from pyspark.sql.avro.functions import from_avro  # noqa: PLC0415 - of a package that few have
 
     schema = _avro_record(payload, path)
+    if not payload.fails:
+        return _Reading(from_avro(column, json.dumps(schema), _permissive(payload)))
     mark = {"name": _READ, "type": "boolean", "default": True}
     wanted = json.dumps({**schema, "fields": [*schema["fields"], mark]})
     row = from_avro(column, json.dumps(schema), {**_permissive(payload), "avroSchema": wanted})
@@ -147,7 +163,7 @@ def _protobuf(column: Column, payload: Payload, _path: str) -> _Reading:
     from pyspark.sql.protobuf.functions import from_protobuf  # noqa: PLC0415 - of a package that few have
 
     row = from_protobuf(column, payload.message or "", payload.descriptor, _permissive(payload))
-    return _Reading(row, lambda row: row.isNull())
+    return _Reading(row, (lambda row: row.isNull()) if payload.fails else None)
 
 
 def _permissive(payload: Payload, corrupt: str | None = None) -> dict[str, str]:

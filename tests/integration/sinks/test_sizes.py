@@ -40,13 +40,28 @@ def test_what_is_large_once_is_not_asked_for_again(
     assert len(peek("SELECT * FROM delays")) == 4 * 3 + 2 * 12
 
 
-def test_the_limit_is_shared_by_the_partitions(
-    make_sink: Callable[..., SqlSink], batch: Any, monkeypatch: pytest.MonkeyPatch
+def test_the_limit_is_the_batch_s_however_many_partitions_it_has(
+    make_sink: Callable[..., SqlSink], batch: Any, monkeypatch: pytest.MonkeyPatch, peek: Any
 ) -> None:
-    """Each may have as many rows as the whole batch: together they never send more than the driver takes."""
-    limits = []
-    monkeypatch.setattr(batch, "collect", lambda _, limit: limits.append(limit))
+    """A topic's partitions do not make a batch large; where each stages for itself, they share the limit."""
+    asked, shares = [], []
+    scatter, collect = batch.scatter, batch.collect
+
+    def note_limit(self: Any, limit: int) -> Any:
+        asked.append(limit)
+        return collect(self, limit)
+
+    def note_share(self: Any, take: Any) -> Any:
+        shares.append(take.inline_rows)
+        return scatter(self, take)
+
+    monkeypatch.setattr(batch, "collect", note_limit)
+    monkeypatch.setattr(batch, "scatter", note_share)
     sink = make_sink(1)
-    sink.write(batch(0, [("UA", 1.0)], [("AA", 1.0)]))
-    sink.write(batch(1, [("UA", 1.0)]))
-    assert limits == [5, 10]
+    sink.write(batch(0, SMALL, SMALL, SMALL))
+    sink.write(batch(1, LARGE, SMALL))
+    sink.write(batch(2, SMALL, SMALL, SMALL))
+    sink.write(batch(3, SMALL))
+    assert asked == [10, 10, 10]
+    assert shares == [5, 3]
+    assert len(peek("SELECT * FROM delays")) == 9 + 15 + 9 + 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark import SparkContext
 
 from worker.spark.classic import query_output
 from worker.spark.classic.rows import FEW_PARTITIONS, RddBatch
@@ -45,9 +46,15 @@ async def test_small_batches_in_one_piece(start: Any, flights: Any, database: An
     assert database.ids() == flights.ids
 
 
+def jobs_of(query: Any) -> list[int]:
+    """The jobs that Spark has run for a query."""
+    tracker = SparkContext.getOrCreate().statusTracker()
+    return list(tracker.getJobIdsForGroup(str(query._handle.query.runId)))
+
+
 @pytest.mark.parametrize("files", [FEW_PARTITIONS, FEW_PARTITIONS + 1])
 async def test_many_partitions(*, start: Any, flights: Any, database: Any, ways: Any, files: int) -> None:
-    """As many as Spark finds in two jobs are looked into; more are not, however few rows they have."""
+    """A few are looked into, all in one job; more are not, however few rows they have."""
     flights.add(files=files)
     source = {**flights.source, "options": {"path": str(flights.folder)}}
     conf = {"spark.sql.files.openCostInBytes": "1000", "spark.sql.files.maxPartitionBytes": "1000"}
@@ -55,6 +62,7 @@ async def test_many_partitions(*, start: Any, flights: Any, database: Any, ways:
     assert await query.ended() is None
     few = [(0, files, "collected")]
     assert ways == (few if files == FEW_PARTITIONS else [(0, files, "in vain"), (0, files, "scattered")])
+    assert len(jobs_of(query)) == 1
     assert database.ids() == flights.ids
 
 

@@ -15,6 +15,7 @@ from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.kafka_ends import fill_in_ends
 from worker.spark.classic.query_output import ClassicQueryOutput
+from worker.spark.classic.rows import LIMIT_CONF
 from worker.spark.classic.statements import drop_java_callers, require_query
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class ClassicQuerySession(QuerySession):
     ) -> None:
         self.spark = spark.newSession()
         _make_active(self.spark)
-        for key, value in conf.items():
+        for key, value in {**LIMIT_CONF, **conf}.items():
             self.spark.conf.set(key, value)
         self.checkpoint = HadoopCheckpoint(spark, checkpoint)
         self.gate: BatchGate = BatchGate(may_write, partial(tell_of_refusal, owner))

@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 
     from worker.sinks.parts import Part, Rows, Take
 
-FEW_PARTITIONS = 1 + 4
-"""One after the other, Spark looks into one, four, sixteen: more than two jobs do not pay."""
+FEW_PARTITIONS = 5
+"""Each of them computes as many rows as the batch may have in all, before it is known to have more."""
+LIMIT_CONF = {"spark.sql.limit.initialNumPartitions": str(FEW_PARTITIONS)}
+"""What `RddBatch.collect` needs of a query's session.
+
+By itself, Spark looks for a limited number of rows in one partition first, and in others only when that had
+too few: that is a second job for nearly each batch, and its partitions wait for the first one's.
+"""
 
 
 class RddBatch(SparkBatch):
@@ -34,7 +40,7 @@ class RddBatch(SparkBatch):
         return int(frame.queryExecution().logical().rdd().getNumPartitions())
 
     def collect(self, limit: int) -> Rows | None:
-        """In a job, or two: Spark looks for rows in one partition first, then in four, and so on."""
+        """In one job, all partitions at once (`LIMIT_CONF`)."""
         if self.partitions > FEW_PARTITIONS:
             return None
         rows: list[Any] = counted(self._frame).limit(limit + 1).collect()
