@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "rebalancing", "failover", "events", "sticky")
-SLOW = ("anatomy", "kafka", "zookeeper", "etcd", "takeover", "rows", "spark_tasks")
+SLOW = ("anatomy", "kafka", "zookeeper", "etcd", "takeover", "rows", "spark_tasks", "kafka_rows")
 TERMINATED = 128 + signal.SIGTERM
 LIMIT_S = 900
 """For one benchmark; the longest takes a few minutes."""

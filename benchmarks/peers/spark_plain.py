@@ -1,9 +1,10 @@
 """The same queries as anybody would write them, many in one Spark, without sparkherd.
 
-    python -m benchmarks.peers.spark_plain
+    python -m benchmarks.peers.spark_plain [JAR ...]
 
 Takes a line with a list of jobs (JSON) at a time, runs them all at once, and says when each begins, as
-`tools/spark_worker.py` does, and `spent` when it is over.
+`tools/spark_worker.py` does, and `spent` when it is over. A batch's rows go into the database in one
+transaction. Nothing says there which batch it was: one that is done again is there twice.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
-from benchmarks.tools.flight_rows import COLUMNS, SCHEMA, TYPES
+from benchmarks.tools.flight_rows import COLUMNS, TYPES
 from benchmarks.tools.spark_worker import CONF, say
 
 if TYPE_CHECKING:
@@ -30,13 +32,28 @@ THREADS = 8
 SETTINGS = {"spark.ui.enabled": "false", "spark.scheduler.mode": "FAIR", "spark.driver.host": "127.0.0.1"}
 
 
-def start(spark: SparkSession, job: dict[str, str]) -> StreamingQuery:
+def start(spark: SparkSession, job: dict[str, Any]) -> StreamingQuery:
     """One query into a database of its own; `job` has its task, source, database and checkpoint."""
     say("granted", job["task"])
-    frame = spark.newSession().readStream.format("csv").schema(SCHEMA)
-    frame = frame.options(path=job["source"], nullValue="NA", maxFilesPerTrigger=1)
-    writer = frame.load().writeStream.foreachBatch(inserting(job["database"])).trigger(availableNow=True)
+    frame = read(spark.newSession(), **job["source"]).select(*COLUMNS)
+    writer = frame.writeStream.foreachBatch(inserting(job["database"])).trigger(availableNow=True)
     return writer.option("checkpointLocation", job["checkpoint"]).start()
+
+
+def read(
+    session: SparkSession,
+    format: str,  # noqa: A002 - as a definition calls it
+    options: dict[str, Any],
+    schema: str | None = None,
+    value: dict[str, str] | None = None,
+) -> DataFrame:
+    """What a definition's source says, the JSON of Kafka's values by Spark's own function."""
+    reader = session.readStream.format(format).options(**options)
+    frame = (reader if schema is None else reader.schema(schema)).load()
+    if value is None:
+        return frame
+    row = f.from_json(f.col("value").cast("string"), value["schema"])
+    return frame.select(row.alias("row")).select("row.*")
 
 
 def inserting(database: str) -> Callable[[DataFrame, int], None]:
@@ -64,7 +81,7 @@ def finish(task: str, query: StreamingQuery) -> None:
 def main() -> None:
     """Until there are no more lines."""
     builder = SparkSession.builder.master("local[2]")
-    for key, value in {**CONF, **SETTINGS}.items():
+    for key, value in {**CONF, **SETTINGS, "spark.jars": ",".join(sys.argv[1:])}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     say("joining", "-")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from cli.demo.data import flights
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 COLUMNS = ("carrier", "flight", "origin", "dest", "dep_delay", "time_hour")
@@ -27,3 +30,15 @@ def flights_source(folder: Path, rows: int, batches: int) -> dict[str, Any]:
         os.utime(path, (number, number))
     options = {"path": str(folder), "nullValue": "NA", "maxFilesPerTrigger": 1}
     return {"format": "csv", "schema": SCHEMA, "options": options}
+
+
+def flights_json(rows: int) -> Iterator[bytes]:
+    """As many flights, from the beginning again where there are too few, each as a producer writes JSON."""
+    for flight in islice(cycle(flights()), rows):
+        yield json.dumps({column: _typed(column, flight[column]) for column in COLUMNS}).encode()
+
+
+def _typed(column: str, text: str) -> str | int | float | None:
+    if text == "NA":
+        return None
+    return int(text) if column == "flight" else float(text) if column == "dep_delay" else text

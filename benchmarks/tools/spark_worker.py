@@ -1,6 +1,6 @@
 """A real worker on a real Spark that says when each query gets how far: STEP TASK WHEN, by the wall clock.
 
-    python -m benchmarks.tools.spark_worker MANAGER GROUP CHECKPOINTS
+    python -m benchmarks.tools.spark_worker MANAGER GROUP CHECKPOINTS [JAR ...]
 
 `granted`, `planned` (fence raised, table made, plan analysed), `checked` (its checkpoint), `started`; at the
 end `spent` has what Spark itself tells of the first batch, in ms, as JSON.
@@ -101,7 +101,9 @@ class TimedEngine(SparkEngine):
 
 def make(settings: WorkerSettings, may_write: Callable[[], bool]) -> TimedEngine:
     """The engine of one worker."""
-    spark = SparkSettings(app_name="bench", checkpoint_root=settings.checkpoint_root, conf=CONF)
+    spark = SparkSettings(
+        app_name="bench", checkpoint_root=settings.checkpoint_root, conf=CONF, jars=settings.jars
+    )
     return TimedEngine(spark, may_write)
 
 
@@ -110,6 +112,6 @@ if __name__ == "__main__":
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    manager, group, checkpoints = sys.argv[1:]
-    asked = WorkerSettings(manager=(manager,), group=group, checkpoint_root=checkpoints)
+    manager, group, checkpoints, *jars = sys.argv[1:]
+    asked = WorkerSettings(manager=(manager,), group=group, checkpoint_root=checkpoints, jars=tuple(jars))
     sys.exit(asyncio.run(run(asked, make, lambda _: None)))

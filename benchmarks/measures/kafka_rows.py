@@ -1,0 +1,100 @@
+"""Rows a second from Kafka into the fenced SQL sink of one worker, against the same queries in a script.
+
+Both read the JSON of the same topics, each filled beforehand, in batches of the same bounds; the plain one by
+Spark's `from_json` and a `foreachBatch` that inserts a batch's rows in one transaction. Timed from the first
+commit of all to the last.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.tools.figures import ResultLine
+from benchmarks.tools.flight_rows import SCHEMA, flights_json
+from benchmarks.tools.spark_sides import (
+    PlainSide,
+    WorkerSide,
+    in_turn,
+    spread_of,
+    told_memory,
+    told_rates,
+)
+from tests.kafka import broker as kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.tools.spark_sides import Sides, Source
+    from tests.kafka.broker import Broker
+
+JARS = tuple(str(path) for path in sorted((kafka.JARS.parent / "spark" / "kafka").glob("*.jar")))
+GOAL = 1 / 0.95
+MEMORY_GOAL = 1.1
+PARTITIONS = 2
+ROWS = 3_000
+LARGE = 30_000
+BATCHES = 4
+"""Of a task in a run with ten or more; one alone has `ALONE`, and `FEW_LARGE` of large ones."""
+ALONE = 12
+FEW_LARGE = 6
+RUNS = {1: 5, 10: 3, 50: 2}
+REASON = (
+    "a value that is no JSON of its schema is found and told with its place: taking 60,000 rows apart that"
+    " way took 1.1 s of processor time, 0.5 with Spark's function alone (medians of six, beside other work)"
+)
+
+
+def measure() -> Iterator[ResultLine]:
+    """One, ten and fifty tasks; one with larger batches, too."""
+    yield from _measure(RUNS)
+
+
+def quick() -> Iterator[ResultLine]:
+    """Without the fifty."""
+    yield from _measure({1: 3, 10: 1})
+
+
+def _measure(runs: dict[int, int]) -> Iterator[ResultLine]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        broker = stack.enter_context(kafka.running(folder / "kafka"))
+        alone = _source(broker, "alone", ALONE * ROWS, ROWS)
+        large = _source(broker, "large", FEW_LARGE * LARGE, LARGE)
+        some = [_source(broker, f"some-{at}", BATCHES * ROWS, ROWS) for at in range(max(runs))]
+        sides = WorkerSide(stack, folder / "worker", *JARS), PlainSide(stack, folder / "plain", *JARS)
+        in_turn(sides, "warm", 2, [alone])
+        for tasks, pairs in runs.items():
+            sources, batches = ([alone], ALONE) if tasks == 1 else (some[:tasks], BATCHES)
+            yield from _together(sides, pairs, sources, (batches - 1, ROWS))
+            yield _memory(sides, tasks)
+            if tasks == 1:
+                yield from _together(sides, pairs, [large], (FEW_LARGE - 1, LARGE))
+
+
+def _together(
+    sides: Sides, runs: int, sources: Sequence[Source], told: tuple[int, int]
+) -> Iterator[ResultLine]:
+    """The ratio of their times; `told` are the batches that are timed, and the rows of each."""
+    batches, rows = told
+    tasks = len(sources)
+    pairs = in_turn(sides, f"kafka-{rows}", runs, sources)
+    processor, _ = spread_of([pair.processor_ratio for pair in pairs])
+    note = f"{told_rates(pairs, tasks, batches * rows)}; processor time {processor:.2f} times"
+    what = f"Kafka: time of {tasks} task(s) on one worker, {rows:,} rows a batch, against plain queries"
+    yield ResultLine(what, GOAL, *spread_of([pair.ratio for pair in pairs]), "times", note, REASON)
+
+
+def _memory(sides: Sides, tasks: int) -> ResultLine:
+    memory, note = told_memory(sides)
+    what = f"Kafka: resident memory after {tasks} task(s) at once, against plain queries"
+    return ResultLine(what, MEMORY_GOAL, memory, 0, "times", note)
+
+
+def _source(broker: Broker, name: str, rows: int, a_batch: int) -> Source:
+    """A topic with flights, and how it is read."""
+    topic = broker.topic(name, partitions=PARTITIONS)
+    topic.produce(flights_json(rows))
+    return topic.source(options={"maxOffsetsPerTrigger": a_batch}, value={"format": "json", "schema": SCHEMA})
