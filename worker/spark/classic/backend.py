@@ -135,9 +135,11 @@ class ClassicBackend(SparkBackend):
 
     def _stop(self) -> None:
         """As long as the JVM answers."""
-        if self.brokers is not None:
-            self.brokers.close()
-        self.spark.stop()
+        try:
+            if self.brokers is not None:
+                self.brokers.close()
+        finally:
+            self.spark.stop()
 
 
 def _context(chosen: Mapping[str, str], jvm: Jvm) -> SparkContext:

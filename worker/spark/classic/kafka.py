@@ -69,7 +69,6 @@ class KafkaBrokers:
             begins = self._offsets(client, partitions, "earliest")
             ends = self._offsets(client, partitions, "latest")
             times = self._times(client, _unread(committed, begins, ends))
-        self.clients.close_idle()
         states: dict[str, dict[int, PartitionState]] = {}
         for place in partitions:
             topic, number = place

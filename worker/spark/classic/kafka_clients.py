@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
+from telemetry.scope import in_scope
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
 from worker.spark.remedies import judge
@@ -33,6 +34,8 @@ SILENT_S: Final = 5.0
 """A cluster that has not answered is not asked again sooner: tasks of one would wait one after another."""
 IDLE_S: Final = 300.0
 """A client that nobody has needed for so long is closed: no task names its cluster any more."""
+SWEEP_S: Final = 60.0
+"""How often such clients are looked for while there are any."""
 MOST_CLIENTS: Final = 16
 """Clients that are kept for the next question; each is a thread and a connection to each broker."""
 MOST_SHOWN: Final = 100
@@ -110,7 +113,8 @@ class KafkaClients:
         self._kept: dict[ClientKey, _Kept] = {}
         self._silent: dict[ClientKey, tuple[float, QueryError]] = {}
         self._requests: Counter[tuple[str, bool]] = Counter()
-        self._over = False
+        self._sweeper: threading.Thread | None = None
+        self._over = threading.Event()
 
     def requests(self) -> dict[tuple[str, bool], int]:
         """How often brokers were asked, by purpose and whether they answered."""
@@ -149,18 +153,21 @@ class KafkaClients:
         with self._lock:
             self._requests[purpose, answered] += 1
 
-    def close_idle(self) -> None:
-        """Let go of those that nobody has needed for long."""
+    def close_idle(self) -> bool:
+        """Let go of those that nobody has needed for long; whether any is left."""
         before = self._now() - IDLE_S
         with self._lock:
             idle = [key for key, kept in self._kept.items() if not kept.users and kept.used_at < before]
             closed = [self._kept.pop(key) for key in idle]
+            is_any_left = bool(self._kept)
+            self._sweeper = self._sweeper if is_any_left else None
         self._close(closed)
+        return is_any_left
 
     def close(self) -> None:
         """Let go of all; what they are at ends with them."""
+        self._over.set()
         with self._lock:
-            self._over = True
             closed = list(self._kept.values())
             self._kept.clear()
         self._close(closed)
@@ -198,10 +205,23 @@ class KafkaClients:
             kept.users += 1
             closed = [] if kept is made else [made]
             closed += self._surplus()
-            if self._over:
+            if self._over.is_set():
                 closed.append(self._kept.pop(key))
+            self._sweep_from_now_on()
         self._close(closed)
         return kept
+
+    def _sweep_from_now_on(self) -> None:
+        """Under the lock; the thread ends when there is nothing left to close."""
+        if self._sweeper is None:
+            self._sweeper = threading.Thread(target=in_scope(self._sweep), name="kafka-idle", daemon=True)
+            self._sweeper.start()
+
+    def _sweep(self) -> None:
+        while not self._over.wait(SWEEP_S):
+            with suppress(Py4JError, OSError):  # the JVM is going, and its clients with it
+                if not self.close_idle():
+                    return
 
     def _surplus(self) -> list[_Kept]:
         """Those that were not needed for longest, of more than are kept."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
 from worker.spark.classic import kafka_clients
+from worker.spark.classic.backend import ClassicBackend
 from worker.spark.classic.kafka_clients import (
     IDLE_S,
     MOST_CLIENTS,
@@ -22,6 +24,10 @@ from worker.spark.classic.kafka_clients import (
 )
 from worker.spark.classic.kafka_watch import ClusterWatch, ClusterWatches
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT_S = 30
 NO_ANSWER = "TimeoutException: Timed out waiting for a node assignment. Call: listNodes\n\nat x"
 
 
@@ -35,9 +41,11 @@ class Admin:
     def __init__(self, config: dict[str, str]) -> None:
         self.config = config
         self.is_closed = False
+        self.closed = threading.Event()
 
     def close(self, _within: Any) -> None:
         self.is_closed = True
+        self.closed.set()
 
 
 class Answer:
@@ -82,10 +90,12 @@ class Bench:
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(kafka_clients, "Py4JJavaError", JavaError)
     monkeypatch.setattr(kafka_clients, "describe", str)
-    return Bench()
+    made = Bench()
+    yield made
+    made.clients.close()
 
 
 def test_a_client_is_kept_from_one_question_to_the_next(bench: Bench) -> None:
@@ -115,6 +125,21 @@ def test_clients_of_clusters_that_no_task_names_any_more_are_closed(bench: Bench
     bench.now += 2
     bench.clients.close_idle()
     assert [each.is_closed for each in bench.made] == [True, False]
+
+
+def test_the_last_client_is_closed_though_nobody_asks_any_more(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No task reads from Kafka by then; the thread that looks for it ends with it, and begins anew."""
+    monkeypatch.setattr(kafka_clients, "SWEEP_S", 0.01)
+    for asked in range(2):
+        bench.ask("a")
+        sweeper = bench.clients._sweeper
+        assert sweeper is not None
+        bench.now += IDLE_S + 1
+        assert bench.made[asked].closed.wait(TIMEOUT_S)
+        sweeper.join(TIMEOUT_S)
+        assert not sweeper.is_alive()
 
 
 def test_what_is_in_use_is_not_closed_under_its_user(bench: Bench) -> None:
@@ -190,10 +215,11 @@ def test_settings_of_the_client_are_the_source_s_but_for_its_patience() -> None:
     }
 
 
-class Nodes:
-    """What the admin of a watched cluster says."""
+class Nodes(Admin):
+    """The client of a watched cluster; `said` is what that says."""
 
     def __init__(self) -> None:
+        super().__init__({})
         self.said: Any = "nodes"
 
     def describeCluster(self) -> Any:  # noqa: N802 - Java's name
@@ -230,3 +256,21 @@ def test_queries_of_one_cluster_share_a_watch(bench: Bench) -> None:
     assert three._watch is not two._watch
     watches.close()
     assert three._watch._over.is_set()
+
+
+def test_the_end_of_the_engine_lets_go_of_brokers_and_then_of_spark() -> None:
+    """Whatever becomes of the first: the JVM may be going already."""
+    told: list[str] = []
+
+    def close() -> None:
+        told.append("brokers")
+        raise OSError("the JVM is gone")
+
+    backend: Any = object.__new__(ClassicBackend)
+    backend.groups = SimpleNamespace(close=lambda: told.append("groups"))
+    backend.brokers = SimpleNamespace(close=close)
+    backend.spark = SimpleNamespace(stop=lambda: told.append("spark"))
+    backend.jvm = SimpleNamespace(close=lambda stop: stop())
+    with pytest.raises(OSError, match="gone"):
+        backend.close()
+    assert told == ["groups", "brokers", "spark"]
