@@ -50,6 +50,10 @@ _BROKERS = (
     " itself when a broker answers"
 )
 _LOGIN = "correct its kafka.sasl or kafka.ssl options or their secrets, then `sparkherd tasks restart`"
+_AUTHORITY = (
+    "the certificate is of an authority that nobody here trusts; name that one, of Kafka with"
+    " kafka.ssl.truststore.location, then `sparkherd tasks restart`"
+)
 _TOPIC = "create the topic, or correct the source's options"
 _LOSS = (
     "retention, or a topic that was made anew, has taken rows that the checkpoint wants: accept that with"
@@ -127,6 +131,7 @@ _KNOWN = (
         outlook=Outlook.OUTAGE,
     ),
     KnownFailure(re.compile(r"S(?:asl|sl)AuthenticationException: "), _LOGIN, at_start_only=True),
+    KnownFailure(re.compile(r"SunCertPathBuilderException: "), _AUTHORITY, at_start_only=True),
     KnownFailure(re.compile(r"UnknownTopicOrPartitionException: "), _TOPIC, outlook=Outlook.OPEN),
     KnownFailure(
         re.compile(

@@ -146,6 +146,17 @@ async def test_a_password_by_reference_is_used_and_is_nowhere(
     assert all(PASSWORD.encode() not in text and WRONG.encode() not in text for text in told)
 
 
+async def test_a_certificate_of_an_authority_that_nobody_trusts_is_told(
+    start: Any, topic: Topic, database: Database
+) -> None:
+    """For good, with the setting that names the authority."""
+    tls = {"kafka.bootstrap.servers": topic.broker.bootstrap_of("TLS"), "kafka.security.protocol": "SASL_SSL"}
+    source = topic.source(options={**sasl(topic.broker, PASSWORD), **tls})
+    error = await refused(start, source=source, sql=SQL, sink=database.sink())
+    assert error.permanent
+    assert "name that one, of Kafka with kafka.ssl.truststore.location" in error.cause.partition("\n")[0]
+
+
 async def eaten(topic: Topic, folder: Path, partition: int, offset: int) -> None:
     """Retention has taken all rows before `offset`."""
     cut = {"version": 1, "partitions": [{"topic": topic.name, "partition": partition, "offset": offset}]}

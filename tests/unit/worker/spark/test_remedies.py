@@ -188,9 +188,15 @@ def test_what_a_topic_lacks_is_tried_again_and_has_its_remedy(line: str, says: s
     assert says in told.cause
 
 
-def test_a_wrong_password_is_permanent_at_a_start_only() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SaslAuthenticationException: Authentication failed: Invalid username or password",
+        "SunCertPathBuilderException: unable to find valid certification path to requested target",
+    ],
+)
+def test_a_wrong_password_or_authority_is_permanent_at_a_start_only(line: str) -> None:
     """A query that ran may have lost its broker to a change of passwords: its next start has the new ones."""
-    line = "SaslAuthenticationException: Authentication failed: Invalid username or password"
     told = judge(line, at_start=True)
     assert told.permanent
     assert "`sparkherd tasks restart`" in told.cause
