@@ -16,6 +16,7 @@ from worker.spark.query_output import fields
 from worker.spark.reader import load, query
 from worker.spark.rendering import rendered
 from worker.spark.sampling import sample
+from worker.spark.sources import kafka_sources, require_topics, with_patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,8 @@ def check(
     try:
         secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
         definition = secrets.resolve(spec.definition).definition
+        if backend.brokers is None:
+            definition = with_patience(definition)
         cancellation.at("Spark, for a session")
         session = backend.check_session(definition.spark_conf)
     except Exception as error:  # noqa: BLE001 - of a setting that Spark does not take
@@ -75,16 +78,31 @@ class _Check:
         self._definition = definition
         self._at = at
         self._findings = findings
+        self._is_unread = False
 
     def run(self) -> None:
         """Columns first; rows only of what could be a query."""
+        self._require_topics()
         streamed = self._streamed()
         if streamed is not None:
             self._findings.columns(streamed.dtypes)
             self._require_streamable(streamed)
         self._look_at_sink(streamed)
-        if streamed is not None and self._spec.rows:
+        if streamed is not None and self._spec.rows and not self._is_unread:
             self._show_rows()
+
+    def _require_topics(self) -> None:
+        """Spark itself would find out in the first batch only, and say less."""
+        brokers = self._backend.brokers
+        if brokers is None:
+            return
+        for path, source in kafka_sources(self._definition):
+            self._at(f"the brokers of {path}")
+            try:
+                require_topics(brokers, path, source)
+            except Exception as error:  # noqa: BLE001 - as below
+                self._is_unread = True
+                self._tell(path, error)
 
     def _streamed(self) -> DataFrame | None:
         frames = self._views(lambda source, path: load(self._session.spark, source, path))

@@ -91,7 +91,7 @@ def require_sources(
     for path, source in sources:
         at(f"the brokers of {path}")
         own = Read(of_source(committed, source.options), of_source(planned, source.options), noted)
-        found |= _require(brokers, path, source, own if committed else None)
+        found |= require_topics(brokers, path, source, own if committed else None)
     if found != noted:
         checkpoint.create(TOPICS_FILE, json.dumps(found))
 
@@ -123,8 +123,18 @@ def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[W
     return [brokers.watch(source.options) for _, source in kafka_sources(definition)]
 
 
-def _require(brokers: Brokers, path: str, source: Source, read: Read | None) -> dict[str, str]:
-    """The ids of its topics, when all is there."""
+def require_topics(brokers: Brokers, path: str, source: Source, read: Read | None = None) -> dict[str, str]:
+    """The ids of a source's topics, when all is there.
+
+    Args:
+        brokers: who asks.
+        path: the source's place in the definition.
+        source: with its references resolved.
+        read: what its checkpoint says; None if it begins where the source says.
+
+    Raises:
+        QueryError: names what is not there.
+    """
     try:
         topics = brokers.states(source.options, {}, Question.START)
     except QueryError as error:

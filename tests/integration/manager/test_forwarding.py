@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -15,6 +16,7 @@ from manager.http.front.application import Application
 from manager.http.front.server import Runner
 from protocol.messages.groups import Coordinator
 from protocol.request_timeouts import client_wait_s, work_s
+from tests.fakes.endpoints import api_endpoints
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -120,6 +122,23 @@ async def test_the_owner_has_the_more_time_the_more_is_asked_of_it(monkeypatch: 
     assert work_s(0) == 20
     assert work_s(1_000_000) > 20 + 2000 * 0.01  # so many tasks of that size, at ten times what each takes
     assert all(work_s(size) < client_wait_s(size) for size in (0, 1000, 8_388_608))
+
+
+async def test_what_may_be_held_is_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check is answered when a worker is done, and not when the manager is."""
+    waited = []
+
+    async def forward(_: Forwarding, request: Any, owner: Coordinator, held_s: float) -> web.Response:
+        del request, owner
+        waited.append(held_s)
+        return web.Response()
+
+    monkeypatch.setattr(Forwarding, "_forward", forward)
+    [check] = [each for each in api_endpoints() if each.operation == "checkDefinition"]
+    forwarding = Forwarding(Elsewhere("http://owner"), ME)  # type: ignore[arg-type]  # as far as it is asked
+    request: Any = SimpleNamespace(match_info={"group": "g"}, headers={})
+    await forwarding.wrap(_never, check.held_s)(request)
+    assert waited == [60]
 
 
 async def test_what_an_owner_that_does_not_answer_has_done_is_not_known() -> None:

@@ -77,7 +77,9 @@ async def test_an_empty_topic_and_none(check: Any, topic: Topic) -> None:
     absent = topic.source(value=JSON)
     absent["options"]["subscribe"] = "there-is-none"
     found = await check(source=absent, sql=SQL)
-    assert "the brokers have no such topic" in found.notes[-1].message
+    [problem] = found.problems
+    assert (problem.path, "there-is-none" in problem.message) == ("source.options.subscribe", True)
+    assert (len(found.columns), found.rows) == (3, ())
 
 
 async def test_a_broker_that_is_not_there(check: Any) -> None:

@@ -98,6 +98,7 @@ def test_a_refusal_is_exit_code_1(run: Callable[..., Run], sound: ScriptedManage
     assert done.err.splitlines() == [
         f"sparkherd: {task}: NO_ELIGIBLE_WORKER: the group has no workers" for task in ("delays", "new")
     ]
+    assert [path for path, _ in sound.asked("POST")].count(CHECKS) == 2
 
 
 def test_json_has_all_of_it(run: Callable[..., Run], sound: ScriptedManager) -> None:
