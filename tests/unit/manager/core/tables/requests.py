@@ -8,6 +8,7 @@ import msgspec
 
 from manager.core import commands
 from protocol.messages.base import encode_opaque
+from protocol.messages.checks import CheckResult, FetchCheckRequest, ReportCheckRequest
 from protocol.messages.membership import (
     HeartbeatRequest,
     JoinRequest,
@@ -86,6 +87,15 @@ def _commit(member_id: str, generation: int) -> CommitOffsetsRequest:
 def _claim(scene: Scene, member_id: str, task: str, **fields: Any) -> ClaimRequest:
     told: dict[str, Any] = {"generation_id": scene.generation, "tasks": (task,)} | fields
     return ClaimRequest(member_id=member_id, **told)
+
+
+def _fetch(member_id: str) -> FetchCheckRequest:
+    """Of a check that is over."""
+    return FetchCheckRequest(member_id=member_id, check="c")
+
+
+def _told(member_id: str) -> ReportCheckRequest:
+    return ReportCheckRequest(member_id=member_id, check="c", result=CheckResult())
 
 
 def _report(member_id: str, token: int) -> ReportRequest:
@@ -204,6 +214,15 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "F tells lags": lambda s: LagRequest(member_id=s.follower),
     "S tells lags, old id": lambda _: LagRequest(member_id="old", instance_id="s"),
     "nobody tells lags": lambda _: LagRequest(member_id=NOBODY),
+    "check v": lambda _: commands.CheckDefinition(
+        definition=definition(), rows=1, begin="end", timeout_ms=1000
+    ),
+    "F fetches a check": lambda s: _fetch(s.follower),
+    "S fetches a check, old id": lambda _: msgspec.structs.replace(_fetch("old"), instance_id="s"),
+    "nobody fetches a check": lambda _: _fetch(NOBODY),
+    "F tells of a check": lambda s: _told(s.follower),
+    "S tells of a check, old id": lambda _: msgspec.structs.replace(_told("old"), instance_id="s"),
+    "nobody tells of a check": lambda _: _told(NOBODY),
     "create v": lambda _: commands.CreateTask(task="v", definition=definition(), target=Target.RUNNING),
     "create u": lambda _: commands.CreateTask(task="u", definition=definition(), target=Target.RUNNING),
     "put u, same": lambda _: commands.PutTask(task="u", definition=definition()),
