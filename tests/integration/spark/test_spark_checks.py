@@ -103,13 +103,13 @@ async def test_every_source_that_fails_is_named(check: Check, flights: Flights) 
     flights.add()
     sources = {
         "a": {"format": "json", "schema": "id LONG", "options": {"path": str(flights.folder / "absent")}},
-        "b": {"format": "delta", "options": {"path": "x"}},
+        "b": {"format": "carrierpigeon", "options": {"path": "x"}},
         "c": flights.source,
     }
     found = await check(sources=sources, sql="SELECT * FROM c", sink=NOOP)
     problems = dict(said(found.problems))
     assert "[PATH_NOT_FOUND]" in problems["sources.a"]
-    assert "--packages io.delta:delta-spark" in problems["sources.b"]
+    assert "--packages GROUP:ARTIFACT:VERSION of carrierpigeon" in problems["sources.b"]
     assert (found.columns, found.rows, len(problems)) == (None, (), 2)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
 
 from worker.query_engine import QueryError
 
@@ -56,8 +58,9 @@ def drop_java_callers(session: SparkSession) -> None:
     identifier, none = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier, jvm.scala.Option.empty()
     builtin = (jvm.scala.Option.apply("builtin"), jvm.scala.Option.apply("system"))
     for name in _JAVA_CALLERS:
-        registry.dropFunction(identifier(name, none, none))
         registry.dropFunction(identifier(name, *builtin))
+        with contextlib.suppress(Py4JJavaError):  # later ones assert that no name is bare
+            registry.dropFunction(identifier(name, none, none))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
