@@ -163,6 +163,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "token": 7,
                 "state": "RUNNING",
                 "batch_id": 41,
+                "committed": 38,
                 "metrics": STATUS["metrics"],
                 "cause": None,
                 "checkpoint": "/shared/flights/delays",
