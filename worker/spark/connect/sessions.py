@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 USER = "sparkherd"
 """The same for all workers unless the URL names one: a session is found again by user and id."""
-_SMALL = {"Config", "ReleaseSession", "FetchErrorDetails"}
+_SMALL = {"Config", "ReleaseSession", "ReleaseExecute", "FetchErrorDetails"}
 DEADLINE_S = 30.0
 """For small questions; what reads a source or starts a query has PySpark's own, longer ones."""
 _TOKEN_BITS = 32
@@ -63,6 +63,17 @@ class Deadline(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]  # gRPC 
         return continuation(client_call_details, request)
 
 
+class Session(SparkSession):
+    """One that ends when it is told to (`end_session`), and not when Python collects it.
+
+    PySpark 4.1 closes it then, too, in whichever thread that happens to be, and waits for calls to the server
+    to end; where that thread is just making a call, they wait for it, and for ever.
+    """
+
+    def __del__(self) -> None:
+        """Nothing is left to be done."""
+
+
 def open_session(url: str, session_id: str, deadline: Deadline | None = None) -> SparkSession:
     """The session of that id; the server makes it at the first call if there is none.
 
@@ -76,7 +87,7 @@ def open_session(url: str, session_id: str, deadline: Deadline | None = None) ->
     builder.set("session_id", session_id)
     if builder.userId is None:
         builder.set("user_id", USER)
-    session = SparkSession(builder)
+    session = Session(builder)
     session.client.set_retry_policies([])  # PySpark would try for ten minutes before it tells
     return session
 
