@@ -1,12 +1,14 @@
-"""The ids of queries' sessions, which tell the tokens that the queries run under."""
+"""Queries' sessions on a server: their ids, which tell tokens, and their end."""
 
 from __future__ import annotations
 
+import gc
 from uuid import UUID, uuid4
 
 import pytest
+from pyspark.sql.connect.session import SparkSession
 
-from worker.spark.connect.sessions import new_session_id, token_of
+from worker.spark.connect.sessions import Session, new_session_id, token_of
 
 
 @pytest.mark.parametrize("token", [1, 7, 1_795_346_376, 2**32 - 1])
@@ -27,3 +29,13 @@ def test_other_ids_tell_none() -> None:
     assert token_of(str(uuid4())) is None
     for token in (0, 2**32):
         assert token_of(new_session_id(token)) is None
+
+
+def test_a_session_that_python_collects_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark 4.1 closes it then, in any thread, and waits for calls that may be waiting for that thread."""
+    closed = []
+    monkeypatch.setattr(SparkSession, "__del__", lambda _: closed.append(1), raising=False)
+    session = Session.__new__(Session)
+    del session
+    gc.collect()
+    assert closed == []
