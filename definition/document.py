@@ -220,7 +220,7 @@ def parse_definition(document: bytes | msgspec.Raw) -> Definition:
 class _FormatOf(msgspec.Struct):
     """The part of a sink that tells whether it is fenced."""
 
-    format: str = ""
+    format: str | None = None
 
 
 class _Fencing(msgspec.Struct):

@@ -76,7 +76,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
 class _End(msgspec.Struct):
     """A source or sink in a definition."""
 
-    format: str = ""
+    format: str | None = None
     table: str | None = None
     options: dict[str, Any] = {}
     static: bool = False
@@ -84,7 +84,7 @@ class _End(msgspec.Struct):
     @property
     def shown(self) -> str:
         """What a person knows it by."""
-        return self.format if self.table is None else f"table {self.table}"
+        return f"table {self.table}" if self.format is None else self.format
 
 
 class Ends(msgspec.Struct):
@@ -156,14 +156,15 @@ def faults(ends: Ends, offsets: Offsets) -> Iterator[Problem]:
 
 
 def _faults_of(source: _End, view: str, offsets: Offsets) -> Iterator[Problem]:
-    known = BEGINNINGS.get(source.format.lower())
+    format_ = source.format or ""
+    known = BEGINNINGS.get(format_.lower())
     if known is None or isinstance(offsets, str):
         return
     places = {name.lower(): fault for name, fault in known.places.items()}
     for name, value in offsets.items():
         path = path_to(path_to("offsets", view) if view else "offsets", name)
         if name.lower() not in places:
-            yield Problem(path, _does_not_begin_there(source.format, known))
+            yield Problem(path, _does_not_begin_there(format_, known))
         elif fault := places[name.lower()](value):
             yield Problem(path, fault)
     if len(offsets) > 1:
@@ -210,7 +211,7 @@ def _read_again(ends: Ends, offsets: Offsets) -> str:
         return f"Reading begins anew at {shown}; what is before that and not in the sink yet stays out of it."
     if not streams:
         return "The entry point begins anew, wherever it lets a new query begin."
-    unsure = [source for source in streams.values() if source.format.lower() not in BEGINNINGS]
+    unsure = [source for source in streams.values() if (source.format or "").lower() not in BEGINNINGS]
     if offsets == EARLIEST and not unsure:
         return "Everything that the source still has is read again."
     shown = ", ".join(source.shown for source in unsure or streams.values())
@@ -227,7 +228,7 @@ def _written_again(sink: _End | None) -> str:
             f"The files in {sink.options.get('path')} stay, and rows that are read again are written again:"
             " remove its folders before you resume the task, unless you want them twice."
         )
-    if sink.format.lower() in FILES:
+    if (sink.format or "").lower() in FILES:
         return (
             "Spark's file sink leaves out batches whose numbers it has seen: empty its folder,"
             " _spark_metadata included, before you resume the task, or rows are lost."

@@ -11,7 +11,7 @@ from definition.reading import Constraint, Section, read, readable
 from definition.references import find_problems
 from definition.sink_urls import url_fault
 from definition.tables import read_table_name, table_fault
-from definition.values import Scalar, Text, nul_fault
+from definition.values import Format, Scalar, Text, nul_fault
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `partition_by` names the columns that Spark's own sinks lay files apart by.
     """
 
-    format: Text | None = None
+    format: Format | None = None
     table: Text | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     partition_by: tuple[Text, ...] = ()

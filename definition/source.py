@@ -10,7 +10,7 @@ import msgspec
 from definition.intervals import trigger_interval_fault
 from definition.reading import Constraint, Section, readable
 from definition.references import find_problems
-from definition.values import IDENTIFIER, Scalar, Text
+from definition.values import IDENTIFIER, Format, Scalar, Text
 from protocol.connectors import needed
 from protocol.messages.tasks import Problem
 
@@ -93,7 +93,7 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `commit_group` is the consumer group that Kafka's own tools find its progress under.
     """
 
-    format: Text | None = None
+    format: Format | None = None
     table: Text | None = None
     schema: Text | None = None
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)

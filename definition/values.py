@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -25,4 +26,15 @@ def nul_fault(text: str) -> str | None:
     return "must not contain NUL, which databases refuse" if "\0" in text else None
 
 
+def format_fault(name: str) -> str | None:
+    """What is wrong with the name of a format, or of a class that is one."""
+    if not name.strip() or _FORMAT.fullmatch(name):
+        return blank_fault(name)
+    return "must be a name of letters, digits and _ - . $, of at most 200 characters"
+
+
+_FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
 Text = Annotated[str, Constraint(blank_fault), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
+Format = Annotated[
+    str, Constraint(format_fault), msgspec.Meta(extra_json_schema={"pattern": rf"^{_FORMAT.pattern}$"})
+]

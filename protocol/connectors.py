@@ -61,4 +61,5 @@ def needed(name: str | None) -> str | None:
 
 def package_of(name: str, spark: str | None) -> str:
     """The coordinate to give to `--packages` for a format, with the version of the Spark that it is for."""
-    return PACKAGES.get(name.lower(), f"GROUP:ARTIFACT:VERSION of {name}").format(spark=spark or "VERSION")
+    known = PACKAGES.get(name.lower())
+    return f"GROUP:ARTIFACT:VERSION of {name}" if known is None else known.format(spark=spark or "VERSION")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.views.output import print_table
+from cli.views.output import print_table, printable
 
 if TYPE_CHECKING:
     from protocol.messages.checks import CheckResponse
@@ -28,7 +28,7 @@ def show_result(task: str, found: CheckResponse) -> None:
     if found.notes:
         click.echo()
     for note in found.notes:
-        click.echo(f"note: {note.path}: {note.message}" if note.path else f"note: {note.message}")
+        click.echo(printable(f"note: {note.path}: {note.message}" if note.path else f"note: {note.message}"))
     click.echo()
 
 

@@ -46,13 +46,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(printable(column), overflow="fold")
     for row in rows:
-        table.add_row(*("-" if cell is None else str(cell) for cell in row))
+        table.add_row(*("-" if cell is None else printable(str(cell)) for cell in row))
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = WIDE
     console.print(table)
+
+
+def printable(text: str) -> str:
+    """`text` without what would steer a terminal: it may be from whoever may write to a topic."""
+    return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
 
 
 def ago(then_ms: int) -> str:

@@ -27,7 +27,7 @@ def written(definition: msgspec.Raw) -> str:
 
 def _indented(document: dict[str, Any]) -> str:
     ordered = _in_order(document, Definition)
-    if "source" in ordered:
+    if ordered.get("source") is not None:
         ordered["source"] = _in_order(ordered["source"], Source)
     if "sources" in ordered:
         ordered["sources"] = {view: _in_order(each, Source) for view, each in ordered["sources"].items()}

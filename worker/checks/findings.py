@@ -85,15 +85,25 @@ class Findings:
         )
         if len(msgspec.json.encode(whole)) <= MAX_RESULT_BYTES:
             return whole
-        note = Problem("", "columns and rows are left out: all together they are too large to be shown")
-        return CheckResult(problems=whole.problems, notes=(*whole.notes[: MOST_SAID - 1], note))
+        return _without_rows(whole)
+
+
+def _without_rows(whole: CheckResult) -> CheckResult:
+    """What is wrong and worth knowing, of that as much as fits."""
+    left_out = Problem("", "what is left out is too large to be shown")
+    problems, notes = whole.problems, whole.notes[: MOST_SAID - 1]
+    while True:
+        result = CheckResult(problems=problems, notes=(*notes, left_out))
+        if len(msgspec.json.encode(result)) <= MAX_RESULT_BYTES:
+            return result
+        problems, notes = problems[: -(-len(problems) // 2)], notes[: len(notes) // 2]
 
 
 def _said(path: str, text: str) -> Problem:
     line = text.strip().partition("\n")[0]
     if place := _PLACE.match(line):
         path, line = place[1], line[place.end() :]
-    return Problem(path, _cut(line, MAX_SAID_LENGTH))
+    return Problem(_cut(path, MAX_SAID_LENGTH), _cut(line, MAX_SAID_LENGTH))
 
 
 def _cut(text: str, at_most: int) -> str:

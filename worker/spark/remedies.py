@@ -122,8 +122,8 @@ _KNOWN = (
     ),
     KnownFailure(
         re.compile(
-            r"TimeoutException: (?:Timed out waiting for a node assignment|Call\(callName="
-            r"|Timeout of \d+ms expired|Cannot fetch record for offset"
+            r"TimeoutException: (?:Timed out waiting (?:for a node assignment|to send the call)"
+            r"|Call\(callName=|Timeout of \d+ms expired|Cannot fetch record for offset"
             r"|Failed to (?:get offsets by times|update metadata))"
             r"|No resolvable bootstrap urls|\bDisconnectException"
         ),

@@ -52,3 +52,9 @@ def test_a_package_is_for_the_spark_that_is_there() -> None:
     assert package_of("Kafka", "4.1.1").endswith(":4.1.1")
     assert package_of("kafka", None).endswith(":VERSION")
     assert "cosmos" in package_of("cosmos", "4.1.1")
+
+
+@pytest.mark.parametrize("name", ["${env:FORMAT}", "{", "kafka}", "{0}"])
+def test_whatever_a_format_is_called_a_package_is_named(name: str) -> None:
+    """Definitions of before could have any name there, and the leader of a group must live with it."""
+    assert package_of(name, "4.1.1") == f"GROUP:ARTIFACT:VERSION of {name}"

@@ -188,6 +188,25 @@ class KafkaClients:
             with self._lock:
                 kept.users -= 1
                 kept.used_at = self._now()
+            self._close_dropped(key, kept)
+
+    def _drop(self, key: ClientKey) -> None:
+        """The next question is another client's: one that failed may know only brokers that are gone.
+
+        Kafka's client looks at what `bootstrap.servers` names, and reads files of keys, when it is made.
+        """
+        with self._lock:
+            kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._close_dropped(key, kept)
+
+    def _close_dropped(self, key: ClientKey, kept: _Kept) -> None:
+        """Whoever uses it last closes it."""
+        with self._lock:
+            is_over = self._kept.get(key) is not kept and not kept.users
+        if is_over:
+            with suppress(Py4JError, OSError):  # the JVM is going, and its clients with it
+                self._close([kept])
 
     def _take(self, key: ClientKey) -> _Kept | None:
         with self._lock:
@@ -240,6 +259,7 @@ class KafkaClients:
 
     def _refused(self, key: ClientKey, error: Py4JJavaError) -> QueryError:
         """What went wrong; a cluster that did not answer is silent from now on."""
+        self._drop(key)
         told = refused(dict(key).get(_BOOTSTRAP, ""), describe(error))
         if told.outage:
             with self._lock:

@@ -64,3 +64,15 @@ def test_a_result_always_fits() -> None:
     assert len(msgspec.json.encode(found)) < MAX_RESULT_BYTES
     assert found == CheckResult(problems=found.problems, notes=found.notes)
     assert found.problems == (Problem("sql", "wrong"),)
+
+
+def test_long_names_of_sources_fit_too() -> None:
+    """They stand in the place of each mistake."""
+    findings = Findings()
+    for number in range(MOST_SAID):
+        findings.problem("sources." + "\x01" * 10_000, f"wrong {number}")
+        findings.note("sources." + "\x01" * 10_000, "strange")
+    found = findings.result()
+    assert len(msgspec.json.encode(found)) <= MAX_RESULT_BYTES
+    assert found.problems[0].message == "wrong 0"
+    assert found.notes[-1] == Problem("", "what is left out is too large to be shown")

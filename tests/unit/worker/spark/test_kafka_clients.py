@@ -115,6 +115,23 @@ def test_how_rows_are_read_makes_no_other_client(bench: Bench) -> None:
         assert client.config["isolation.level"] == "x"
 
 
+def test_a_client_that_failed_is_not_asked_again(bench: Bench) -> None:
+    """It may know only brokers that have other addresses by now, or have read a file of keys of before."""
+    with pytest.raises(QueryError):
+        bench.ask("a", JavaError(NO_ANSWER))
+    assert bench.ask("a", anyway=True) == "fine"
+    assert [made.is_closed for made in bench.made] == [True, False]
+
+
+def test_a_client_that_failed_is_closed_when_nobody_is_using_it_any_more(bench: Bench) -> None:
+    """Another question may be under way."""
+    with bench.clients.asking({"kafka.bootstrap.servers": "a"}, Question.LAG):
+        with pytest.raises(QueryError):
+            bench.ask("a", JavaError(NO_ANSWER))
+        assert not bench.made[0].is_closed
+    assert bench.made[0].is_closed
+
+
 def test_clients_of_clusters_that_no_task_names_any_more_are_closed(bench: Bench) -> None:
     """After a while: a look at all tasks may take long."""
     bench.ask("old")

@@ -141,6 +141,7 @@ def test_behind_spark_connect() -> None:
 
 OUTAGES = [
     "TimeoutException: Timed out waiting for a node assignment. Call: listNodes",
+    "TimeoutException: Timed out waiting to send the call. Call: listTopics",
     "TimeoutException: Call(callName=listOffsets on broker 1, deadlineMs=1, tries=1) timed out at 2",
     "TimeoutException: Timeout of 60000ms expired before the position for partition t-0 could be determined",
     "source: no broker of k:9092 answers (ConfigException: No resolvable bootstrap urls given)",
