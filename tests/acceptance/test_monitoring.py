@@ -65,6 +65,7 @@ OF_KAFKA = {
     "sparkherd_task_lag_seconds",
     "sparkherd_task_partition_lag_rows",
     "sparkherd_task_lost_rows",
+    "sparkherd_worker_kafka_requests_total",
 }
 """What no task here has, for none reads a topic."""
 

@@ -240,3 +240,9 @@ SELECT EXISTS(a) OVER (PARTITION BY b) FROM source
 SELECT a FROM source WHERE NOT EXISTS (WITH x AS (SELECT 1) SELECT b FROM x UNION SELECT 2)
 """.strip(),
 )
+
+UNKNOWN_TO_4_1 = {
+    "SELECT * FROM source QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1",
+    "SELECT a FROM source TABLESAMPLE SYSTEM (10 PERCENT)",
+}
+"""Of these, what an older Spark that is run with does not parse: it says so itself, when the task starts."""
