@@ -50,3 +50,8 @@ class TaskLag(msgspec.Struct, frozen=True, kw_only=True):
     partitions: Annotated[tuple[PartitionLag, ...], msgspec.Meta(max_length=MOST_PARTITIONS)] = ()
     left_out: Count = 0
     trouble: Annotated[str, msgspec.Meta(max_length=MAX_TROUBLE_LENGTH)] | None = None
+
+
+def without_partitions(lag: TaskLag) -> TaskLag:
+    """The sums alone; how many partitions are not told one by one is."""
+    return msgspec.structs.replace(lag, partitions=(), left_out=lag.left_out + len(lag.partitions))

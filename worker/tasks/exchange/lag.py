@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from definition.document import DefinitionError, parse_definition
-from protocol.errors import Failure
+from protocol.errors import ErrorCode, Failure
+from protocol.messages.lag import without_partitions
 from protocol.messages.ownership import LagRequest
 from worker.query_engine import QueryError, QuerySpec
+from worker.tasks.exchange.batches import encoded_size, in_batches, smaller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from protocol.messages.lag import TaskLag
-    from protocol.messages.ownership import OwnerlessTask
+    from protocol.messages.ownership import LagResponse, OwnerlessTask
     from worker.query_engine import QueryEngine
     from worker.tasks.exchange.manager_link import ManagerLink
     from worker.tasks.life import TaskLife
@@ -83,17 +85,28 @@ class LagReports:
 
     async def _measure_ownerless(self) -> None:
         """Whoever does not lead the group is told of none."""
-        link, identity = self._link, self._link.identity()
-        if not self._engine.measures or not identity.member_id:
+        if not self._engine.measures or not self._link.identity().member_id:
             return
         told, self._untold = self._untold, {}
-        answer = await link.manager.lag(
-            LagRequest(member_id=identity.member_id, instance_id=link.instance_id, tasks=told)
-        )
+        answer: LagResponse | Failure | None = None
+        for batch in in_batches(told.items(), encoded_size, most=len(told)):
+            answer = await self._tell(batch)
+        answer = answer or await self._tell(())
         if isinstance(answer, Failure):
             return  # of what matters, heartbeats and reports hear, too
         measured = {task.task: await self._lag(spec) for task in answer.tasks if (spec := self._spec(task))}
         self._measured = self._untold = {task: lag for task, lag in measured.items() if lag is not None}
+
+    async def _tell(self, batch: Sequence[tuple[str, TaskLag]]) -> LagResponse | Failure:
+        """Tell of these tasks, in parts if need be; the last answer has what to measure next."""
+        link = self._link
+        answer = await link.manager.lag(
+            LagRequest(member_id=link.identity().member_id, instance_id=link.instance_id, tasks=dict(batch))
+        )
+        if isinstance(answer, Failure) and answer.code is ErrorCode.PAYLOAD_TOO_LARGE:
+            for part in smaller(batch, _without_partitions):
+                answer = await self._tell(part)
+        return answer
 
     def _spec(self, task: OwnerlessTask) -> QuerySpec | None:
         try:
@@ -112,3 +125,9 @@ class LagReports:
         if lag is not None and lag.trouble is None:
             self._answered_s += clock.now() - began
         return lag
+
+
+def _without_partitions(told: tuple[str, TaskLag]) -> tuple[str, TaskLag] | None:
+    """One task alone that is too large for the manager, told by its sums."""
+    task, lag = told
+    return (task, without_partitions(lag)) if lag.partitions else None

@@ -12,6 +12,7 @@ import structlog
 
 from protocol.messages.ownership import ReportRequest, TaskReport
 from protocol.states import TaskState
+from worker.tasks.exchange.batches import encoded_size, in_batches
 from worker.waiting import Backoff
 
 if TYPE_CHECKING:
@@ -89,13 +90,16 @@ class LateGrants:
     async def _tell(self, grants: list[Grant], cause: str) -> None:
         """The state for people; nothing depends on its being heard, and the next one says it again."""
         identity = self._link.identity()
-        reports = tuple(
+        reports = [
             TaskReport(task=grant.task, token=grant.token, state=TaskState.STARTING, cause=cause)
             for grant in grants
-        )
-        await self._link.manager.report(
-            ReportRequest(member_id=identity.member_id, instance_id=self._link.instance_id, tasks=reports)
-        )
+        ]
+        for batch in in_batches(reports, encoded_size, most=len(reports)):
+            await self._link.manager.report(
+                ReportRequest(
+                    member_id=identity.member_id, instance_id=self._link.instance_id, tasks=tuple(batch)
+                )
+            )
 
     async def _ask_again(self, tasks: frozenset[str], delay_s: float) -> None:
         await self._link.clock.sleep(delay_s)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import Failure
 from protocol.messages.ownership import ReleaseRequest
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.tasks.exchange.manager_link import ManagerLink
+
+MOST_AT_ONCE: Final = 1000
+"""Tasks in one release: with names of full length a quarter of a MiB, far below what a manager takes."""
 
 
 class Releases:
@@ -50,7 +54,8 @@ class Releases:
         """Send what is added, for ever."""
         while True:
             await self._changed.until(lambda: bool(self._batch))
-            batch, self._batch = self._batch, {}
+            batch = dict(islice(self._batch.items(), MOST_AT_ONCE))
+            self._batch = dict(islice(self._batch.items(), MOST_AT_ONCE, None))
             if await self._release(batch):
                 self._tries = 0
             else:
