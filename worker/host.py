@@ -70,6 +70,7 @@ def spark_engine(
             allow_entrypoint=settings.allow_entrypoint,
             allow_secret_env=settings.allow_secret_env,
             secrets_dir=settings.secrets_dir,
+            allow_jdbc=settings.allow_jdbc,
             inherited=tuple(inherited),
         ),
         may_write,

@@ -86,12 +86,19 @@ class QueryError(Exception):
         fenced: a sink refused the token: the task belongs to somebody else by now.
         permanent: another start would end the same way.
         outage: what it needs is out of reach for now; however long that lasts, it is no failure of its own.
+        path: the place in the definition that it is about, and that the cause begins with; or None.
     """
 
     cause: str
     fenced: bool = False
     permanent: bool = False
     outage: bool = False
+    path: str | None = None
+
+    @classmethod
+    def at(cls, path: str, fault: str, *, permanent: bool = False, outage: bool = False) -> QueryError:
+        """What is wrong with the definition at `path`."""
+        return QueryError(f"{path}: {fault}", permanent=permanent, outage=outage, path=path)
 
     def __getattr__(self, name: str) -> str:
         """One has a cause, even if a class of the user's does not call `__init__`: what it was made with."""
@@ -206,7 +213,7 @@ class QueryEngine(Protocol):
         ...
 
     async def check(self, spec: CheckSpec, at: Callable[[str], object] = ignore_step) -> CheckResult:
-        """What the engine says of a definition: its columns, what is wrong, some rows. Writes nothing.
+        """What the engine says of a definition: its columns, what is wrong, some rows. Starts nothing.
 
         Who cancels this gives it up; the next one begins when nothing of it runs any more.
 

@@ -37,7 +37,7 @@ class SecretError(QueryError):
     """A reference has nothing to stand for; starting the task again would not help."""
 
     def __init__(self, path: str, fault: str) -> None:
-        super().__init__(f"{path}: {fault}", permanent=True)
+        super().__init__(f"{path}: {fault}", permanent=True, path=path)
 
 
 @dataclass(frozen=True, slots=True)

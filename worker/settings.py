@@ -193,6 +193,13 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    allow_jdbc: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[A-Za-z0-9+._$-]+(?![\s\S])")], ...],
+        Meta(
+            description="What tasks may use of JDBC beside postgresql and sqlite: a database as in"
+            " jdbc:mysql:, the class of a driver, or an option of a connection."
+        ),
+    ] = ()
     capacity: Annotated[
         float, Meta(gt=0, le=MAX_CAPACITY, description="Share of the load, relative to the other workers.")
     ] = 1.0

@@ -43,6 +43,7 @@ NOT_LOOKED_AT: Final = (
     "allow_entrypoint",
     "allow_secret_env",
     "secrets_dir",
+    "allow_jdbc",
     "capacity",
     "status_listen",
     "label",

@@ -1,4 +1,4 @@
-"""Checks: a worker looks at a definition with its Spark, and writes nothing (protocol §5)."""
+"""Checks: a worker looks at a definition with its Spark, which starts and stores nothing (protocol §5)."""
 
 from __future__ import annotations
 

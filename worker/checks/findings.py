@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_ROW_BYTES: Final = 262_144
 """Of all rows that are shown, as JSON."""
-_PLACE = re.compile(r"((?:source|sources|sql|sink|options|spark_conf|output_mode)(?:\.[\w.\-]+)?): ")
-"""What messages of the worker's own begin with that name a place in the definition."""
 
 
 class Findings:
@@ -38,13 +35,8 @@ class Findings:
         self._columns: tuple[CheckedColumn, ...] | None = None
         self._rows: list[tuple[object, ...]] = []
 
-    @property
-    def are_bad(self) -> bool:
-        """Whether there is a problem."""
-        return bool(self._problems)
-
     def problem(self, path: str, cause: str) -> None:
-        """What has to be changed; a `cause` that begins with a place in the definition is of that place."""
+        """What has to be changed at a place in the definition; the first line of `cause` says why."""
         self._problems.append(_said(path, cause))
 
     def note(self, path: str, text: str) -> None:
@@ -101,8 +93,6 @@ def _without_rows(whole: CheckResult) -> CheckResult:
 
 def _said(path: str, text: str) -> Problem:
     line = text.strip().partition("\n")[0]
-    if place := _PLACE.match(line):
-        path, line = place[1], line[place.end() :]
     return Problem(_cut(path, MAX_SAID_LENGTH), _cut(line, MAX_SAID_LENGTH))
 
 

@@ -1,6 +1,7 @@
 """Looks at a definition with Spark: columns, what is wrong, some rows; called in a thread.
 
-Nothing is written, no query is started, no checkpoint touched, no fence raised.
+No query is started, no checkpoint touched, no fence raised, and no statement is sent to a database but the
+one that reads: what the sources themselves do when they are read is the definition's (docs/security.md).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.inspection import inspect_sink
 from worker.spark.causes import refusal
+from worker.spark.jdbc import for_check, require_harmless
+from worker.spark.payload import places_of_rows
 from worker.spark.query_output import fields
 from worker.spark.reader import load, query
 from worker.spark.rendering import rendered
@@ -19,7 +22,7 @@ from worker.spark.sampling import sample
 from worker.spark.sources import kafka_sources, require_topics, with_patience
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import DataFrame
 
@@ -42,10 +45,7 @@ def check(
     """
     findings = Findings()
     try:
-        secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
-        definition = secrets.resolve(spec.definition).definition
-        if backend.brokers is None:
-            definition = with_patience(definition)
+        definition = _as_it_is_read(backend, spec.definition, settings, findings)
         cancellation.at("Spark, for a session")
         session = backend.check_session(definition.spark_conf)
     except Exception as error:  # noqa: BLE001 - of a setting that Spark does not take
@@ -57,6 +57,19 @@ def check(
     finally:
         session.close()
     return findings.result()
+
+
+def _as_it_is_read(
+    backend: SparkBackend, definition: Definition, settings: SparkSettings, findings: Findings
+) -> Definition:
+    """The definition with its secrets, and without what is not done in a check, which is noted."""
+    secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
+    resolved = secrets.resolve(definition).definition
+    require_harmless(resolved, settings.allow_jdbc)
+    reading, left_out = for_check(resolved)
+    for path in left_out:
+        findings.note(path, "is left out in a check, which sends no statement but the query itself")
+    return with_patience(reading) if backend.brokers is None else reading
 
 
 class _Check:
@@ -179,7 +192,7 @@ class _Check:
 
     def _tell(self, path: str, error: Exception) -> None:
         self._at("Spark, to say what is wrong")
-        _tell(self._backend, self._findings, path, error)
+        _tell(self._backend, self._findings, path, error, places_of_rows(self._definition))
 
 
 def _analysed(frame: DataFrame | None) -> DataFrame | None:
@@ -191,15 +204,22 @@ def _analysed(frame: DataFrame | None) -> DataFrame | None:
 
 def _require_stream(frame: DataFrame) -> None:
     if not frame.isStreaming:
-        raise QueryError("sql: reads none of the sources that stream, so there is nothing to stream")
+        raise QueryError.at("sql", "reads none of the sources that stream, so there is nothing to stream")
 
 
-def _tell(backend: SparkBackend, findings: Findings, path: str, error: Exception) -> None:
+def _tell(
+    backend: SparkBackend, findings: Findings, path: str, error: Exception, places: Iterable[str] = ()
+) -> None:
     """Note a problem down, unless it is none of the definition's.
+
+    It is at the place that the error has; one of Spark's may begin with one of `places`, which only Spark
+    could put there; else at `path`.
 
     Raises:
         QueryError: Spark is lost.
     """
     if backend.is_loss(error):
         raise QueryError("Spark does not answer any more") from error
-    findings.problem(path, error.cause if isinstance(error, QueryError) else refusal(error).cause)
+    told = error if isinstance(error, QueryError) else refusal(error)
+    place = told.path or next((each for each in places if told.cause.startswith(f"{each}: ")), path)
+    findings.problem(place, told.cause.removeprefix(f"{place}: "))

@@ -17,6 +17,7 @@ from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
+from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
 from worker.spark.sources import require_sources, watch_sources, with_patience
@@ -69,6 +70,7 @@ def launch(
     owner = Owner(spec.group, spec.task, spec.token, resets)
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
+    require_harmless(resolved.definition, settings.allow_jdbc)
     steps.at("Spark, for a session")
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:

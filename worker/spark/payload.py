@@ -20,10 +20,11 @@ from worker.query_engine import QueryError
 from worker.spark.causes import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import Column, DataFrame
 
+    from definition.document import Definition
     from definition.source import Payload, Source
     from definition.values import Scalar
 
@@ -74,12 +75,21 @@ def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
     return frame.select(*(f.col("value")[name].alias(name) for name in fields), *kept)
 
 
+def places_of_rows(definition: Definition) -> Iterator[str]:
+    """The places with which the errors of rows begin that cannot be taken apart."""
+    for view, source in definition.views.items():
+        for name in ("key", "value"):
+            if getattr(source, name) is not None:
+                yield f"{definition.path_of(view)}.{name}"
+
+
 def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> None:
     known = {name.lower() for name in kept}
     for name in fields:
         if name.lower() in known:
-            raise QueryError(
-                f"{path}: has a field `{name}`, as Kafka itself has; rename it, or take the value as text and"
+            raise QueryError.at(
+                path,
+                f"has a field `{name}`, as Kafka itself has; rename it, or take the value as text and"
                 " apart in sql",
                 permanent=True,
             )
@@ -181,19 +191,19 @@ def _schema(payload: Payload, path: str) -> StructType:
     try:
         schema = StructType.fromDDL(payload.schema or "")
     except PySparkException as error:
-        raise QueryError(f"{path}.schema: {describe(error)}", permanent=True) from error
+        raise QueryError.at(f"{path}.schema", describe(error), permanent=True) from error
     if isinstance(schema, StructType):
         return schema
-    raise QueryError(f"{path}.schema: is one type, and not columns, as in id BIGINT", permanent=True)
+    raise QueryError.at(f"{path}.schema", "is one type, and not columns, as in id BIGINT", permanent=True)
 
 
 def _avro_record(payload: Payload, path: str) -> dict[str, Any]:
     try:
         schema = json.loads(payload.schema or "")
     except ValueError as error:
-        raise QueryError(f"{path}.schema: is not JSON: {error}", permanent=True) from None
+        raise QueryError.at(f"{path}.schema", f"is not JSON: {error}", permanent=True) from None
     if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
-        raise QueryError(f"{path}.schema: is not Avro's schema of a record", permanent=True)
+        raise QueryError.at(f"{path}.schema", "is not Avro's schema of a record", permanent=True)
     return schema
 
 

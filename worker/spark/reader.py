@@ -50,7 +50,7 @@ def read(session: QuerySession, definition: Definition, at: Callable[[str], None
         frames[view] = load(session.spark, source, definition.path_of(view))
     result = query(session, definition.sql, frames)
     if not result.isStreaming:
-        raise QueryError(f"sql: {_not_read(frames)}, so there is nothing to stream")
+        raise QueryError.at("sql", f"{_not_read(frames)}, so there is nothing to stream")
     return result
 
 

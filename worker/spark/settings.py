@@ -35,6 +35,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     allow_entrypoint: tuple[str, ...] = ()
     allow_secret_env: tuple[str, ...] = ()
     secrets_dir: str | None = None
+    allow_jdbc: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:

@@ -138,11 +138,10 @@ def require_topics(brokers: Brokers, path: str, source: Source, read: Read | Non
     try:
         topics = brokers.states(source.options, {}, Question.START)
     except QueryError as error:
-        cause = f"{path}: {error.cause}"
-        raise QueryError(cause, permanent=error.permanent, outage=error.outage) from None
+        raise QueryError.at(path, error.cause, permanent=error.permanent, outage=error.outage) from None
     found = missing(source.options, read, topics)
     if found is not None:
         place = path if found.option is None else f"{path}.options.{found.option}"
-        raise QueryError(f"{place}: {found.found}", permanent=found.permanent)
+        raise QueryError.at(place, found.found, permanent=found.permanent)
     ids = {topic: next((each.topic_id for each in states.values()), None) for topic, states in topics.items()}
     return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}

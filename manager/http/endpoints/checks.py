@@ -45,7 +45,7 @@ class CheckHandlers:
                 "POST",
                 CHECKS,
                 "checkDefinition",
-                "Have a worker look at a definition with its Spark, and show some rows; writes nothing",
+                "Have a worker look at a definition with its Spark, and show some rows; stores nothing",
                 self.check,
                 role=Role.ADMIN,
                 body=CheckRequest,

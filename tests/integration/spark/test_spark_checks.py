@@ -207,6 +207,11 @@ async def test_secrets_are_resolved_and_never_told(
     sink["options"]["url"] = "postgresql://u:${env:TESTED_ABSENT}@h/x"  # type: ignore[index]
     found = await check(source=flights.source, sink=sink)
     assert said(found.problems) == [("sink.options.url", "${env:TESTED_ABSENT} is not set on this worker")]
+    named = {**flights.source, "options": {**flights.source["options"], "a b": "${env:TESTED_ABSENT}"}}
+    found = await check(source=named, sink=NOOP)
+    assert said(found.problems) == [
+        ('source.options["a b"]', "${env:TESTED_ABSENT} is not set on this worker")
+    ]
 
 
 async def test_a_check_that_is_given_up_computes_no_more(

@@ -161,3 +161,29 @@ async def test_other_queries_are_as_ever(
     assert database.query("SELECT DISTINCT carrier FROM flights") == [("reflect(xy",)]
     told = spark.newSession().sql("SELECT reflect('java.lang.Math', 'abs', -1)").collect()
     assert [tuple(row) for row in told] == [("1",)]
+
+
+DERBY = {
+    "url": "jdbc:derby:memory:reach;create=true",
+    "sessionInitStatement": (
+        "CREATE FUNCTION told(name VARCHAR(99)) RETURNS VARCHAR(9999) LANGUAGE JAVA PARAMETER STYLE JAVA"
+        " NO SQL EXTERNAL NAME 'java.lang.System.getenv'"
+    ),
+    "query": "SELECT told('PATH') AS carrier FROM sysibm.sysdummy1",
+}
+
+
+@pytest.mark.parametrize("driver", [{}, {"driver": "org.apache.derby.jdbc.EmbeddedDriver"}])
+@pytest.mark.parametrize("jdbc", ["jdbc", "org.apache.spark.sql.execution.datasources.jdbc"])
+async def test_no_database_calls_java(
+    driver: Any, jdbc: str, start: Any, flights: Any, database: Any
+) -> None:
+    """Derby comes with Spark, and its functions are any method of Java's."""
+    flights.add()
+    sources = {
+        "flights": flights.source,
+        "told": {"format": jdbc, "static": True, "options": {**DERBY, **driver}},
+    }
+    sql = "SELECT flights.id, told.carrier FROM flights CROSS JOIN told"
+    said = await refusal(start, sources=sources, sql=sql, sink=database.sink())
+    assert said.startswith("sources.told.options.url: is of jdbc:derby, whose driver may run Java")

@@ -37,10 +37,13 @@ def require_query(session: SparkSession, text: str) -> None:
     for node in _nodes(java.sessionState().sqlParser().parsePlan(text)):
         kind = str(node.getClass().getSimpleName())
         if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
-            raise QueryError(f"sql: is no query but a {kind}; it is to be one SELECT that reads the sources")
+            raise QueryError.at(
+                "sql", f"is no query but a {kind}; it is to be one SELECT that reads the sources"
+            )
         if kind == _COMMAND_LINE:
-            raise QueryError(
-                "sql: USING runs a command of the system, which is off in the sql of a task:"
+            raise QueryError.at(
+                "sql",
+                "USING runs a command of the system, which is off in the sql of a task:"
                 " move it to an entry point (--allow-entrypoint)",
                 permanent=True,
             )

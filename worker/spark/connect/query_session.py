@@ -113,8 +113,8 @@ def require_query(session: Any, text: str) -> None:
         DataFrame(SQL(bracketed), session).schema  # noqa: B018 - the question is what it raises
     except ParseException as error:
         said = describe(error).partition("\n")[0]
-        raise QueryError(
-            f"sql: is no query: {said}; it is to be one SELECT that reads the sources"
+        raise QueryError.at(
+            "sql", f"is no query: {said}; it is to be one SELECT that reads the sources"
         ) from error
     except AnalysisException:
         return  # `session.sql` says it better, with the right place in the text

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+import json
+import sqlite3
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +13,16 @@ import pytest
 import pytest_asyncio
 import sqlalchemy as sa
 
+from definition.document import parse_definition
 from tests.integration.spark.conftest import refusal
+from worker.query_engine import CheckSpec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from protocol.messages.checks import CheckResult
     from tests.integration.spark.conftest import Database, Flights, JvmLog
+    from worker.spark.engine import SparkEngine
 
 PASSWORD = "s3cr3t-Qw7-of-the-carriers"
 ROLE = "carriers_reader"
@@ -111,3 +117,46 @@ async def test_a_wrong_password_is_told_of_and_not_told(
     cause = await refusal(start, sources=sources, sql="SELECT * FROM flights", sink=database.sink())
     assert f'password authentication failed for user "{ROLE}"' in cause
     assert wrong not in cause + jvm_log.all()
+
+
+async def look(engine: SparkEngine, flights: Flights, source: Any) -> CheckResult:
+    document = {
+        "sources": {"flights": flights.source, "other": {"format": "jdbc", "static": True, **source}},
+        "sql": "SELECT other.* FROM flights CROSS JOIN other",
+        "sink": {"format": "noop"},
+    }
+    return await engine.check(CheckSpec("g", parse_definition(json.dumps(document).encode()), 1, "beginning"))
+
+
+async def test_a_check_cannot_write_into_a_database(
+    *, engine: SparkEngine, flights: Flights, table: Any, carriers: sa.URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function that writes is refused by PostgreSQL itself, and what else would be sent is left out."""
+    monkeypatch.setenv("TESTED_PASSWORD", PASSWORD)
+    flights.add()
+    await asyncio.to_thread(execute, carriers, "CREATE TABLE marks AS SELECT 1 AS mark")
+    body = "INSERT INTO marks VALUES (2) RETURNING 2"
+    made = f"CREATE FUNCTION mark() RETURNS int LANGUAGE sql SECURITY DEFINER AS '{body}'"
+    await asyncio.to_thread(execute, carriers, made)
+    options = {**table["options"], "query": "SELECT column2, mark() AS mark FROM carriers"}
+    del options["dbtable"]
+    found = await look(engine, flights, {"options": {**options, "sessionInitStatement": "SELECT mark()"}})
+    assert "cannot execute INSERT in a read-only transaction" in found.problems[0].message
+    assert found.notes[0].path == "sources.other.options.sessionInitStatement"
+    assert await asyncio.to_thread(execute, carriers, "SELECT count(*) FROM marks") == 1
+    options["query"] = "SELECT column2 FROM carriers ORDER BY 1"
+    assert (await look(engine, flights, {"options": options})).rows == (("American",),)
+
+
+async def test_a_check_makes_no_database(engine: SparkEngine, flights: Flights, tmp_path: Path) -> None:
+    """SQLite's driver would make the file that it does not find; one that is there is read."""
+    flights.add()
+    file = tmp_path / "shop.db"
+    options = {"url": f"jdbc:sqlite:{file}", "dbtable": "t", "driver": "org.sqlite.JDBC"}
+    found = await look(engine, flights, {"options": options})
+    assert "[SQLITE_CANTOPEN]" in found.problems[0].message
+    assert not file.exists()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 7 AS x")
+    found = await look(engine, flights, {"options": options})
+    assert (found.problems, found.rows) == ((), ((7,),))

@@ -16,14 +16,14 @@ from protocol.messages.tasks import Problem
 from worker.checks.findings import MOST_ROW_BYTES, Findings
 
 
-def test_a_cause_that_begins_with_a_place_is_of_that_place() -> None:
-    """Others are of the step at which they came up; only their first line is told."""
+def test_a_problem_is_where_it_is_said_to_be() -> None:
+    """Whatever its text begins with, of which only the first line is told."""
     findings = Findings()
-    findings.problem("source", "source.value.schema: is one type\nwith a trace")
-    findings.problem("sources.a", "[PATH_NOT_FOUND] Path does not exist: file:/x")
+    findings.problem("source", "options: is what a library says\nwith a trace")
+    findings.problem('sink.options["a b"]', "is empty")
     assert findings.result().problems == (
-        Problem("source.value.schema", "is one type"),
-        Problem("sources.a", "[PATH_NOT_FOUND] Path does not exist: file:/x"),
+        Problem("source", "options: is what a library says"),
+        Problem('sink.options["a b"]', "is empty"),
     )
 
 
@@ -39,10 +39,19 @@ def test_there_is_an_end_to_what_is_said() -> None:
 def test_there_is_an_end_to_columns() -> None:
     """It is said how many more there are."""
     findings = Findings()
-    findings.columns([("c", "x" * (MAX_TYPE_LENGTH + 1))] * (MOST_COLUMNS + 2))
+    findings.columns([("c", "x" * 100)] * MOST_COLUMNS + [("d", "bigint")] * 2)
     found = findings.result()
-    assert found.columns is None or len(found.columns) == MOST_COLUMNS
+    assert found.columns is not None
+    assert [each.name for each in found.columns] == ["c"] * MOST_COLUMNS
     assert found.notes[0] == Problem("", f"{MOST_COLUMNS + 2} columns are 2 more than are shown")
+
+
+def test_there_is_an_end_to_a_type() -> None:
+    """That of a struct of structs may be of any length; so may a name."""
+    findings = Findings()
+    findings.columns([("n" * 2000, "x" * (MAX_TYPE_LENGTH + 1))])
+    [found] = findings.result().columns or ()
+    assert (len(found.name), len(found.type), found.type[-2:]) == (MAX_TYPE_LENGTH, MAX_TYPE_LENGTH, "x…")
 
 
 def test_rows_that_are_too_large_are_left_out() -> None:
