@@ -79,7 +79,7 @@ ROOMS = {
         "secrets": {"query_engine"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},
-        "spark": {"checks", "lag", "query_engine", "secrets", "sinks", "threads"},
+        "spark": {"checks", "lag", "query_engine", "secrets", "sinks", "threads", "waiting"},
         "tasks": {
             *("clock", "membership", "query_engine", "session_lease", "settings", "waiting"),
             *("watchdog",),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from worker.lag.group_offsets import Mark, Outcome
     from worker.lag.measure import PartitionState
     from worker.lag.offset_log import Offsets
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
@@ -68,17 +69,19 @@ class Brokers(Protocol):
         """
         ...
 
-    def commit(self, options: Mapping[str, Any], group: str, offsets: Offsets, token: int) -> bool:
-        """Write offsets to a consumer group; whether that was done: not over a higher token's.
+    def commit(
+        self, options: Mapping[str, Any], consumer_group: str, offsets: Offsets, mark: Mark
+    ) -> Outcome:
+        """Write offsets to a consumer group, but not over a higher token's or somebody else's.
 
         Args:
             options: of the source, with its secrets.
-            group: a consumer group without members.
+            consumer_group: its name.
             offsets: the next ones to read.
-            token: the task's.
+            mark: the task, and the token that it is run under.
 
         Raises:
-            QueryError: no broker answers in time, lets nobody in, or the group has members; in one line.
+            QueryError: no broker answers in time, or lets nobody in; in one line.
         """
         ...
 

@@ -10,7 +10,6 @@ import msgspec
 
 from definition.resets import begin_with, offsets_of
 from protocol.messages.tasks import EARLIEST
-from worker.lag.offset_log import offsets_in
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
@@ -20,7 +19,13 @@ from worker.spark.context import TaskContext
 from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
-from worker.spark.sources import require_sources, watch_sources, with_patience
+from worker.spark.sources import (
+    committed_offsets,
+    kafka_sources,
+    require_sources,
+    watch_sources,
+    with_patience,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Offsets, TaskReset
     from worker.query_engine import QuerySpec
     from worker.spark.backend import Handle, QuerySession, SparkBackend, Watching
+    from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.group_progress import Following
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 
@@ -86,26 +93,31 @@ def launch(
         session.inherit()
         found = session.checkpoint.verify(owner, session.output.claimed)
         require_sources(backend.brokers, definition, session.checkpoint, steps.at)
+        follow = _follower(backend, spec, definition, session.checkpoint)
         steps.at("Spark, to start the query")
         handle = session.start(writer, partial(_begin, may_write, steps))
         told = None if handle.commits_late else checkpoint
-        teller = _groups_teller(backend, spec, definition)
         watched = watch_sources(backend.brokers, definition)
-        return Launched(handle, session, told, found.committed, teller, watched)
+        following = follow()
+        if following is None:
+            return Launched(handle, session, told, found.committed, watched=watched)
+        return Launched(handle, session, told, found.committed, following.finished, [*watched, following])
     except BaseException:
         session.close()
         raise
 
 
-def _groups_teller(
-    backend: SparkBackend, spec: QuerySpec, definition: Definition
-) -> Callable[[Mapping[str, Any]], None]:
-    """Tells the consumer groups that sources name how far a batch has come."""
-    sources = [each for each in definition.views.values() if each.commit_group is not None]
-    groups = backend.groups
-    if not sources or groups is None:
-        return lambda _: None
-    return lambda record: groups.tell(spec, sources, offsets_in(record))
+def _follower(
+    backend: SparkBackend, spec: QuerySpec, definition: Definition, checkpoint: CheckpointFolder
+) -> Callable[[], Following | None]:
+    """What is to be called when the query has started, to tell the consumer groups that its sources name.
+
+    The checkpoint is read before: a query that runs is not to fail for that.
+    """
+    sources = [(path, each) for path, each in kafka_sources(definition) if each.commit_group is not None]
+    if not sources or backend.groups is None:
+        return lambda: None
+    return partial(backend.groups.follow, spec, sources, committed_offsets(checkpoint))
 
 
 def _begin(may_write: Callable[[], bool], steps: StartSteps) -> None:

@@ -13,6 +13,7 @@ from worker.lag.measure import PartitionState
 from worker.lag.offset_log import assigned_of, reader_of
 from worker.spark.backend import Question
 from worker.spark.classic.kafka_clients import KafkaClients
+from worker.spark.classic.kafka_groups import ConsumerGroup
 from worker.spark.classic.kafka_watch import ClusterWatches
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from worker.lag.group_offsets import Mark, Outcome
     from worker.lag.offset_log import Offsets
     from worker.spark.classic.kafka_clients import KafkaClient
     from worker.spark.classic.kafka_watch import Watching
@@ -32,7 +34,6 @@ TIMES_S: Final = 5.0
 """How long such rows are read in one look, in seconds; what has not come by then has no time."""
 _NO_ID: Final = "A" * 22
 """How Kafka writes the id of a topic that has none."""
-_OURS: Final = "sparkherd token "
 
 
 class _Topic(NamedTuple):
@@ -77,22 +78,12 @@ class KafkaBrokers:
             )
         return states
 
-    def commit(self, options: Mapping[str, Any], group: str, offsets: Offsets, token: int) -> bool:
-        """By the offsets' metadata, which says whose they are."""
-        jvm = self._jvm
+    def commit(
+        self, options: Mapping[str, Any], consumer_group: str, offsets: Offsets, mark: Mark
+    ) -> Outcome:
+        """By a look, and a write of what may be written."""
         with self.clients.asking(options, Question.GROUP) as client:
-            asked = client.admin.listConsumerGroupOffsets(group)
-            known = client.answer(asked.partitionsToOffsetAndMetadata())
-            if any(each is not None and token_of(str(each.metadata())) > token for each in known.values()):
-                return False
-            wanted = jvm.java.util.HashMap()
-            for topic, partitions in offsets.items():
-                for number, offset in partitions.items():
-                    place = jvm.org.apache.kafka.common.TopicPartition(topic, number)
-                    told = jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset, metadata_of(token))
-                    wanted.put(place, told)
-            client.answer(client.admin.alterConsumerGroupOffsets(group, wanted).all())
-        return True
+            return ConsumerGroup(client, consumer_group).commit(offsets, mark)
 
     def watch(self, options: Mapping[str, Any]) -> Watching:
         """Ask the source's cluster every few seconds whether it answers."""
@@ -179,17 +170,6 @@ class KafkaBrokers:
         for each in items:
             made.add(each)
         return made
-
-
-def metadata_of(token: int) -> str:
-    """What stands beside an offset that we have written: under which token."""
-    return f"{_OURS}{token}"
-
-
-def token_of(metadata: str) -> int:
-    """The token in an offset's metadata; 0 if it is not one of ours."""
-    number = metadata.removeprefix(_OURS)
-    return int(number) if metadata.startswith(_OURS) and number.isascii() and number.isdecimal() else 0
 
 
 def isolation(config: Mapping[str, str]) -> str:

@@ -16,6 +16,8 @@ from worker.spark.settings import SparkSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from worker.lag.group_offsets import Mark, Outcome
+
 SETTINGS = SparkSettings(app_name="tests", checkpoint_root="/shared")
 ORDERS: dict[str, Any] = {"format": "kafka", "options": {"subscribe": "orders", "kafka.x": "${env:SECRET}"}}
 
@@ -54,8 +56,8 @@ class Topics:
             raise self.trouble
         return {"orders": {0: PartitionState(0, 10)}}
 
-    def commit(self, *told: Any) -> bool:
-        raise AssertionError(f"a group is told {told}")
+    def commit(self, options: Any, consumer_group: str, offsets: Any, mark: Mark) -> Outcome:
+        raise AssertionError(f"{consumer_group} is told {offsets} of {options} by {mark}")
 
     def watch(self, options: Any) -> Any:
         raise AssertionError(f"a query of {options} is watched")

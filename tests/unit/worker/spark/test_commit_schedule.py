@@ -1,0 +1,116 @@
+"""When consumer groups are told, on a clock of the test's."""
+
+from __future__ import annotations
+
+from worker.spark.commit_schedule import AGAIN_S, KEPT_S, CommitSchedule
+from worker.waiting import Backoff
+
+HALF = 0.5
+"""No jitter."""
+
+
+def schedule() -> CommitSchedule[str, str]:
+    return CommitSchedule(Backoff(first_s=1.0, limit_s=4.0))
+
+
+def test_only_the_latest_news_are_told_and_then_again_from_time_to_time() -> None:
+    """Brokers forget a group that nobody commits to."""
+    told = schedule()
+    assert told.wait_s(0.0) is None
+    told.put("a", "3", 0.0)
+    told.put("a", "5", 1.0)
+    assert told.due(1.0) == ("a", "5")
+    told.told("a", "5", 2.0)
+    assert told.due(3.0) is None
+    assert told.wait_s(2.0) == AGAIN_S
+    assert told.due(2.0 + AGAIN_S) == ("a", "5")
+
+
+def test_news_that_come_while_others_are_written_are_not_lost() -> None:
+    """What arrived is what was written."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.put("a", "5", 1.0)
+    told.told("a", "3", 2.0)
+    assert told.due(2.0) == ("a", "5")
+
+
+def test_what_failed_is_tried_again_though_nothing_is_new() -> None:
+    """Later and later; news do not have it tried sooner, and an answer begins anew."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    for at, next_at in ((0.0, 1.0), (1.0, 3.0), (3.0, 7.0), (7.0, 11.0)):
+        assert told.due(at) == ("a", "3")
+        told.failed("a", at, HALF)
+        assert told.due(at) is None
+        assert told.wait_s(at) == next_at - at
+    told.put("a", "9", 8.0)
+    assert told.due(8.0) is None
+    assert told.due(11.0) == ("a", "9")
+    told.told("a", "9", 11.0)
+    told.put("a", "10", 12.0)
+    assert told.due(12.0) == ("a", "10")
+
+
+def test_one_that_fails_does_not_keep_others_waiting() -> None:
+    """Who has waited longest goes first."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.put("b", "4", 0.5)
+    told.failed("a", 1.0, HALF)
+    assert told.due(1.0) == ("b", "4")
+
+
+def test_the_last_news_of_a_query_that_is_over_are_still_told_for_a_while() -> None:
+    """A new query of the task has as long as it likes again."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.failed("a", 0.0, HALF)
+    told.end("a", 1.0)
+    assert told.due(2.0) == ("a", "3")
+    assert told.due(1.0 + KEPT_S + 1.0) is None
+    assert told.wait_s(0.0) is None
+    told.put("b", "3", 0.0)
+    told.end("b", 1.0)
+    told.put("b", "4", 2.0)
+    assert told.due(2 * KEPT_S) == ("b", "4")
+
+
+def test_nothing_is_kept_of_a_query_that_is_over_once_it_is_told() -> None:
+    """In whichever order."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.told("a", "3", 1.0)
+    told.end("a", 2.0)
+    told.put("b", "3", 3.0)
+    told.end("b", 3.0)
+    told.told("b", "3", 4.0)
+    assert told.wait_s(5.0) is None
+
+
+def test_who_is_fenced_is_told_no_more() -> None:
+    """Whatever was on its way."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.drop("a")
+    told.told("a", "3", 1.0)
+    told.failed("a", 1.0, HALF)
+    told.end("a", 1.0)
+    assert told.wait_s(1.0) is None
+
+
+def untried(told: CommitSchedule[str, str]) -> bool:
+    return told.has_untried
+
+
+def test_what_was_not_tried_yet_is_known() -> None:
+    """The end of a worker waits for that, and not for what brokers do not take."""
+    told = schedule()
+    assert not untried(told)
+    told.put("a", "3", 0.0)
+    assert untried(told)
+    told.failed("a", 0.0, HALF)
+    assert not untried(told)
+    told.told("a", "3", 1.0)
+    told.put("a", "4", 1.0)
+    assert untried(told)

@@ -1,0 +1,109 @@
+"""What consumer groups are still to be told, and when each is tried next; rules without I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from worker.waiting import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+Key = TypeVar("Key", bound="Hashable")
+News = TypeVar("News")
+
+RETRY: Final = Backoff(first_s=1.0, limit_s=60.0)
+"""Between tries that came to nothing."""
+AGAIN_S: Final = 3600.0
+"""What was written is written again so often: brokers forget the offsets of a group without members a week
+after they were committed (`offsets.retention.minutes`), and a former owner may have written over them."""
+KEPT_S: Final = 3600.0
+"""How long after a query's end its last news is still tried."""
+
+
+@dataclass
+class _Entry(Generic[News]):
+    """The latest news, when they are tried next, how often that failed, and when they are given up."""
+
+    news: News
+    at: float
+    failures: int = 0
+    is_told: bool = False
+    until: float | None = None
+
+
+class CommitSchedule(Generic[Key, News]):
+    """The latest news of each key until they are told, then again from time to time; not for several threads.
+
+    Times are in seconds, by the clock that `now` is read from.
+    """
+
+    def __init__(self, retry: Backoff = RETRY) -> None:
+        self._retry = retry
+        self._entries: dict[Key, _Entry[News]] = {}
+
+    def put(self, key: Key, news: News, now: float) -> None:
+        """They are to be told at once; where tries failed lately, with the next one."""
+        entry = self._entries.get(key)
+        if entry is None:
+            self._entries[key] = _Entry(news, now)
+            return
+        entry.news, entry.until = news, None
+        entry.is_told = False
+        if not entry.failures:
+            entry.at = now
+
+    def due(self, now: float) -> tuple[Key, News] | None:
+        """What is to be tried now; those that have waited longest go first."""
+        self._forget(now)
+        key = min(self._entries, key=lambda each: self._entries[each].at, default=None)
+        if key is None or self._entries[key].at > now:
+            return None
+        return key, self._entries[key].news
+
+    def wait_s(self, now: float) -> float | None:
+        """Seconds until something is to be tried; None if there is nothing."""
+        times = [entry.at for entry in self._entries.values()]
+        return max(min(times) - now, 0.0) if times else None
+
+    def told(self, key: Key, news: News, now: float) -> None:
+        """They arrived; of a query that is over that was all, and what came meanwhile is told at once."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        entry.failures = 0
+        entry.is_told = entry.news is news
+        entry.at = now + AGAIN_S if entry.is_told else now
+        if entry.is_told and entry.until is not None:
+            del self._entries[key]
+
+    def failed(self, key: Key, now: float, chance: float) -> None:
+        """They did not; `chance` is a random number in [0, 1), for the jitter."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.at = now + self._retry.delay_s(entry.failures, chance)
+            entry.failures += 1
+
+    def end(self, key: Key, now: float) -> None:
+        """There will be no more news of it: what was not told is tried for a while."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        entry.until = now + KEPT_S
+        if entry.is_told:
+            del self._entries[key]
+
+    def drop(self, key: Key) -> None:
+        """Nothing of it is to be told any more."""
+        self._entries.pop(key, None)
+
+    @property
+    def has_untried(self) -> bool:
+        """Whether there is news that no try was made for."""
+        return any(not (entry.is_told or entry.failures) for entry in self._entries.values())
+
+    def _forget(self, now: float) -> None:
+        over = [key for key, entry in self._entries.items() if entry.until is not None and entry.until < now]
+        for key in over:
+            del self._entries[key]
