@@ -232,10 +232,12 @@ class QueryEngine(Protocol):
         ...
 
     async def lag(self, spec: QuerySpec) -> TaskLag | None:
-        """How far a task is behind what it reads, be it run or not; None if nobody can tell.
+        """How far a task is behind what it reads, be it run or not, or why that is not known.
+
+        None if it reads nothing that can be asked.
 
         Raises:
-            QueryError: the engine is not up.
+            QueryError: the engine is not up, or is being lost: nothing can be told of any task.
         """
         ...
 

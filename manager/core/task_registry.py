@@ -25,13 +25,17 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 
 @dataclass(slots=True)
 class TaskProgress:
-    """The last batch heard of, and the last hour's; kept in memory only."""
+    """The last batch heard of, and the last hour's; kept in memory only.
+
+    `lag_heard_at` is when `lag` was told, by the manager's clock, in milliseconds since 1970.
+    """
 
     batch_id: int | None = None
     reached: Reached | None = None
     metrics: dict[str, Any] | None = None
     figures: TaskMetrics = field(default_factory=TaskMetrics)
     lag: TaskLag | None = None
+    lag_heard_at: int = 0
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from protocol.messages.base import MAX_INT, Millis
+from protocol.messages.base import MAX_INT, Millis, Revision
 from protocol.names import MAX_NAME_LENGTH
 
 MOST_PARTITIONS: Final = 200
@@ -41,6 +41,8 @@ class TaskLag(msgspec.Struct, frozen=True, kw_only=True):
 
     `rows` and `lost` are sums over all of them, `behind_ms` is the largest; of `partitions` there are
     `MOST_PARTITIONS` at most, and `left_out` is how many more there are. `trouble` is why it is not known.
+    `tasks_revision` is the group's as of which the task was known to whoever measured it: a definition or a
+    reset of before would have come to another figure. None if that is not told.
     """
 
     at_ms: Millis
@@ -50,6 +52,7 @@ class TaskLag(msgspec.Struct, frozen=True, kw_only=True):
     partitions: Annotated[tuple[PartitionLag, ...], msgspec.Meta(max_length=MOST_PARTITIONS)] = ()
     left_out: Count = 0
     trouble: Annotated[str, msgspec.Meta(max_length=MAX_TROUBLE_LENGTH)] | None = None
+    tasks_revision: Revision | None = None
 
 
 def without_partitions(lag: TaskLag) -> TaskLag:

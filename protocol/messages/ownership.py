@@ -158,6 +158,7 @@ class OwnerlessTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LagResponse(Response, frozen=True, kw_only=True):
-    """The tasks to be measured next; none for who does not lead the group."""
+    """The tasks to be measured next, as of `tasks_revision`; none for who does not lead the group."""
 
     tasks: tuple[OwnerlessTask, ...] = ()
+    tasks_revision: Revision | None = None

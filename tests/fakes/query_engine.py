@@ -132,6 +132,7 @@ class FakeEngine:
         self.committed: int | None = None
         self.lags: dict[str, TaskLag] = {}
         self.measured: list[str] = []
+        self.cannot_measure: str | None = None
         self.checks: list[CheckSpec] = []
         self.checks_given_up = 0
         self.check_gate = asyncio.Event()
@@ -236,6 +237,8 @@ class FakeEngine:
 
     async def lag(self, spec: QuerySpec) -> TaskLag | None:
         """What the test has said."""
+        if self.cannot_measure is not None:
+            raise QueryError(self.cannot_measure)
         self.measured.append(spec.task)
         return self.lags.get(spec.task)
 

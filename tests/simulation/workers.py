@@ -426,7 +426,10 @@ class SimWorker(Participant):
     def _asked(self, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure):
             self._accepted(sent)
-            self.measured = {task.task: TaskLag(at_ms=self.world.now) for task in answer.tasks}
+            self.measured = {
+                task.task: TaskLag(at_ms=self.world.now, tasks_revision=answer.tasks_revision)
+                for task in answer.tasks
+            }
 
     def _state_of(self, task: str) -> TaskState:
         if task in self.resting:

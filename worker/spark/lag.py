@@ -11,6 +11,7 @@ from worker.lag.measure import lags, total
 from worker.lag.offset_log import of_source
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
+from worker.spark.causes import refusal
 from worker.spark.sources import committed_offsets, kafka_sources
 
 if TYPE_CHECKING:
@@ -23,16 +24,22 @@ if TYPE_CHECKING:
 
 
 def measure(backend: SparkBackend, spec: QuerySpec, settings: SparkSettings) -> TaskLag | None:
-    """The lag of a task, or why it cannot be told; None if it reads nothing that can be asked."""
+    """The lag of a task, or why it cannot be told; None if it reads nothing that can be asked.
+
+    Raises:
+        Exception: Spark is gone, or going.
+    """
     brokers = backend.brokers
     if brokers is None or not any(kafka_sources(spec.definition)):
         return None
     now_ms = int(time.time() * 1000)
     try:
         return total(_partitions(backend, brokers, spec, settings, now_ms), now_ms)
-    except QueryError as error:
-        trouble = scrub(error.cause.partition("\n")[0], MAX_TROUBLE_LENGTH)
-        return TaskLag(at_ms=now_ms, trouble=trouble)
+    except Exception as error:
+        if backend.is_loss(error):
+            raise
+        cause = (error if isinstance(error, QueryError) else refusal(error)).cause
+        return TaskLag(at_ms=now_ms, trouble=scrub(cause.partition("\n")[0], MAX_TROUBLE_LENGTH))
 
 
 def _partitions(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from definition.document import Definition
+    from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import TaskReport
     from worker.clock import Clock
     from worker.query_engine import QueryEngine
@@ -81,6 +82,7 @@ class TaskLife:
             changed=context.changed,
         )
         self._settling = Settling(context.engine, context.clock)
+        self._measured = b""
         self._failures = Failures()
 
     # What others say to it.
@@ -110,6 +112,12 @@ class TaskLife:
         grant = self.desired.grant
         return None if grant.definition is None else self._spec(grant, grant.definition)
 
+    def note_lag(self, grant: Grant, lag: TaskLag | None) -> None:
+        """How far it is behind by the definition in `grant`, None if that reads nothing that can be asked."""
+        if grant.document == self.desired.grant.document:
+            self._measured = grant.document
+            self.status.note_lag(lag)
+
     # What it does.
 
     async def run(self, after: asyncio.Task[Outcome] | None = None) -> Outcome:
@@ -125,6 +133,8 @@ class TaskLife:
         grant = self.desired.grant
         if self.desired.act():
             self._failures = Failures()
+        if grant.document != self._measured:
+            self.status.note_lag(None)
         if grant.target is Target.STOPPED:
             await self._stop_settled(grant)
         elif grant.target is Target.PAUSED:

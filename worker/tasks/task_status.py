@@ -149,8 +149,8 @@ class TaskStatus:
         self._earlier = self._totals
         self._latest = self._heard_at = self._query = self._load = self._trouble = None
 
-    def note_lag(self, lag: TaskLag) -> None:
-        """How far it is behind, by a look at what it reads."""
+    def note_lag(self, lag: TaskLag | None) -> None:
+        """How far it is behind, by a look at what it reads; None if that is not known any more."""
         self._lag = lag
 
     def report(self) -> TaskReport:

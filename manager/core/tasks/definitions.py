@@ -9,7 +9,7 @@ import msgspec
 from manager.core import checks, purgatory, scheduling
 from manager.core.commands import PutTaskResponse
 from manager.core.stored_rows import TaskRow
-from manager.core.tasks import former_owners, ownership, probation
+from manager.core.tasks import former_owners, lag, ownership, probation
 from manager.core.tasks.responses import status_response, task_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
@@ -33,7 +33,7 @@ def create(turn: Turn, request: CreateTask, parked: Parked) -> None:
             ErrorCode.TASK_EXISTS, f"there is a task {request.task} in group {group.name} already"
         )
     row = _add(turn, _new(group.name, request.task, request.definition, request.target))
-    turn.answer(parked, task_response(group, row))
+    turn.answer(parked, task_response(turn, row))
 
 
 def put(turn: Turn, request: PutTask, parked: Parked) -> None:
@@ -43,7 +43,7 @@ def put(turn: Turn, request: PutTask, parked: Parked) -> None:
     before, wanted = plan(group, request)
     checks.meets(request.conditions, before)
     row = upsert(turn, before, wanted)
-    turn.answer(parked, PutTaskResponse(created=before is None, view=task_response(group, row)))
+    turn.answer(parked, PutTaskResponse(created=before is None, view=task_response(turn, row)))
 
 
 def upsert(turn: Turn, before: TaskRow | None, wanted: TaskRow) -> TaskRow:
@@ -161,6 +161,7 @@ def _redefine(turn: Turn, row: TaskRow, wanted: TaskRow) -> TaskRow:
         return row
     moved = _placed_by(wanted) != _placed_by(row)
     former_owners.remember(turn, row, wanted)
+    lag.forget(turn, row.task)
     changed = change(turn, wanted)
     if _revive(turn, changed) or (moved and turn.group.tasks.is_runnable(row.task)):
         scheduling.rebalance_soon(turn)
@@ -186,7 +187,7 @@ def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
     row = _retarget(turn, checks.task(turn.group, request.task), request.target)
     if request.target is Target.RUNNING:
         _pardon(turn, row)
-    turn.answer(parked, status_response(turn.group, row))
+    turn.answer(parked, status_response(turn, row))
 
 
 def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
@@ -220,7 +221,7 @@ def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
     row = change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
     if _revive(turn, row):
         scheduling.rebalance_soon(turn)
-    turn.answer(parked, status_response(turn.group, row))
+    turn.answer(parked, status_response(turn, row))
 
 
 def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:

@@ -1,6 +1,7 @@
 """How far tasks are behind their topics, as their owners say; of those without one the leader says it.
 
-Held in memory only: it is measured again within moments, and worth nothing when it is old.
+Held in memory only: it is measured again within moments, and worth nothing when it is old, or of what the
+task was before.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ MEASURED: Final = "kafka"
 """The format of sources whose lag is known without a query."""
 MOST_AT_ONCE: Final = 100
 """Tasks that the leader is asked for in one answer; those that were measured longest ago come first."""
+KEPT_MS: Final = 900_000
+"""How long a word is shown. Whoever has the task by now may not be able to measure it."""
 
 
 def tell(turn: Turn, request: LagRequest, parked: Parked) -> None:
@@ -38,17 +41,35 @@ def tell(turn: Turn, request: LagRequest, parked: Parked) -> None:
     for task, lag in request.tasks.items():
         if task in group.tasks.definitions and group.tasks.owner_of(task) is None:
             note(turn, task, lag)
-    turn.answer(parked, LagResponse(tasks=tuple(_ownerless(group))))
+    turn.answer(
+        parked, LagResponse(tasks=tuple(_ownerless(group)), tasks_revision=group.header.tasks_revision)
+    )
 
 
 def note(turn: Turn, task: str, lag: TaskLag) -> None:
-    """The latest word on a task counts, whoever has it."""
+    """The latest word on a task counts, whoever has it, unless it is about the task as it was before."""
     registry = turn.group.tasks
+    if lag.tasks_revision is not None and lag.tasks_revision < registry.definitions[task].revision:
+        return
     progress = registry.progress.setdefault(
         task, TaskProgress(registry.ownership_of(turn.group.name, task).batch_id)
     )
-    progress.lag = lag
+    progress.lag, progress.lag_heard_at = lag, turn.instant.wall
     progress.figures.note_lag(turn.instant.wall, lag.rows)
+
+
+def forget(turn: Turn, task: str) -> None:
+    """The task reads something else from now on, or nothing that can be measured."""
+    if (progress := turn.group.tasks.progress.get(task)) is not None:
+        progress.lag = None
+
+
+def shown(turn: Turn, task: str) -> TaskLag | None:
+    """How far the task is behind, None if that is not known or was told too long ago."""
+    progress = turn.group.tasks.progress.get(task)
+    if progress is None or turn.instant.wall > progress.lag_heard_at + KEPT_MS:
+        return None
+    return progress.lag
 
 
 def _ownerless(group: Group) -> Iterator[OwnerlessTask]:

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.tasks import former_owners, quarantine, settling
+from manager.core.tasks import former_owners, lag, quarantine, settling
 from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
     from manager.core.group import Group
     from manager.core.stored_rows import OwnershipRow, TaskRow
+    from manager.core.turn import Turn
 
 
-def task_response(group: Group, row: TaskRow) -> TaskResponse:
+def task_response(turn: Turn, row: TaskRow) -> TaskResponse:
     """A task in full."""
-    return TaskResponse(**task_fields(group, row))
+    return TaskResponse(**task_fields(turn, row))
 
 
-def status_response(group: Group, row: TaskRow) -> TaskStatusResponse:
+def status_response(turn: Turn, row: TaskRow) -> TaskStatusResponse:
     """How a task is doing."""
-    return TaskStatusResponse(**_status_fields(group, row))
+    return TaskStatusResponse(**_status_fields(turn, row))
 
 
-def task_fields(group: Group, row: TaskRow) -> dict[str, Any]:
+def task_fields(turn: Turn, row: TaskRow) -> dict[str, Any]:
     """The fields that a task has in lists and by itself."""
     return {
-        **_status_fields(group, row),
+        **_status_fields(turn, row),
         "definition": row.definition,
         "definition_version": row.definition_version,
     }
 
 
-def _status_fields(group: Group, row: TaskRow) -> dict[str, Any]:
-    registry = group.tasks
+def _status_fields(turn: Turn, row: TaskRow) -> dict[str, Any]:
+    group, registry = turn.group, turn.group.tasks
     ownership = registry.ownership_of(group.name, row.task)
     progress = registry.progress.get(row.task)
     assigned = registry.assigned.get(row.task)
@@ -51,7 +52,7 @@ def _status_fields(group: Group, row: TaskRow) -> dict[str, Any]:
         "restart_count": row.restart_count,
         "assigned_to": assigned,
         "reset": ownership.reset,
-        "lag": progress.lag if progress else None,
+        "lag": lag.shown(turn, row.task),
     }
 
 

@@ -23,7 +23,7 @@ def list_all(turn: Turn, _: ListTasks, parked: Parked) -> None:
     group = turn.group
     checks.known(group)
     definitions = group.tasks.definitions
-    views = tuple(_listed(task_fields(group, definitions[name])) for name in sorted(definitions))
+    views = tuple(_listed(task_fields(turn, definitions[name])) for name in sorted(definitions))
     turn.answer(parked, TaskListResponse(tasks=views, tasks_revision=group.header.tasks_revision))
 
 
@@ -35,12 +35,12 @@ def _listed(fields: dict[str, Any]) -> TaskView:
 
 def get(turn: Turn, request: GetTask, parked: Parked) -> None:
     """Answer with one task."""
-    turn.answer(parked, task_response(turn.group, checks.task(turn.group, request.task)))
+    turn.answer(parked, task_response(turn, checks.task(turn.group, request.task)))
 
 
 def get_status(turn: Turn, request: GetTaskStatus, parked: Parked) -> None:
     """Answer with the status of one task."""
-    turn.answer(parked, status_response(turn.group, checks.task(turn.group, request.task)))
+    turn.answer(parked, status_response(turn, checks.task(turn.group, request.task)))
 
 
 def get_history(turn: Turn, request: GetTaskHistory, parked: Parked) -> None:

@@ -73,6 +73,7 @@ LAG: Final = {
     ],
     "left_out": 0,
     "trouble": None,
+    "tasks_revision": 12,
 }
 STATUS: Final = {
     "task": TASK,
@@ -176,6 +177,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     ownership.LagResponse: {
         **DONE,
         "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None}],
+        "tasks_revision": 12,
     },
     checks.CheckRequest: {"definition": DEFINITION, "rows": 10, "begin": "beginning", "timeout_ms": 30_000},
     checks.CheckResponse: {**DONE, "worker": ME, **CHECKED},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from definition.document import DefinitionError, parse_definition
 from protocol.errors import ErrorCode, Failure
@@ -70,31 +73,36 @@ class LagReports:
         while True:
             await clock.sleep(self._every_s)
             self._answered_s = 0.0
-            await self._measure_own()
-            await self._measure_ownerless()
+            with suppress(QueryError):  # there is no Spark at the moment
+                await self._measure_own()
+                await self._measure_ownerless()
             await clock.sleep(SHARE * self._answered_s)
 
     async def _measure_own(self) -> None:
         if not self._engine.measures:
             return
         for life in tuple(self._lives()):
-            spec = life.spec()
-            lag = None if spec is None else await self._lag(spec)
-            if lag is not None:
-                life.status.note_lag(lag)
+            grant, spec = life.desired.grant, life.spec()
+            life.note_lag(grant, None if spec is None else await self._lag(spec, grant.revision))
 
     async def _measure_ownerless(self) -> None:
         """Whoever does not lead the group is told of none."""
-        if not self._engine.measures or not self._link.identity().member_id:
-            return
         told, self._untold = self._untold, {}
+        if not self._engine.measures or not self._link.identity().member_id:
+            self._measured = {}
+            return
         answer: LagResponse | Failure | None = None
         for batch in in_batches(told.items(), encoded_size, most=len(told)):
             answer = await self._tell(batch)
         answer = answer or await self._tell(())
         if isinstance(answer, Failure):
+            self._measured = {}
             return  # of what matters, heartbeats and reports hear, too
-        measured = {task.task: await self._lag(spec) for task in answer.tasks if (spec := self._spec(task))}
+        measured = {
+            task.task: await self._lag(spec, answer.tasks_revision)
+            for task in answer.tasks
+            if (spec := self._spec(task))
+        }
         self._measured = self._untold = {task: lag for task, lag in measured.items() if lag is not None}
 
     async def _tell(self, batch: Sequence[tuple[str, TaskLag]]) -> LagResponse | Failure:
@@ -115,16 +123,16 @@ class LagReports:
             return None
         return QuerySpec(self._group, task.task, 0, definition, task.reset)
 
-    async def _lag(self, spec: QuerySpec) -> TaskLag | None:
+    async def _lag(self, spec: QuerySpec, revision: int | None) -> TaskLag | None:
+        """The lag of a task as it was at that revision of the group."""
         clock = self._link.clock
         began = clock.now()
-        try:
-            lag = await self._engine.lag(spec)
-        except QueryError:  # there is no Spark at the moment
+        lag = await self._engine.lag(spec)
+        if lag is None:
             return None
-        if lag is not None and lag.trouble is None:
+        if lag.trouble is None:
             self._answered_s += clock.now() - began
-        return lag
+        return msgspec.structs.replace(lag, tasks_revision=revision)
 
 
 def _without_partitions(told: tuple[str, TaskLag]) -> tuple[str, TaskLag] | None:

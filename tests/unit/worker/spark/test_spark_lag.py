@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from definition.document import parse_definition
 from tests.fakes.spark_backend import FakeBackend
 from worker.lag.measure import PartitionState
@@ -45,7 +47,7 @@ class Topics:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
-        self.trouble: QueryError | None = None
+        self.trouble: Exception | None = None
 
     def states(
         self, options: Any, committed: Any, purpose: Any = None
@@ -132,3 +134,18 @@ def test_why_it_is_not_known_is_told_in_one_line_without_secrets() -> None:
     lag = measure(spark, spec(source=plain), SETTINGS)
     assert lag is not None
     assert lag.trouble == "no broker answers"
+
+
+@pytest.mark.parametrize("error", [ValueError("no such listener"), ConnectionError("the JVM is gone")])
+def test_an_unforeseen_error_is_the_reason_unless_spark_is_gone(error: Exception) -> None:
+    """Of a Spark that is gone nothing can be said; the backend knows the errors of such a one."""
+    spark = backend()
+    spark.brokers.trouble = error  # type: ignore[union-attr]
+    plain = {"format": "kafka", "options": {"subscribe": "orders"}}
+    if spark.is_loss(error):
+        with pytest.raises(ConnectionError):
+            measure(spark, spec(source=plain), SETTINGS)
+        return
+    lag = measure(spark, spec(source=plain), SETTINGS)
+    assert lag is not None
+    assert lag.trouble == "ValueError: no such listener"

@@ -9,13 +9,21 @@ import pytest
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.lag import TaskLag
-from protocol.messages.ownership import LagRequest, LagResponse, OwnerlessTask, ReportRequest
+from protocol.messages.ownership import (
+    ClaimResponse,
+    LagRequest,
+    LagResponse,
+    OwnerlessTask,
+    ReportRequest,
+)
 from protocol.messages.tasks import TaskReset
-from tests.fakes.manager import DEFINITION
+from tests.fakes.manager import DEFINITION, granted
 from tests.fakes.query_engine import FakeEngine
-from tests.unit.worker.tasks.bench import SETTINGS, Bench
+from tests.unit.worker.tasks.bench import SETTINGS, Bench, change
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.fakes.clock import FakeClock
     from worker.background import BackgroundTasks
     from worker.query_engine import QuerySpec
@@ -24,11 +32,33 @@ EVERY_S = 10.0
 FAR = TaskLag(at_ms=5, rows=100)
 
 
-def ownerless(*tasks: str, definition: bytes | None = None) -> LagResponse:
+class SlowEngine(FakeEngine):
+    """Whose looks take ten seconds."""
+
+    clock: FakeClock
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.measuring: list[str] = []
+
+    async def lag(self, spec: QuerySpec) -> TaskLag | None:
+        self.measuring.append(spec.task)
+        await self.clock.sleep(10.0)
+        return await super().lag(spec)
+
+
+def lag_of(bench: Bench) -> TaskLag | None:
+    """As those who watch the worker see it, of its only task."""
+    [view] = bench.runner.views()
+    return view.lag
+
+
+def ownerless(*tasks: str, definition: bytes | None = None, revision: int | None = None) -> LagResponse:
     """What the manager has the leader measure."""
     document = msgspec.Raw(definition or msgspec.json.encode(DEFINITION))
     return LagResponse(
-        tasks=tuple(OwnerlessTask(task=task, definition=document, reset=TaskReset(7)) for task in tasks)
+        tasks=tuple(OwnerlessTask(task=task, definition=document, reset=TaskReset(7)) for task in tasks),
+        tasks_revision=revision,
     )
 
 
@@ -68,6 +98,87 @@ async def test_the_leader_measures_what_it_is_told_of_and_says_it_the_next_time(
     assert bench.engine.measured == ["orphan", "orphan"]
 
 
+async def test_who_measures_says_as_of_when_the_task_was_known(bench: Bench) -> None:
+    """Of its own tasks by the claim that told of them, of those of nobody by the answer that named them."""
+    bench.engine.lags = {"orphan": FAR, "t1": FAR}
+    bench.manager.rule(LagRequest, lambda _: ownerless("orphan", revision=9))
+    bench.grants(lambda _: ClaimResponse(granted=(granted("t1"),), tasks_revision=4))
+    await bench.run("t1")
+    await bench.clock.advance(2 * EVERY_S + 2)
+    assert told(bench)[-1]["orphan"].tasks_revision == 9
+    assert reported(bench)["t1"].tasks_revision == 4
+
+
+async def test_a_task_that_reads_nothing_to_be_asked_any_more_has_no_lag(bench: Bench) -> None:
+    """From its new definition on, and not from the next look on."""
+    bench.engine.lags = {"t1": FAR}
+    bench.manager.rule(LagRequest, lambda _: LagResponse())
+    await bench.run("t1")
+    await bench.clock.advance(EVERY_S + 2)
+    assert lag_of(bench) == FAR
+    await change(bench, sql="SELECT 2 AS two FROM source")
+    assert lag_of(bench) is None
+    assert bench.manager.reports("t1")[-1].lag is None
+
+
+async def test_what_was_measured_by_a_former_definition_is_not_noted(background: BackgroundTasks) -> None:
+    """The look began before the change, and ended after it."""
+    engine = SlowEngine()
+    bench = Bench(background, engine=engine)
+    engine.clock, engine.lags, bench.engine = bench.clock, {"t1": FAR}, engine
+    bench.manager.rule(LagRequest, lambda _: LagResponse())
+    await bench.run("t1")
+    await bench.clock.advance(EVERY_S + 1)
+    assert engine.measuring == ["t1"]
+    await change(bench, sql="SELECT 2 AS two FROM source")
+    await bench.clock.advance(EVERY_S)
+    assert lag_of(bench) is None
+    await bench.clock.advance(10 * EVERY_S)
+    assert lag_of(bench) == FAR
+
+
+async def test_of_what_can_be_asked_no_more_nothing_is_shown(bench: Bench) -> None:
+    """A look that comes to nothing is a word, too."""
+    bench.engine.lags = {"t1": FAR, "t2": FAR}
+    bench.manager.rule(LagRequest, lambda _: LagResponse())
+    await bench.run("t1")
+    await bench.clock.advance(EVERY_S + 2)
+    del bench.engine.lags["t1"]
+    await bench.clock.advance(EVERY_S)
+    assert lag_of(bench) is None
+
+
+async def test_without_spark_what_is_known_stays_as_it_is(bench: Bench) -> None:
+    """Nothing can be measured at the moment, and nothing is told of it; afterwards looks go on."""
+    bench.engine.lags = {"t1": FAR}
+    bench.manager.rule(LagRequest, lambda _: LagResponse())
+    await bench.run("t1")
+    await bench.clock.advance(EVERY_S + 2)
+    bench.engine.cannot_measure = "Spark is not running"
+    await bench.clock.advance(2 * EVERY_S)
+    assert lag_of(bench) == FAR
+    bench.engine.cannot_measure, bench.engine.lags = None, {"t1": TaskLag(at_ms=9, rows=1)}
+    await bench.clock.advance(EVERY_S)
+    assert lag_of(bench) == TaskLag(at_ms=9, rows=1)
+
+
+def _always(answer: LagResponse | Failure) -> Callable[[LagRequest], LagResponse | Failure]:
+    return lambda _: answer
+
+
+async def test_who_does_not_lead_any_more_shows_no_tasks_of_nobody(bench: Bench) -> None:
+    """Nor whoever hears from no manager whether they are nobody's still."""
+    bench.engine.lags = {"orphan": FAR}
+    for end in (LagResponse(), Failure(ErrorCode.COORDINATOR_NOT_AVAILABLE, "")):
+        bench.manager.rule(LagRequest, lambda _: ownerless("orphan"))
+        bench.assign()
+        await bench.clock.advance(EVERY_S + 1)
+        assert bench.runner.ownerless() == {"orphan": FAR}
+        bench.manager.rule(LagRequest, _always(end))
+        await bench.clock.advance(EVERY_S)
+        assert bench.runner.ownerless() == {}
+
+
 async def test_a_definition_that_cannot_be_read_is_left_out(bench: Bench) -> None:
     """It may be of a later version."""
     bench.engine.lags = {"orphan": FAR}
@@ -105,16 +216,6 @@ async def test_the_pause_between_looks_is_a_setting(background: BackgroundTasks)
     bench.assign()
     await bench.clock.advance(2.1)
     assert len(told(bench)) == 4
-
-
-class SlowEngine(FakeEngine):
-    """Whose looks take ten seconds."""
-
-    clock: FakeClock
-
-    async def lag(self, spec: QuerySpec) -> TaskLag | None:
-        await self.clock.sleep(10.0)
-        return await super().lag(spec)
 
 
 @pytest.mark.parametrize(("lag", "looks"), [(FAR, 1), (TaskLag(at_ms=5, trouble="no answer"), 3)])

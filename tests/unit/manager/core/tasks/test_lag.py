@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from manager.core import sessions
-from manager.core.commands import GetTask, GetTaskHistory, ListTasks, ResetTask
-from manager.core.tasks.lag import MOST_AT_ONCE
+from manager.core.commands import DeleteTask, GetTask, GetTaskHistory, ListTasks, PutTask, ResetTask
+from manager.core.tasks.lag import KEPT_MS, MOST_AT_ONCE
 from protocol.connectors import Needs
 from protocol.messages.lag import PartitionLag, TaskLag
 from protocol.messages.membership import Leaver, LeaveRequest
 from protocol.messages.ownership import LagRequest
 from protocol.states import Target, TaskState
-from tests.unit.manager.core.bench import Bench
+from tests.unit.manager.core.bench import Bench, definition
 
 KAFKA = Needs(("kafka",))
 
 
-def behind(rows: int, at_ms: int = 1) -> TaskLag:
-    """One partition, so many rows behind."""
+def behind(rows: int, at_ms: int = 1, revision: int | None = None) -> TaskLag:
+    """One partition, so many rows behind; the task was known as of that revision."""
     one = PartitionLag(topic="t", partition=0, committed=0, end=rows, behind=rows)
-    return TaskLag(at_ms=at_ms, rows=rows, partitions=(one,))
+    return TaskLag(at_ms=at_ms, rows=rows, partitions=(one,), tasks_revision=revision)
 
 
 def tell(bench: Bench, member_id: str, **tasks: TaskLag) -> list[str]:
@@ -156,3 +156,61 @@ def test_a_lag_that_is_not_known_is_told_with_the_reason() -> None:
     tell(bench, leader, a=trouble)
     assert shown(bench, "a") == trouble
     assert [point.lag for point in bench.ask(GetTaskHistory(task="a")).answer.points] == []
+
+
+def told_by(bench: Bench, leader: str) -> tuple[list[str], int]:
+    """What the leader is to measure, and as of which revision it is to measure that."""
+    answer = bench.ask(LagRequest(member_id=leader)).answer
+    return [task.task for task in answer.tasks], answer.tasks_revision
+
+
+def test_a_task_with_another_definition_has_no_lag_of_the_former() -> None:
+    """It may read nothing of Kafka's any more; a word of before the change comes too late."""
+    bench, owner = with_an_owner()
+    token, before = bench.group.tasks.ownership["t"].token, bench.group.header.tasks_revision
+    bench.report(owner, "t", token, lag=behind(7, revision=before))
+    assert shown(bench, "t") == behind(7, revision=before)
+    bench.ask(PutTask(task="t", definition=definition(sql="SELECT 1")))
+    assert shown(bench, "t") is None
+    bench.report(owner, "t", token, lag=behind(8, revision=before))
+    assert shown(bench, "t") is None
+    now = bench.group.header.tasks_revision
+    bench.report(owner, "t", token, lag=behind(1, revision=now))
+    assert shown(bench, "t") == behind(1, revision=now)
+
+
+def test_a_task_that_is_defined_as_it_was_keeps_its_lag() -> None:
+    """Applying a file again changes nothing."""
+    bench, owner = with_an_owner()
+    token = bench.group.tasks.ownership["t"].token
+    bench.report(owner, "t", token, lag=behind(7))
+    bench.ask(PutTask(task="t", definition=definition(needs=KAFKA)))
+    assert shown(bench, "t") == behind(7)
+
+
+def test_the_leader_s_word_of_before_a_reset_is_not_taken() -> None:
+    """It is by the former checkpoint; nor one of a task that was deleted and made again."""
+    bench, leader, _ = with_two("a")
+    _, former = told_by(bench, leader)
+    bench.ask(ResetTask(task="a"))
+    tell(bench, leader, a=behind(5, revision=former))
+    assert shown(bench, "a") is None
+    _, present = told_by(bench, leader)
+    tell(bench, leader, a=behind(5, revision=present))
+    assert shown(bench, "a") == behind(5, revision=present)
+    bench.ask(DeleteTask(task="a"))
+    bench.create("a", needs=KAFKA, target=Target.STOPPED)
+    tell(bench, leader, a=behind(5, revision=present))
+    assert shown(bench, "a") is None
+
+
+def test_a_lag_that_was_told_long_ago_is_not_shown() -> None:
+    """Whoever has the task by now may have nothing to measure it by."""
+    bench, leader, _ = with_two("a")
+    tell(bench, leader, a=behind(5))
+    bench.now += KEPT_MS
+    assert shown(bench, "a") == behind(5)
+    bench.now += 1
+    assert shown(bench, "a") is None
+    [listed] = bench.ask(ListTasks()).answer.tasks
+    assert listed.lag is None
