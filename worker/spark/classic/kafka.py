@@ -100,7 +100,8 @@ class KafkaBrokers:
 
     def _described(self, client: KafkaClient, options: Mapping[str, Any]) -> dict[str, _Topic]:
         reads = reader_of(options)
-        names = [str(name) for name in client.answer(client.admin.listTopics().names()) if reads(str(name))]
+        there = client.answer(client.admin.listTopics().names(), of_any=True)
+        names = [str(name) for name in there if reads(str(name))]
         found = client.answer(client.admin.describeTopics(self._java_list(names)).allTopicNames())
         return {
             name: _Topic(str(found[name].topicId().toString()), len(found[name].partitions()))

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from telemetry.scope import in_scope
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
-from worker.spark.remedies import judge
+from worker.spark.remedies import Judged, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,22 +77,33 @@ class Count(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class KafkaClient:
-    """One client for one purpose; `config` is its own, `count` is told of each question."""
+    """One client for one purpose; `config` is its own, `count` is told of each question.
+
+    `is_alone` says that a question came to nothing that any broker could have answered.
+    """
 
     admin: Any
     config: Mapping[str, str]
     jvm: Any
     count: Count
+    is_alone: bool = False
 
-    def answer(self, future: Any) -> Any:
-        """What the brokers say to a question; raises Java's exceptions."""
+    def answer(self, future: Any, *, of_any: bool = False) -> Any:
+        """What the brokers say to a question; raises Java's exceptions.
+
+        Args:
+            future: Java's, of the answer.
+            of_any: any broker of the cluster can answer it. Other questions only one broker can, which may be
+                away while all others are well: the leader of a partition, the coordinator of a group.
+        """
         limit = self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         try:
             told = future.get(TIMEOUT_MS + GRACE_MS, limit)
         except Py4JJavaError:
             self.count(answered=False)
+            self.is_alone = of_any
             raise
         self.count(answered=True)
         return told
@@ -138,11 +149,13 @@ class KafkaClients:
         config, key = client_settings(options), client_key(options)
         if not anyway:
             self._require_no_silence(key)
+        client = None
         try:
             with self._client(key, config) as admin:
-                yield KafkaClient(admin, config, self._jvm, partial(self.count, purpose))
+                client = KafkaClient(admin, config, self._jvm, partial(self.count, purpose))
+                yield client
         except Py4JJavaError as error:
-            raise self._refused(key, error) from None
+            raise self._refused(key, error, of_any=client is None or client.is_alone) from None
         except (Py4JError, TypeError, OSError) as error:  # of a class that is not there Py4J makes a package
             raise QueryError(f"Kafka's client does not answer: {error}") from None
         with self._lock:
@@ -154,12 +167,13 @@ class KafkaClients:
             self._requests[purpose, answered] += 1
 
     def close_idle(self) -> bool:
-        """Let go of those that nobody has needed for long; whether any is left."""
+        """Let go of those that nobody has needed for long, and of what is over; whether anything is left."""
         before = self._now() - IDLE_S
         with self._lock:
             idle = [key for key, kept in self._kept.items() if not kept.users and kept.used_at < before]
             closed = [self._kept.pop(key) for key in idle]
-            is_any_left = bool(self._kept)
+            self._silent = {key: each for key, each in self._silent.items() if self._now() < each[0]}
+            is_any_left = bool(self._kept or self._silent)
             self._sweeper = self._sweeper if is_any_left else None
         self._close(closed)
         return is_any_left
@@ -255,28 +269,43 @@ class KafkaClients:
         with self._lock:
             until, error = self._silent.get(key, (0.0, None))
         if error is not None and self._now() < until:
-            raise error
+            raise replace(error)
 
-    def _refused(self, key: ClientKey, error: Py4JJavaError) -> QueryError:
-        """What went wrong; a cluster that did not answer is silent from now on."""
+    def _refused(self, key: ClientKey, error: Py4JJavaError, *, of_any: bool) -> QueryError:
+        """What went wrong; a cluster of which no broker has answered is silent from now on."""
         self._drop(key)
-        told = refused(dict(key).get(_BOOTSTRAP, ""), describe(error))
-        if told.outage:
+        told = refused(dict(key).get(_BOOTSTRAP, ""), describe(error), of_any=of_any)
+        if told.outage and of_any:
             with self._lock:
-                self._silent[key] = (self._now() + SILENT_S, told)
+                self._silent[key] = (self._now() + SILENT_S, replace(told))
+                self._sweep_from_now_on()
         return told
 
 
-def refused(brokers: str, cause: str) -> QueryError:
-    """What a question to `brokers` came to, by the error of Kafka's client; with what to do about it."""
+def refused(brokers: str, cause: str, *, of_any: bool) -> QueryError:
+    """What a question to `brokers` came to, by the error of Kafka's client; with what to do about it.
+
+    Args:
+        brokers: the cluster's, as the source names them.
+        cause: what the client says.
+        of_any: any of the brokers could have answered.
+    """
     line, rest = cause.partition("\n")[::2]
     if line == _NO_ANSWER:
         line = f"TimeoutException: Timed out waiting for a node assignment for {TIMEOUT_MS / 1000:g} s"
     judged = judge(line, at_start=True)
     if judged.outage:
         shown = brokers if len(brokers) <= MOST_SHOWN else f"{brokers[: MOST_SHOWN - 1]}…"
-        judged = judge(f"no broker of {shown} answers ({line})", at_start=True)
+        judged = (
+            judge(f"no broker of {shown} answers ({line})", at_start=True) if of_any else _one(shown, line)
+        )
     return QueryError(f"{judged.cause}\n{rest}", permanent=judged.permanent, outage=judged.outage)
+
+
+def _one(brokers: str, line: str) -> Judged:
+    """A question for one of the brokers, while others answer."""
+    cause = f"the broker of {brokers} that is to answer does not ({line})"
+    return Judged(f"{cause}: the task goes on by itself when it does", permanent=False, outage=True)
 
 
 def client_key(options: Mapping[str, Any]) -> ClientKey:

@@ -52,7 +52,7 @@ class ClusterWatch:
         began = self._now()
         try:
             with self._clients.asking(self._options, Question.WATCH, anyway=True) as client:
-                client.answer(client.admin.describeCluster().nodes())
+                client.answer(client.admin.describeCluster().nodes(), of_any=True)
         except QueryError as error:
             if self.trouble is None:
                 since = datetime.fromtimestamp(began, UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +85,9 @@ class Bench:
         self.made.append(Admin(config))
         return self.made[-1]
 
-    def ask(self, cluster: str, said: Any = "fine", **how: Any) -> Any:
+    def ask(self, cluster: str, said: Any = "fine", *, of_any: bool = True, **how: Any) -> Any:
         with self.clients.asking({"kafka.bootstrap.servers": cluster}, Question.LAG, **how) as client:
-            return client.answer(Answer(said))
+            return client.answer(Answer(said), of_any=of_any)
 
 
 @pytest.fixture
@@ -204,6 +205,53 @@ def test_a_cluster_that_did_not_answer_is_left_alone_for_a_moment(bench: Bench) 
     assert bench.ask("a") == "fine"
 
 
+def test_one_broker_that_is_away_silences_no_cluster(bench: Bench) -> None:
+    """The leader of a partition, say: it is an outage, but all others are asked on."""
+    with pytest.raises(QueryError) as told:
+        bench.ask("a", JavaError(NO_ANSWER), of_any=False)
+    assert told.value.outage
+    assert told.value.cause.startswith("the broker of a that is to answer does not (TimeoutException: Timed")
+    assert bench.ask("a") == "fine"
+
+
+def test_a_cluster_whose_name_nobody_knows_is_left_alone_too(bench: Bench) -> None:
+    """Names are looked up when a client is made, which takes its time."""
+
+    def create(_config: Any) -> Any:
+        raise JavaError("ConfigException: No resolvable bootstrap urls given in bootstrap.servers")
+
+    bench.jvm.org.apache.kafka.clients.admin.Admin.create = create
+    for _ in range(2):
+        with pytest.raises(QueryError, match="no broker of a answers"):
+            bench.ask("a")
+    assert bench.clients.requests() == {}
+    assert bench.clients._silent
+
+
+def test_an_error_that_is_told_again_does_not_grow(bench: Bench) -> None:
+    """Python adds to the traceback of an error object each time that it is raised."""
+    depths = set()
+    for _ in range(3):
+        with pytest.raises(QueryError) as told:
+            bench.ask("a", JavaError(NO_ANSWER))
+        depths.add(len(traceback.extract_tb(told.value.__traceback__)))
+    assert len(depths) <= 2
+
+
+def test_silences_that_are_over_are_forgotten(bench: Bench) -> None:
+    """With the settings that they are kept under, passwords included."""
+    for cluster in ("a", "b"):
+        with pytest.raises(QueryError):
+            bench.ask(cluster, JavaError(NO_ANSWER))
+        bench.now += SILENT_S - 1
+    assert bench.clients._sweeper is not None
+    assert bench.clients.close_idle()
+    assert [dict(key)["bootstrap.servers"] for key in bench.clients._silent] == ["b"]
+    bench.now += SILENT_S
+    assert not bench.clients.close_idle()
+    assert not bench.clients._silent
+
+
 def test_a_refusal_is_no_silence(bench: Bench) -> None:
     """The next one may come with another password."""
     with pytest.raises(QueryError) as told:
@@ -214,7 +262,7 @@ def test_a_refusal_is_no_silence(bench: Bench) -> None:
 
 def test_a_client_that_says_nothing_itself_is_an_outage() -> None:
     """Java's own exception has no message."""
-    told = refused("k:9092," * 40, "java.util.concurrent.TimeoutException\n\nat x")
+    told = refused("k:9092," * 40, "java.util.concurrent.TimeoutException\n\nat x", of_any=True)
     assert told.outage
     line, _, rest = told.cause.partition("\n")
     assert len(line) < 500
