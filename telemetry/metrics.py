@@ -9,8 +9,12 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.samples import Sample
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from prometheus_client import Metric as PrometheusMetric
     from prometheus_client.registry import Collector
 
 # A series more for each counter that says when it began; a restart is seen in the counter itself.
@@ -55,13 +59,40 @@ class Instruments:
         """Have `collector` asked at every scrape."""
         self.registry.register(collector)
 
-    def exposition(self, accept: str) -> tuple[bytes, str]:
-        """All metrics in the form that the header `accept` asks for, and the name of that form."""
+    def exposition(self, accept: str, *present: Collector) -> tuple[bytes, str]:
+        """All metrics in the form that the header `accept` asks for, and the name of that form.
+
+        For any thread, if `present`, which are read beside what is registered, are.
+        """
         encode, content_type = choose_encoder(accept)
-        return encode(self.registry), content_type
+        return encode(_Together((self.registry, *present))), content_type
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """Collectors as one, which is all that an encoder asks of a registry."""
+
+    parts: tuple[Collector, ...]
+
+    def collect(self) -> Iterator[PrometheusMetric]:
+        for part in self.parts:
+            yield from part.collect()
 
 
 def family(metric: Metric) -> Family:
     """What a collector yields of `metric`."""
     kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
     return kind(metric.name, metric.help, labels=metric.labels)
+
+
+def gauges_as_read(metric: Metric, values: Iterable[tuple[tuple[str, ...], float]]) -> Family:
+    """A gauge whose values, each with its labels, are read once, while they are written.
+
+    Hundreds of thousands of them at once would have Python's collector of garbage look through them all, for
+    which every thread waits.
+    """
+    found = family(metric)
+    found.samples = (  # type: ignore[assignment]  # whoever writes them goes through them, and no more
+        Sample(metric.name, dict(zip(metric.labels, labels, strict=True)), value) for labels, value in values
+    )
+    return found

@@ -18,7 +18,7 @@ import structlog
 
 from protocol.errors import StartupError
 from worker.membership.events import Reason
-from worker.metrics.meter import Meter, WorkerReader
+from worker.metrics.meter import Meter
 from worker.query_engine import QueryError
 from worker.status import StatusHandlers, serving
 
@@ -88,7 +88,6 @@ class Host(ABC):
 
     def __init__(self, settings: WorkerSettings, background: BackgroundTasks) -> None:
         self.meter = Meter(settings.group)
-        self.meter.instruments.read_at_scrape(WorkerReader(self.view))
         self._settings = settings
         self._background = background
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import TaskErrorsResponse
 from telemetry.loop_lag import LOOP_LAG, LoopLag
-from telemetry.metrics import Instruments, family
+from telemetry.metrics import Instruments, family, gauges_as_read
 from worker.metrics import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import msgspec
 
@@ -72,14 +72,14 @@ class WorkerView:
 
 
 class WorkerReader:
-    """Prometheus's collector of everything that has a present value. To be called in the event loop."""
+    """Prometheus's collector of everything that has a present value, at one moment; for any thread."""
 
-    def __init__(self, view: Callable[[], WorkerView]) -> None:
-        self._view = view
+    def __init__(self, worker: WorkerView) -> None:
+        self._worker = worker
 
     def collect(self) -> Iterator[Family]:
         """The worker, then its tasks; a task's series end when it moves away."""
-        worker = self._view()
+        worker = self._worker
         group = worker.group
         states = Counter(task.state.value for task in worker.tasks)
         yield _family(catalog.STATE, [((group, worker.state.value), 1)])
@@ -98,12 +98,27 @@ class WorkerReader:
 def _of_tasks(worker: WorkerView) -> Iterator[Family]:
     """Its own tasks, and of those that nobody owns and it has measured, how far they are behind."""
     families = {metric: family(metric) for metric in catalog.CATALOG if metric.labels[:2] == catalog.TASK}
+    lags = [(task.task, task.lag) for task in worker.tasks if task.lag is not None]
+    lags += worker.ownerless.items()
     told = [(task.task, _figures(task)) for task in worker.tasks]
-    told += [(name, _behind(lag)) for name, lag in worker.ownerless.items()]
+    told += [(name, _behind(lag)) for name, lag in lags]
     for name, figures in told:
         for metric, label, value in figures:
             families[metric].add_metric((worker.group, name, *label), value)
+    families[catalog.BEHIND_PARTITION] = gauges_as_read(
+        catalog.BEHIND_PARTITION, _partitions(worker.group, lags)
+    )
     yield from families.values()
+
+
+def _partitions(
+    group: str, lags: Iterable[tuple[str, TaskLag]]
+) -> Iterator[tuple[tuple[str, str, str, str], float]]:
+    """Labels and value of each partition of which it is known how far its task is behind."""
+    for task, lag in lags:
+        for each in lag.partitions:
+            if each.behind is not None:
+                yield (group, task, each.topic, str(each.partition)), each.behind
 
 
 def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
@@ -121,8 +136,6 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
     lag: dict[str, Any] = task.metrics.get("lag", {})
     for unit, behind in lag.items():
         yield catalog.LAG, (unit,), behind
-    if task.lag is not None:
-        yield from _behind(task.lag)
 
 
 def _behind(lag: TaskLag) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
@@ -131,9 +144,6 @@ def _behind(lag: TaskLag) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
         yield catalog.LOST_ROWS, (), lag.lost
     if lag.behind_ms is not None:
         yield catalog.BEHIND_SECONDS, (), lag.behind_ms / 1000
-    for each in lag.partitions:
-        if each.behind is not None:
-            yield catalog.BEHIND_PARTITION, (each.topic, str(each.partition)), each.behind
 
 
 def _family(metric: Metric, samples: Iterable[tuple[tuple[str, ...], float]]) -> Family:

@@ -34,7 +34,7 @@ class Scrape:
     def __init__(self, *tasks: TaskSnapshot, member_id: str = "worker-1") -> None:
         self.meter = Meter("g")
         view = WorkerView("g", member_id, 7, MemberState.STABLE, 8.5, tasks)
-        self.meter.instruments.read_at_scrape(WorkerReader(lambda: view))
+        self.meter.instruments.read_at_scrape(WorkerReader(view))
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.meter.instruments.registry.get_sample_value(name, {"group": "g", **labels})
@@ -60,7 +60,7 @@ def test_questions_to_brokers_are_counted_by_purpose() -> None:
     meter = Meter("g")
     asked = {("lag", True): 7, ("watch", False): 2}
     view = WorkerView("g", "m", 7, MemberState.STABLE, 8.5, (), kafka_requests=asked)
-    meter.instruments.read_at_scrape(WorkerReader(lambda: view))
+    meter.instruments.read_at_scrape(WorkerReader(view))
     value = meter.instruments.registry.get_sample_value
     name = "sparkherd_worker_kafka_requests_total"
     assert value(name, {"group": "g", "purpose": "lag", "answered": "yes"}) == 7
