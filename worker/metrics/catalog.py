@@ -113,7 +113,13 @@ KAFKA_REQUESTS = Metric(
 RESTARTS = Metric(
     "sparkherd_task_restarts_total",
     "counter",
-    "Restarts after failures since this worker has the task.",
+    "Restarts after failures since this worker has the task; those for an outage are not among them.",
+    TASK,
+)
+OUTAGES = Metric(
+    "sparkherd_task_outages_total",
+    "counter",
+    "Restarts because only what the query needs was out of reach, such as brokers that do not answer.",
     TASK,
 )
 
@@ -141,6 +147,7 @@ CATALOG = (
     BEHIND_PARTITION,
     LOST_ROWS,
     RESTARTS,
+    OUTAGES,
     KAFKA_REQUESTS,
     LOOP_LAG,
 )

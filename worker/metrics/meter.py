@@ -128,6 +128,7 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
     yield catalog.BATCHES, (), task.totals.batches
     yield catalog.BATCH_SECONDS, (), task.totals.busy_ms / 1000
     yield catalog.RESTARTS, (), task.restarts
+    yield catalog.OUTAGES, (), task.outages
     yield catalog.HAS_WORK, (), task.has_work
     if task.idle_s is not None:
         yield catalog.IDLE, (), task.idle_s

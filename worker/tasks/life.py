@@ -207,7 +207,7 @@ class TaskLife:
         if delay_s is None:
             await self._rest(TaskState.FAILED, error.cause)
             return
-        self.status.restarts += 1
+        self.status.count_failure(outage=error.outage)
         self.status.tell(TaskState.RESTARTING, error.cause)
         await first(self._context.clock.sleep(delay_s), self.desired.until_outdated())
 

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 RESTART = Backoff(first_s=1.0, limit_s=60.0)
 """Five restarts in a row, the default limit, take about half a minute."""
 OUTAGE = Backoff(first_s=1.0, limit_s=15.0)
-"""While what a query needs is out of reach. A try is cheap then, and the task is to go on soon after."""
+"""While what a query needs is out of reach: the task is to go on soon after that is back.
+
+A try makes a session and raises the fence in the sink, so that whoever had the task before writes nothing
+meanwhile; then it waits for brokers, ten seconds at most.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,13 +81,17 @@ class TaskSnapshot:
     metrics: Mapping[str, Any]
     totals: Totals
     restarts: int
+    outages: int
     idle_s: float | None
     has_work: bool
     lag: TaskLag | None = None
 
 
 class TaskStatus:
-    """State, cause and figures of one task; `restarts` are those after failures.
+    """State, cause and figures of one task.
+
+    `restarts` are those after failures, `outages` those after failures at which only what it needs was out of
+    reach.
 
     Args:
         group: whose task it is.
@@ -111,6 +115,7 @@ class TaskStatus:
         self.state = TaskState.STARTING
         self.cause: str | None = None
         self.restarts = 0
+        self.outages = 0
         self._task = task
         self._token = token
         self._now = now
@@ -135,6 +140,13 @@ class TaskStatus:
         brief = {"cause": self.cause.partition("\n")[0]} if self.cause else {}
         self._log.info("task changed state", state=state.value, token=self._token, **brief)
         self._changed()
+
+    def count_failure(self, *, outage: bool) -> None:
+        """It has failed, and will be started again."""
+        if outage:
+            self.outages += 1
+        else:
+            self.restarts += 1
 
     def begin(self, query: Query) -> None:
         """A query of it has started."""
@@ -180,6 +192,7 @@ class TaskStatus:
             metrics=self._progress.metrics,
             totals=self._totals,
             restarts=self.restarts,
+            outages=self.outages,
             idle_s=None if self._heard_at is None else self._now() - self._heard_at,
             has_work=self._query is not None and self._query.has_work,
             lag=self._lag,

@@ -22,6 +22,7 @@ def task(name: str, **changes: Any) -> TaskSnapshot:
         "metrics": {"batch_ms": 250, "lag": {"offsets": 12}},
         "totals": Totals(9, 900, 2000),
         "restarts": 1,
+        "outages": 4,
         "idle_s": 4.0,
         "has_work": True,
     }
@@ -53,6 +54,7 @@ def test_a_task_shows_all_that_is_known_of_it() -> None:
     assert scrape.value("sparkherd_task_has_data", task="t1") == 1
     assert scrape.value("sparkherd_task_source_lag", task="t1", unit="offsets") == 12
     assert scrape.value("sparkherd_task_restarts_total", task="t1") == 1
+    assert scrape.value("sparkherd_task_outages_total", task="t1") == 4
 
 
 def test_questions_to_brokers_are_counted_by_purpose() -> None:

@@ -36,6 +36,7 @@ SNAPSHOT = TaskSnapshot(
     metrics={"batch_ms": 250},
     totals=Totals(9, 900, 2000),
     restarts=1,
+    outages=0,
     idle_s=4.0,
     has_work=True,
     lag=LAG,

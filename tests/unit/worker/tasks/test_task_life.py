@@ -93,6 +93,21 @@ async def test_a_query_that_fails_too_often_is_failed(bench: Bench) -> None:
     assert [spec.task for spec in bench.engine.attempts].count("t1") == 6
 
 
+async def test_outages_are_counted_apart_from_failures(bench: Bench) -> None:
+    """Whoever is told of tasks that fail again and again is not told of brokers that are away."""
+    bench.engine.broken["t1"] = "no broker answers"
+    bench.engine.away = {"t1"}
+    bench.assign("t1")
+    await bench.clock.advance(60)
+    [seen] = bench.runner.views()
+    assert seen.restarts == 0
+    assert seen.outages > 3
+    bench.engine.away = set()
+    await bench.clock.advance(20)
+    [seen] = bench.runner.views()
+    assert seen.restarts > 0
+
+
 async def test_the_limit_is_the_definition_s(bench: Bench) -> None:
     """`max_restarts` 0 means once and no more."""
     grant(bench, restart={"max_restarts": 0})
