@@ -85,7 +85,7 @@ ROOMS = {
             *("watchdog",),
         },
         "metrics": {"membership", "tasks"},
-        "status": {"metrics", "tasks"},
+        "status": {"metrics", "threads"},
         "host": {
             *("background", "membership", "metrics", "query_engine", "settings", "spark", "status", "tasks"),
         },
