@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from worker.spark.group_progress import Following
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
+
+
+HALT_AGAIN_S: Final = 0.2
+"""Spark cancels the jobs it knows of: one that is just being submitted takes a second call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +101,45 @@ def launch(
         follow = _follower(backend, spec, definition, session.checkpoint)
         steps.at("Spark, to start the query")
         handle = session.start(writer, partial(_begin, may_write, steps))
+        watched: list[Watching] = []
+        try:
+            watched += watch_sources(backend.brokers, definition)
+            following = follow()
+        except BaseException:
+            _put_down(backend, session, handle, watched)
+            raise
         told = None if handle.commits_late else checkpoint
-        watched = watch_sources(backend.brokers, definition)
-        following = follow()
         if following is None:
             return Launched(handle, session, told, found.committed, watched=watched)
         return Launched(handle, session, told, found.committed, following.finished, [*watched, following])
     except BaseException:
         session.close()
         raise
+
+
+def _put_down(
+    backend: SparkBackend, session: QuerySession, handle: Handle, watched: Sequence[Watching]
+) -> None:
+    """End a query that runs and that nobody will look after: nothing of it is left when this returns."""
+    for each in watched:
+        each.close()
+    session.gate.close()
+    session.gate.cut()
+    pause = threading.Event()
+    while not _is_over(backend, handle):
+        pause.wait(HALT_AGAIN_S)
+    is_left = threading.Event()
+    session.gate.shut(is_left.set)
+    is_left.wait()
+
+
+def _is_over(backend: SparkBackend, handle: Handle) -> bool:
+    """Whether a query that is told to end, once more, has ended."""
+    try:
+        handle.halt()
+        return handle.has_terminated()
+    except Exception as error:  # noqa: BLE001 - Spark raises what it likes
+        return backend.is_loss(error)
 
 
 def _follower(

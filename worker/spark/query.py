@@ -11,6 +11,7 @@ import structlog
 
 from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
+from worker.spark.launch import HALT_AGAIN_S
 from worker.spark.progress import ProgressTracker
 from worker.threads import in_thread
 
@@ -28,8 +29,6 @@ _T = TypeVar("_T")
 _SETTLE_POLL_S = 0.02
 _STATUS_EVERY = 10
 """Looks at a query to one at its status, which costs as much as all the others do."""
-_HALT_AGAIN_S = 0.2
-"""Spark cancels the jobs it knows of: one that is just being submitted takes a second call."""
 
 
 _NOBODY: Final = QueryError("nobody has asked for its end")
@@ -101,7 +100,7 @@ class SparkQuery:
             self._gate.cut()
         while not self._ended.done():
             await asyncio.wrap_future(in_thread(f"spark-halt {self.spec.task}", self._halt_and_look))
-            await asyncio.wait([self._ended], timeout=_HALT_AGAIN_S)
+            await asyncio.wait([self._ended], timeout=HALT_AGAIN_S)
 
     def poll(self) -> bool:
         """Take in the news; whether the query is over. Blocks for some calls to Spark."""

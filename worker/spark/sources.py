@@ -120,7 +120,14 @@ def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[W
     """
     if brokers is None:
         return ()
-    return [brokers.watch(source.options) for _, source in kafka_sources(definition)]
+    watched: list[Watching] = []
+    try:
+        watched.extend(brokers.watch(source.options) for _, source in kafka_sources(definition))
+    except BaseException:
+        for each in watched:
+            each.close()
+        raise
+    return watched
 
 
 def require_topics(brokers: Brokers, path: str, source: Source, read: Read | None = None) -> dict[str, str]:

@@ -20,6 +20,7 @@ from tests.fakes.turns import settle
 from tests.unit.worker.spark.engine_bench import SETTINGS, spec
 from worker.query_engine import EngineDeath, NotedQuery, QueryError
 from worker.sinks.errors import BatchRefusedError
+from worker.spark.batch_gate import BatchGate
 from worker.spark.engine import SparkEngine
 from worker.spark.starts import AT_ONCE
 
@@ -366,3 +367,85 @@ async def test_a_query_that_cannot_be_ended_is_told(backend: FakeBackend, engine
     await engine.close()
     with pytest.raises(QueryError, match="not running"):
         await engine.noted("g")
+
+
+class Watch:
+    """A look at a cluster."""
+
+    trouble = None
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def breaks(*_: object) -> Any:
+    """Whatever is asked of it."""
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("what", ["watch_sources", "_follower"])
+async def test_a_query_that_cannot_be_looked_after_is_ended_before_its_start_fails(
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Else it would run on without an owner; it takes Spark two calls, and its batch a while."""
+    watch, told = Watch(), []
+    monkeypatch.setattr("worker.spark.launch.watch_sources", lambda *_: [watch])
+    monkeypatch.setattr(
+        f"worker.spark.launch.{what}", breaks if what == "watch_sources" else lambda *_: breaks
+    )
+    monkeypatch.setattr("worker.spark.launch.HALT_AGAIN_S", 0.001)
+    close = FakeQuerySession.close
+
+    def halt(handle: FakeHandle) -> None:
+        handle.halts += 1
+        if handle.halts == 2:
+            handle.over.set()
+
+    def shut(gate: BatchGate, then: Callable[[], None]) -> None:
+        let_out(gate, then)
+        gate.leave()
+
+    def closed(session: FakeQuerySession) -> None:
+        told.append((backend.started["t"].over.is_set(), session.gate.is_occupied))
+        close(session)
+
+    def start(session: FakeQuerySession, writer: Any, begin: Callable[[], None]) -> FakeHandle:
+        handle = begun(session, writer, begin)
+        entry(session).enter()
+        return handle
+
+    begun, let_out = FakeQuerySession.start, BatchGate.shut
+    monkeypatch.setattr(BatchGate, "shut", shut)
+    monkeypatch.setattr(FakeQuerySession, "start", start)
+    monkeypatch.setattr(FakeQuerySession, "close", closed)
+    monkeypatch.setattr(FakeHandle, "halt", halt)
+    with pytest.raises(QueryError, match="can't start new thread"):
+        await engine.start(spec())
+    assert told == [(True, False)]
+    assert watch.is_closed == (what == "_follower")
+    with pytest.raises(BatchRefusedError):
+        entry(backend.sessions[0]).enter()
+
+
+def entry(session: FakeQuerySession) -> BatchGate:
+    """The batches' side of its gate."""
+    assert isinstance(session.gate, BatchGate)
+    return session.gate
+
+
+async def test_a_query_of_a_spark_that_is_gone_is_not_waited_for(
+    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can be asked no more whether it is over, and is."""
+    monkeypatch.setattr("worker.spark.launch.watch_sources", breaks)
+
+    def halt(_: FakeHandle) -> None:
+        raise ConnectionError("the JVM is gone")
+
+    monkeypatch.setattr(FakeHandle, "halt", halt)
+    with pytest.raises(QueryError, match="can't start new thread"):
+        await engine.start(spec())
+    assert backend.sessions[0].closings == 1

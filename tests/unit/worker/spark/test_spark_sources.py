@@ -11,7 +11,7 @@ from definition.document import parse_definition
 from worker.lag.measure import PartitionState
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.checkpoint import CheckpointFolder
-from worker.spark.sources import TOPICS_FILE, require_sources, with_patience
+from worker.spark.sources import TOPICS_FILE, require_sources, watch_sources, with_patience
 
 
 class Folder(CheckpointFolder):
@@ -109,3 +109,32 @@ def test_other_sources_are_left_as_they_are() -> None:
     made = with_patience(parse_definition(json.dumps(both).encode()))
     assert made.sources["b"].options == {"rowsPerSecond": 1}
     assert "fetchOffset.numRetries" in made.sources["a"].options
+
+
+class Clusters:
+    """The second one cannot be watched."""
+
+    trouble = None
+
+    def __init__(self) -> None:
+        self.open: list[Clusters] = []
+        self.closings = 0
+
+    def watch(self, _options: Any) -> Clusters:
+        if self.open:
+            raise RuntimeError("can't start new thread")
+        self.open.append(self)
+        return self
+
+    def close(self) -> None:
+        self.closings += 1
+
+
+def test_of_clusters_that_cannot_all_be_watched_none_is() -> None:
+    """Whoever asked for that is told of none, and could end none."""
+    kafka = {"format": "kafka", "options": {"subscribe": "t"}}
+    two = {"sources": {"a": kafka, "b": kafka}, "sql": "SELECT 1 FROM a JOIN b", "sink": {"format": "noop"}}
+    clusters: Any = Clusters()
+    with pytest.raises(RuntimeError):
+        watch_sources(clusters, parse_definition(json.dumps(two).encode()))
+    assert clusters.closings == 1
