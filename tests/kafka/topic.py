@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from tests.kafka.broker import Broker
 
 TIMEOUT_S = 30.0
+NOW = 0
+"""Of a row's time: whenever it is sent."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,19 @@ class Topic:
         partition: int | None = None,
         key: bytes | None = None,
         headers: Sequence[tuple[str, bytes]] = (),
+        times: Iterable[int] = (),
     ) -> None:
-        """Put values there, spread over the partitions unless one is named; returns when they are there."""
+        """Put values there, spread over the partitions unless one is named; returns when they are there.
+
+        The time of each is now, or the one of `times` in its place, in ms since 1970.
+        """
         once = {"enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         producer = Producer({"bootstrap.servers": self.broker.bootstrap, **once})
         failed: list[Any] = []
         where = {} if partition is None else {"partition": partition}
-        for value in values:
+        for value, at in zip(values, times or repeat(NOW), strict=False):
             producer.produce(
-                self.name, value, key=key, headers=list(headers),
+                self.name, value, key=key, headers=list(headers), timestamp=at,
                 on_delivery=lambda error, _: failed.append(error) if error else None, **where,
             )  # fmt: skip
             producer.poll(0)
