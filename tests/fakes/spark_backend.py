@@ -129,6 +129,11 @@ class FakeQuerySession(QuerySession):
     def require_query(self, text: str) -> None:
         """Everything is one."""
 
+    def sources_of(self, writer: Any) -> tuple[str, ...]:
+        """It has no plan."""
+        del writer
+        return ()
+
     def inherit(self) -> None:
         """There is nobody before."""
         may_block()

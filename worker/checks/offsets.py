@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from worker.lag.offset_log import assigned_of
+from worker.lag.subscription import assigned_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,16 +7,17 @@ host a partition, and not which. What Spark does with each was tried with 4.1.1 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from worker.lag.measure import PartitionState
-from worker.lag.offset_log import assigned_of
+from worker.lag.subscription import assigned_of, named_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from worker.lag.offset_log import Offsets
 
@@ -29,18 +30,21 @@ _RESET = (
 _ACCEPT = f"accept that with `failOnDataLoss: false` in the source's options, {_RESET}"
 _ANEW = f"the topic was made anew or cut off; {_RESET}"
 _UNKNOWN = "is not there, or the source's user may not see it; create it, or correct the option"
+_BY_TIME = ("startingtimestamp", "startingoffsetsbytimestamp")
+"""Options of which Spark prefers each to `startingOffsets`."""
 
 Topics: TypeAlias = Mapping[str, Mapping[int, PartitionState]]
 
 
 class Read(NamedTuple):
-    """What a checkpoint says of topics: the next offsets to read, where a batch that was begun ends, and ids.
+    """What a checkpoint says of a source: the next offsets to read, where a begun batch ends, and ids.
 
-    The ids are those that the topics had when the task was started last, as far as they were noted.
+    The first offsets are those where the last finished batch ended, or before that those that the source
+    began at. The ids are those that the topics had when the task was started last, as far as they were noted.
     """
 
-    committed: Offsets
-    planned: Offsets = MappingProxyType({})  # type: ignore[assignment]  # never written to
+    begins: Offsets = MappingProxyType({})  # type: ignore[assignment]  # never written to
+    planned: Offsets = MappingProxyType({})  # type: ignore[assignment]  # likewise
     ids: Mapping[str, str] = MappingProxyType({})
 
 
@@ -52,76 +56,113 @@ class Missing(NamedTuple):
     permanent: bool = True
 
 
-def missing(options: Mapping[str, Any], read: Read | None, topics: Topics) -> Missing | None:
+class _Place(NamedTuple):
+    """A partition, the offset that is read next of it, and the one where a batch that was begun ends."""
+
+    topic: str
+    number: int
+    begins: int | None
+    ends: int | None
+
+    @property
+    def shown(self) -> str:
+        return f"{LOSS} topic {self.topic}, partition {self.number}"
+
+
+def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -> Missing | None:
     """The first thing that a source asks for in vain; None if all is there, as far as brokers can tell.
 
     Args:
         options: the source's.
-        read: what its checkpoint says; None if it begins where `options` say.
+        reads: what its checkpoint says, of each time that the query reads it; nothing if it begins where
+            `options` say.
         topics: what the brokers say of the topics that it reads.
     """
     given = {name.lower(): value for name, value in options.items()}
-    first = next(_asked_for(given, topics), None)
-    if first is not None:
-        return first
     accepts = str(given.get("failondataloss", True)).lower() == "false"
-    losses = _begun(given, topics) if read is None else _lost(read, topics, accepts=accepts)
-    return next(losses, None)
+    lost = chain.from_iterable(_lost(read, topics, accepts=accepts) for read in reads)
+    losses = lost if reads else _begun(given, topics, accepts=accepts)
+    return next(chain(_asked_for(given, topics), losses), None)
 
 
 def _asked_for(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
-    """Topics and partitions by name. A topic may be made any moment, so another try is worth it."""
-    for name in str(given.get("subscribe", "")).split(","):
-        if name.strip() and name.strip() not in topics:
-            yield Missing("subscribe", f"topic {name.strip()} {_UNKNOWN}", permanent=False)
-    for topic, numbers in (assigned_of(given) or {}).items():
-        if topic not in topics:
-            yield Missing("assign", f"topic {topic} {_UNKNOWN}", permanent=False)
+    """Topics and partitions by name. Each may be made any moment, so another try is worth it."""
+    assigned = assigned_of(given)
+    option = "subscribe" if assigned is None else "assign"
+    for name in named_of(given):
+        if name not in topics:
+            yield Missing(option, f"topic {name} {_UNKNOWN}", permanent=False)
+    for topic, numbers in (assigned or {}).items():
         for number in numbers:
             if topic in topics and number not in topics[topic]:
-                yield Missing("assign", f"topic {topic} has no partition {number}; correct the option")
+                yield _no_partition(option, topic, number)
+
+
+def _no_partition(option: str, topic: str, number: int) -> Missing:
+    found = f"topic {topic} has no partition {number}; give it more partitions, or correct the option"
+    return Missing(option, found, permanent=False)
 
 
 def _lost(read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
-    """Rows that the checkpoint wants. With a topic that was made anew Spark fails, whatever it is told."""
-    for topic, partitions in sorted(read.committed.items()):
-        for number, wanted in sorted(partitions.items()):
-            state = topics.get(topic, {}).get(number)
-            place = f"{LOSS} topic {topic}, partition {number}: wants offset {wanted}"
-            if state is None:
-                yield Missing(None, f"{place}, and there is no such partition: {_ANEW}")
-            elif wanted > state.end:
-                yield Missing(None, f"{place}, and the next row will get {state.end}: {_ANEW}")
-            elif wanted < state.begin and not accepts:
-                gone = f"{place}, the earliest there is {state.begin} ({state.begin - wanted} rows are gone)"
-                yield Missing(None, f"{gone}: {_ACCEPT}")
-            else:
-                ends = read.planned.get(topic, {}).get(number, wanted)
-                yield from _unfit(f"{LOSS} topic {topic}, partition {number}", wanted, ends, state)
+    """Rows that the checkpoint wants."""
+    for place in _places(read):
+        state = topics.get(place.topic, {}).get(place.number)
+        if state is None:
+            yield from _gone(place, accepts=accepts)
+        else:
+            yield from _out_of_reach(place, state, accepts=accepts)
     if not accepts:
         yield from _made_anew(read, topics)
 
 
-def _unfit(place: str, wanted: int, ends: int, state: PartitionState) -> Iterator[Missing]:
-    """A batch that was begun is done again as it was planned, perhaps while a topic was replaced."""
-    if ends < wanted or ends > state.end:
-        found = f"{place}: the batch that was begun is to go from offset {wanted} to {ends}"
-        yield Missing(None, f"{found}, and the next row will get {state.end}: {_ANEW}")
+def _places(read: Read) -> Iterator[_Place]:
+    for topic in sorted({*read.begins, *read.planned}):
+        begins, planned = read.begins.get(topic, {}), read.planned.get(topic, {})
+        for number in sorted({*begins, *planned}):
+            yield _Place(topic, number, begins.get(number), planned.get(number))
+
+
+def _gone(place: _Place, *, accepts: bool) -> Iterator[Missing]:
+    """A partition that is not there, and may come. Spark leaves it out, unless a batch wants its rows."""
+    if place.begins is not None and place.ends not in {None, place.begins}:
+        found = f"the batch that was begun is to go from offset {place.begins} to {place.ends}"
+        yield Missing(
+            None, f"{place.shown}: {found}, and the source has no such partition: {_RESET}", permanent=False
+        )
+    elif not accepts:
+        wanted = "its rows" if place.begins is None else f"offset {place.begins}"
+        found = f"{place.shown}: wants {wanted}, and the source has no such partition: {_ACCEPT}"
+        yield Missing(None, found, permanent=False)
+
+
+def _out_of_reach(place: _Place, state: PartitionState, *, accepts: bool) -> Iterator[Missing]:
+    """Of a topic that was made anew Spark fails, whatever it accepts; a begun batch it does again."""
+    wanted = state.begin if place.begins is None else place.begins
+    ends = wanted if place.ends is None else place.ends
+    after = f"and the next row will get {state.end}: {_ANEW}"
+    if wanted > state.end:
+        yield Missing(None, f"{place.shown}: wants offset {wanted}, {after}")
+    elif wanted < state.begin and not accepts:
+        gone = f"the earliest there is {state.begin} ({state.begin - wanted} rows are gone)"
+        yield Missing(None, f"{place.shown}: wants offset {wanted}, {gone}: {_ACCEPT}")
+    elif ends > state.end or (place.begins is not None and ends < wanted):
+        planned = f"the batch that was begun is to go from offset {wanted} to {ends}"
+        yield Missing(None, f"{place.shown}: {planned}, {after}")
 
 
 def _made_anew(read: Read, topics: Topics) -> Iterator[Missing]:
     """A topic that has as many rows again looks like the one before, but for its id."""
     for topic, before in sorted(read.ids.items()):
         now = next((state.topic_id for state in topics.get(topic, {}).values()), None)
-        if topic in read.committed and now not in {None, before}:
+        if (topic in read.begins or topic in read.planned) and now not in {None, before}:
             found = f"{LOSS} topic {topic} was made anew (its id was {before}, and is {now})"
             yield Missing(None, f"{found}, and its first rows would be left out: {_ACCEPT}")
 
 
-def _begun(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
-    """Offsets by partition, of which Spark wants all."""
+def _begun(given: Mapping[str, Any], topics: Topics, *, accepts: bool) -> Iterator[Missing]:
+    """Offsets by partition, of which Spark wants all, unless another option says where to begin."""
     option = "startingOffsets"
-    offsets = _by_partition(given.get(option.lower()))
+    offsets = {} if given.keys() & set(_BY_TIME) else _by_partition(given.get(option.lower()))
     for topic, partitions in topics.items() if offsets else ():
         for number, state in partitions.items():
             wanted = offsets.get(topic, {}).get(number)
@@ -131,13 +172,13 @@ def _begun(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
             elif wanted > state.end:
                 found = f"{place}: wants offset {wanted}, and the next row will get {state.end}"
                 yield Missing(option, f"{found}; correct it, -1 is the end")
-            elif 0 <= wanted < state.begin:
+            elif 0 <= wanted < state.begin and not accepts:
                 found = f"{place}: wants offset {wanted}, the earliest there is {state.begin}"
                 yield Missing(option, f"{found}; correct it, -2 is the earliest")
     for topic, numbers in offsets.items():
         for number in numbers:
             if number not in topics.get(topic, {}):
-                yield Missing(option, f"topic {topic} has no partition {number}; correct it")
+                yield _no_partition(option, topic, number)
 
 
 def _by_partition(value: Any) -> Offsets:

@@ -1,90 +1,65 @@
-"""What an entry of Spark's offset log says of Kafka's topics; rules without I/O.
+"""What Spark's checkpoint says of the offsets of its sources; rules without I/O.
 
-An entry is a version, a line of metadata, and a line for each source that streams, in the order of the plan:
-for Kafka `{"topic": {"0": 23}}`, the next offset to read. Which line is whose the entry does not say.
+An entry of the offset log is a version, a line of metadata, and a line for each source that streams, in the
+order of the plan: for Kafka `{"topic": {"0": 23}}`, the next offset to read. Which line is whose the entry
+does not say: the same topic may be in two clusters, and two sources may read different partitions of one.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Offsets: TypeAlias = dict[str, dict[int, int]]
 """The next offset to read, by topic and partition."""
+Lines: TypeAlias = "Sequence[Offsets | None]"
+"""What each source's line says, in the order of the plan; None if that is not of Kafka's kind."""
+Order: TypeAlias = "Sequence[str | None]"
+"""Whose each line is, by the place of a Kafka source in the definition; None if it is no such source's."""
 
-_SUBSCRIBE, _PATTERN, _ASSIGN = "subscribe", "subscribepattern", "assign"
+
+def offsets_of(entry: str) -> list[Offsets | None]:
+    """What the lines of an entry say."""
+    return [_read(line) for line in entry.split("\n")[2:]]
 
 
-def offsets_of(entry: str) -> list[Offsets]:
-    """What each line says that is of Kafka's kind; an entry of other sources alone says nothing."""
-    found = (_read(line) for line in entry.split("\n")[2:])
-    return [offsets for offsets in found if offsets is not None]
+def initial_of(text: str) -> Offsets | None:
+    """Where a source has begun, by what it keeps in `sources/NUMBER/0`: a version and a line."""
+    return _read(text.partition("\n")[2])
+
+
+def offsets_in(record: Mapping[str, Any]) -> list[Offsets | None]:
+    """Where a finished batch ended, by Spark's record of it."""
+    return [_read(msgspec.json.encode(source.get("endOffset"))) for source in record.get("sources", ())]
 
 
 def _read(line: str | bytes) -> Offsets | None:
     try:
-        return msgspec.json.decode(line, type=dict[str, dict[int, int]]) or None
+        return msgspec.json.decode(line, type=dict[str, dict[int, int]])
     except msgspec.DecodeError:
         return None
 
 
-def offsets_in(record: Mapping[str, Any]) -> list[Offsets]:
-    """Where a finished batch ended, by Spark's record of it: of those sources that are of Kafka's kind."""
-    ends = (msgspec.json.encode(source.get("endOffset")) for source in record.get("sources", ()))
-    return [offsets for end in ends if (offsets := _read(end)) is not None]
+def of_place(lines: Lines, order: Order, place: str) -> list[Offsets | None]:
+    """The lines of one source; nothing unless it is known of all lines whose they are.
 
-
-def of_source(lines: Iterable[Offsets], options: Mapping[str, Any]) -> Offsets:
-    """The offsets of the topics that a source with these options reads.
-
-    Where two sources read one topic, neither can be told from the other: the one that is further behind is
-    taken for both.
+    SQL that reads a source twice makes two of it, each with a line of its own.
     """
-    reads = reader_of(options)
+    if len(lines) != len(order):
+        return []
+    return [offsets for offsets, owner in zip(lines, order, strict=True) if owner == place]
+
+
+def furthest_behind(lines: Iterable[Offsets | None]) -> Offsets:
+    """The lines of one source as one: whatever it was read for, has been read up to there."""
     merged: Offsets = {}
     for offsets in lines:
-        for topic, partitions in offsets.items():
-            if not reads(topic):
-                continue
+        for topic, partitions in (offsets or {}).items():
             known = merged.setdefault(topic, {})
             for partition, offset in partitions.items():
                 known[partition] = min(offset, known.get(partition, offset))
     return merged
-
-
-def reader_of(options: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Whether a source with these options reads a topic."""
-    given = {name.lower(): str(value) for name, value in options.items()}
-    if _SUBSCRIBE in given:
-        topics = {each.strip() for each in given[_SUBSCRIBE].split(",")}
-        return topics.__contains__
-    if _PATTERN in given:
-        pattern = _compiled(given[_PATTERN])
-        return lambda topic: pattern is not None and pattern.fullmatch(topic) is not None
-    return _assigned(given.get(_ASSIGN)).__contains__
-
-
-def assigned_of(options: Mapping[str, Any]) -> Mapping[str, list[int]] | None:
-    """The partitions that a source with these options reads, by topic; None if it reads all."""
-    given = {name.lower(): value for name, value in options.items()}
-    return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
-
-
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Java's patterns for topics are Python's, too, as good as always."""
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
-
-
-def _assigned(value: Any) -> dict[str, list[int]]:
-    try:
-        return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, list[int]])
-    except msgspec.DecodeError:
-        return {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from worker.lag.group_offsets import Mark, Outcome
     from worker.lag.measure import PartitionState
-    from worker.lag.offset_log import Offsets
+    from worker.lag.offset_log import Offsets, Order
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
     from worker.sinks.fence import Owner
     from worker.spark.batch_gate import GateControl
@@ -155,6 +155,17 @@ class QuerySession(ABC):
         Raises:
             QueryError: it is a statement of another kind, or it holds one.
             ParseException: it does not parse.
+        """
+
+    @abstractmethod
+    def sources_of(self, writer: DataStreamWriter) -> Order:
+        """The sources that stream into a query, in the order of its plan, which is that of its offset log.
+
+        Args:
+            writer: what the query is made by.
+
+        Returns:
+            The place of each in the definition, None of one that is not Kafka's; empty if it cannot be told.
         """
 
     @abstractmethod

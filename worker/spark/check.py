@@ -19,7 +19,8 @@ from worker.spark.query_output import fields
 from worker.spark.reader import load, query
 from worker.spark.rendering import rendered
 from worker.spark.sampling import sample
-from worker.spark.sources import kafka_sources, require_topics, with_patience
+from worker.spark.source_offsets import kafka_sources
+from worker.spark.sources import require_topics, with_patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,6 +18,7 @@ from worker.spark.causes import refusal
 from worker.spark.check import check
 from worker.spark.check_runs import CheckRuns
 from worker.spark.lag import measure
+from worker.spark.lag_looks import LagLooks
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
 from worker.spark.query import SparkQuery
@@ -55,6 +56,7 @@ class SparkEngine:
         self._settlings = asyncio.Semaphore(AT_ONCE)
         self._looks = DaemonPool(LOOKS, "spark-look")
         self._checks = CheckRuns()
+        self._lag_looks = LagLooks()
         self._monitor = Monitor()
         self._backend: SparkBackend | None = None
         self._opened: SparkBackend | None = None
@@ -97,9 +99,12 @@ class SparkEngine:
         return self._backend is not None and self._backend.brokers is not None
 
     async def lag(self, spec: QuerySpec) -> TaskLag | None:
-        """In a thread of its own: a broker may take its time."""
-        ask = partial(self._ask, lambda backend: measure(backend, spec, self._settings))
-        return await asyncio.wrap_future(in_thread(f"spark-lag {spec.task}", ask))
+        """In a thread of its own, for half a minute at most: brokers and stores may take their time."""
+
+        def look(at: Callable[[str], None]) -> TaskLag | None:
+            return self._ask(lambda backend: measure(backend, spec, self._settings, at))
+
+        return await self._lag_looks.run(spec.task, look)
 
     @property
     def kafka_requests(self) -> Mapping[tuple[str, bool], int]:

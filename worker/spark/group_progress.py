@@ -21,12 +21,11 @@ from telemetry.cause_ids import new_cause_id
 from telemetry.scope import in_scope
 from telemetry.secrets import scrub
 from worker.lag.group_offsets import Mark, reasons
-from worker.lag.offset_log import of_source, offsets_in
 from worker.query_engine import QueryError
 from worker.spark.commit_schedule import RETRY, CommitSchedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from definition.source import Source
     from worker.lag.group_offsets import Outcome
@@ -82,16 +81,21 @@ class GroupProgress:
         self._thread.start()
 
     def follow(
-        self, spec: QuerySpec, sources: Sequence[tuple[str, Source]], committed: Iterable[Offsets]
+        self,
+        spec: QuerySpec,
+        sources: Sequence[tuple[str, Source]],
+        committed: Mapping[str, Offsets],
+        ended: Callable[[Mapping[str, Any]], Mapping[str, Offsets]],
     ) -> Following:
         """Tell what a query that has just started does, until it is closed; never waits.
 
         Args:
             spec: the query's.
             sources: those that name a group, each with its place in the definition.
-            committed: where the last batch ended that was finished before.
+            committed: where the last batch ended that was finished before, by the place of the source.
+            ended: where a batch has ended, by Spark's record of it.
         """
-        following = Following(self, spec, sources)
+        following = Following(self, spec, sources, ended)
         following.tell(committed)
         return following
 
@@ -159,8 +163,15 @@ class GroupProgress:
 class Following:
     """One query whose progress is told (`worker.spark.backend.Watching`), and what is wrong with that."""
 
-    def __init__(self, groups: GroupProgress, spec: QuerySpec, sources: Sequence[tuple[str, Source]]) -> None:
+    def __init__(
+        self,
+        groups: GroupProgress,
+        spec: QuerySpec,
+        sources: Sequence[tuple[str, Source]],
+        ended: Callable[[Mapping[str, Any]], Mapping[str, Offsets]],
+    ) -> None:
         self.spec = spec
+        self._ended = ended
         self._groups = groups
         self._sources = {_Key(spec.task, spec.token, path): source for path, source in sources}
         self._troubles: dict[_Key, str] = {}
@@ -174,13 +185,12 @@ class Following:
 
     def finished(self, record: Mapping[str, Any]) -> None:
         """A batch is finished, by Spark's record of it."""
-        self.tell(offsets_in(record))
+        self.tell(self._ended(record))
 
-    def tell(self, committed: Iterable[Offsets]) -> None:
-        """All is finished up to there."""
-        lines = list(committed)
+    def tell(self, committed: Mapping[str, Offsets]) -> None:
+        """All is finished up to there, by the place of the source."""
         for key, source in self._sources.items():
-            offsets = of_source(lines, source.options)
+            offsets = committed.get(key.path)
             if offsets and not self._is_fenced:
                 self._groups.put(key, _News(source, offsets, self))
 

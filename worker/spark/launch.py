@@ -11,6 +11,7 @@ import msgspec
 
 from definition.resets import begin_with, offsets_of
 from protocol.messages.tasks import EARLIEST
+from worker.lag.offset_log import offsets_in
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
@@ -20,13 +21,8 @@ from worker.spark.context import TaskContext
 from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
-from worker.spark.sources import (
-    committed_offsets,
-    kafka_sources,
-    require_sources,
-    watch_sources,
-    with_patience,
-)
+from worker.spark.source_offsets import by_source, committed_offsets, kafka_sources
+from worker.spark.sources import require_sources, watch_sources, with_patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +32,8 @@ if TYPE_CHECKING:
     from definition.document import Definition
     from definition.source import Source
     from protocol.messages.tasks import Offsets, TaskReset
+    from worker.lag.offset_log import Offsets as KafkaOffsets
+    from worker.lag.offset_log import Order
     from worker.query_engine import QuerySpec
     from worker.spark.backend import Handle, QuerySession, SparkBackend, Watching
     from worker.spark.checkpoint import CheckpointFolder
@@ -97,8 +95,9 @@ def launch(
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
         found = session.checkpoint.verify(owner, session.output.claimed)
-        require_sources(backend.brokers, definition, session.checkpoint, steps.at)
-        follow = _follower(backend, spec, definition, session.checkpoint)
+        order = () if backend.brokers is None else session.sources_of(writer)
+        require_sources(backend.brokers, definition, session.checkpoint, order, steps.at)
+        follow = _follower(backend, spec, definition, session.checkpoint, order)
         steps.at("Spark, to start the query")
         handle = session.start(writer, partial(_begin, may_write, steps))
         watched: list[Watching] = []
@@ -143,7 +142,11 @@ def _is_over(backend: SparkBackend, handle: Handle) -> bool:
 
 
 def _follower(
-    backend: SparkBackend, spec: QuerySpec, definition: Definition, checkpoint: CheckpointFolder
+    backend: SparkBackend,
+    spec: QuerySpec,
+    definition: Definition,
+    checkpoint: CheckpointFolder,
+    order: Order,
 ) -> Callable[[], Following | None]:
     """What is to be called when the query has started, to tell the consumer groups that its sources name.
 
@@ -152,7 +155,12 @@ def _follower(
     sources = [(path, each) for path, each in kafka_sources(definition) if each.commit_group is not None]
     if not sources or backend.groups is None:
         return lambda: None
-    return partial(backend.groups.follow, spec, sources, committed_offsets(checkpoint))
+    committed = by_source(committed_offsets(checkpoint), definition, order)
+
+    def ended(record: Mapping[str, Any]) -> Mapping[str, KafkaOffsets]:
+        return by_source(offsets_in(record), definition, order)
+
+    return partial(backend.groups.follow, spec, sources, committed, ended)
 
 
 def _begin(may_write: Callable[[], bool], steps: StartSteps) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from pyspark.sql import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from definition.document import Definition
     from definition.source import Source
     from worker.spark.backend import QuerySession
+
+
+PLACE: Final = "sparkherd.source"
+"""An option of Kafka sources that Spark passes over: in a plan it says which one of a definition it is."""
 
 
 class SqlSession(Protocol):
@@ -87,6 +91,8 @@ def load(session: SparkSession, source: Source, path: str) -> DataFrame:
     options = options_of(source)
     if source.static:
         return shaped(load_batch(session, source, options), source, path)
+    if source.is_kafka:
+        options = {**options, PLACE: path}
     described = _described(session.readStream, source, options)
     frame = described.load() if source.table is None else described.table(source.table)
     return shaped(frame, source, path)

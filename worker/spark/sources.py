@@ -6,28 +6,26 @@ topic nor the offsets. Behind Spark Connect there is no client of Kafka's to ask
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from worker.lag.missing import Read, missing
-from worker.lag.offset_log import of_source, offsets_of
+from worker.lag.missing import missing
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
+from worker.spark.source_offsets import SOURCES_FILE, Noted, SourceOffsets, kafka_sources, noted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from definition.document import Definition
     from definition.source import Source
-    from worker.lag.offset_log import Offsets
+    from worker.lag.missing import Read
+    from worker.lag.offset_log import Order
     from worker.spark.backend import Brokers, Watching
     from worker.spark.checkpoint import CheckpointFolder
 
 
-TOPICS_FILE: Final = "sparkherd-topics.json"
-"""In a checkpoint: the ids of the topics that it is about. Spark leaves it alone."""
 PATIENCE: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
 """How long Spark's source waits for brokers where nobody else can ask them, in ms."""
 ATTEMPTS: Final = "fetchOffset.numRetries"
@@ -54,22 +52,12 @@ def with_patience(definition: Definition) -> Definition:
     return msgspec.structs.replace(definition, sources=sources)
 
 
-def kafka_sources(definition: Definition) -> Iterator[tuple[str, Source]]:
-    """The sources that stream from Kafka, each with its place in the definition; an entry point has none."""
-    for view, source in definition.views.items():
-        if source.is_kafka and not source.static:
-            yield "source" if definition.source is not None else f"sources.{view}", source
-
-
-def committed_offsets(folder: CheckpointFolder) -> list[Offsets]:
-    """Where the last finished batch ended; nothing before the first."""
-    last = folder.last("commits")
-    text = None if last is None else folder.read(f"offsets/{last}")
-    return [] if text is None else offsets_of(text)
-
-
 def require_sources(
-    brokers: Brokers | None, definition: Definition, checkpoint: CheckpointFolder, at: Callable[[str], None]
+    brokers: Brokers | None,
+    definition: Definition,
+    checkpoint: CheckpointFolder,
+    order: Order,
+    at: Callable[[str], None],
 ) -> None:
     """See that brokers answer and have what a query that goes on from `checkpoint` would read.
 
@@ -77,6 +65,7 @@ def require_sources(
         brokers: who asks; None if nobody can.
         definition: with its references resolved.
         checkpoint: the task's.
+        order: the places of the sources in the order of the plan; empty if that is unknown.
         at: is told which source's brokers it comes to, for they may have to be waited for.
 
     Raises:
@@ -85,30 +74,15 @@ def require_sources(
     sources = list(kafka_sources(definition))
     if brokers is None or not sources:
         return
-    committed, planned = committed_offsets(checkpoint), _planned_offsets(checkpoint)
-    noted = _noted(checkpoint)
-    found: dict[str, str] = {}
+    before = noted(checkpoint)
+    offsets = SourceOffsets.of(checkpoint, before.topics)
+    topics: dict[str, dict[str, str]] = {}
     for path, source in sources:
         at(f"the brokers of {path}")
-        own = Read(of_source(committed, source.options), of_source(planned, source.options), noted)
-        found |= require_topics(brokers, path, source, own if committed else None)
-    if found != noted:
-        checkpoint.create(TOPICS_FILE, json.dumps(found))
-
-
-def _planned_offsets(folder: CheckpointFolder) -> list[Offsets]:
-    """Where the last batch that was begun is to end, finished or not."""
-    last = folder.last("offsets")
-    text = None if last is None else folder.read(f"offsets/{last}")
-    return [] if text is None else offsets_of(text)
-
-
-def _noted(checkpoint: CheckpointFolder) -> dict[str, str]:
-    """The ids of topics when the task was started last."""
-    try:
-        return msgspec.json.decode(checkpoint.read(TOPICS_FILE) or "{}", type=dict[str, str])
-    except msgspec.DecodeError:  # whoever wrote it was killed over it
-        return {}
+        topics[path] = require_topics(brokers, path, source, offsets.reads(path, definition, order))
+    now = Noted(list(order), topics)
+    if now != before:
+        checkpoint.create(SOURCES_FILE, msgspec.json.encode(now).decode())
 
 
 def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[Watching]:
@@ -130,14 +104,14 @@ def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[W
     return watched
 
 
-def require_topics(brokers: Brokers, path: str, source: Source, read: Read | None = None) -> dict[str, str]:
+def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[Read] = ()) -> dict[str, str]:
     """The ids of a source's topics, when all is there.
 
     Args:
         brokers: who asks.
         path: the source's place in the definition.
         source: with its references resolved.
-        read: what its checkpoint says; None if it begins where the source says.
+        reads: what its checkpoint says, of each time that it is read; nothing if it has not begun.
 
     Raises:
         QueryError: names what is not there.
@@ -146,7 +120,7 @@ def require_topics(brokers: Brokers, path: str, source: Source, read: Read | Non
         topics = brokers.states(source.options, {}, Question.START)
     except QueryError as error:
         raise QueryError.at(path, error.cause, permanent=error.permanent, outage=error.outage) from None
-    found = missing(source.options, read, topics)
+    found = missing(source.options, reads, topics)
     if found is not None:
         place = path if found.option is None else f"{path}.options.{found.option}"
         raise QueryError.at(place, found.found, permanent=found.permanent)

@@ -65,7 +65,7 @@ class StartSteps:
 
     def _require_interest(self) -> None:
         if self._is_given_up:
-            raise QueryError("the start was given up")
+            raise QueryError(f"{self.what} was given up")
 
 
 class Starts:

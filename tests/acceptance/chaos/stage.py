@@ -117,7 +117,7 @@ class Stage:
         """The offsets behind the last finished batch of a flow that reads Kafka, by its checkpoint."""
         last = _last(self._log(flow.name, "commits"))
         entry = self._log(flow.name, "offsets") / str(last)
-        return {} if last < 0 else offsets_of(entry.read_text())[0][flow.name]
+        return {} if last < 0 else (offsets_of(entry.read_text())[0] or {})[flow.name]
 
     def _log(self, task: str, log: str) -> Path:
         return self.herd.folder / "checkpoints" / GROUP / task / log

@@ -7,13 +7,14 @@ are a batch of rows for each partition that is behind, which is why they are ask
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from worker.lag.measure import PartitionState
-from worker.lag.offset_log import assigned_of, reader_of
+from worker.lag.subscription import assigned_of, named_of, pattern_of
 from worker.spark.backend import Question
 from worker.spark.classic.kafka_clients import KafkaClients
 from worker.spark.classic.kafka_groups import ConsumerGroup
+from worker.spark.classic.kafka_topics import KafkaTopics
 from worker.spark.classic.kafka_watch import ClusterWatches
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from worker.lag.group_offsets import Mark, Outcome
     from worker.lag.offset_log import Offsets
     from worker.spark.classic.kafka_clients import KafkaClient
+    from worker.spark.classic.kafka_topics import Topic
     from worker.spark.classic.kafka_watch import Watching
 
 POLL_MS: Final = 1000
@@ -32,20 +34,6 @@ MOST_TIMES: Final = 50
 """Partitions that are read from for the time of their first unread row, those that are furthest behind."""
 TIMES_S: Final = 5.0
 """How long such rows are read in one look, in seconds; what has not come by then has no time."""
-_NO_ID: Final = "A" * 22
-"""How Kafka writes the id of a topic that has none."""
-
-
-class _Topic(NamedTuple):
-    """What brokers say of a topic: its id, None if they give out none, and how many partitions it has."""
-
-    id: str
-    partitions: int
-
-    @property
-    def topic_id(self) -> str | None:
-        """None where they have none."""
-        return None if self.id == _NO_ID else self.id
 
 
 class KafkaBrokers:
@@ -54,6 +42,7 @@ class KafkaBrokers:
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm  # noqa: SLF001 - where PySpark keeps it
         self.clients = KafkaClients(self._jvm)
+        self._topics = KafkaTopics(self._jvm)
         self._watches = ClusterWatches(self.clients)
 
     def states(
@@ -67,8 +56,9 @@ class KafkaBrokers:
         with self.clients.asking(options, purpose) as client:
             described = self._described(client, options)
             partitions = _partitions(described, options)
-            begins = self._offsets(client, partitions, "earliest")
-            ends = self._offsets(client, partitions, "latest")
+            level = isolation(client.config)
+            begins = self._topics.offsets(client, partitions, "earliest", level)
+            ends = self._topics.offsets(client, partitions, "latest", level)
             times = self._times(client, _unread(committed, begins, ends))
         states: dict[str, dict[int, PartitionState]] = {}
         for place in partitions:
@@ -98,29 +88,16 @@ class KafkaBrokers:
         self._watches.close()
         self.clients.close()
 
-    def _described(self, client: KafkaClient, options: Mapping[str, Any]) -> dict[str, _Topic]:
-        reads = reader_of(options)
+    def _described(self, client: KafkaClient, options: Mapping[str, Any]) -> dict[str, Topic]:
+        """Those of the topics that are there; asked for by name, one that is not would be an error."""
         there = client.answer(client.admin.listTopics().names(), of_any=True)
-        names = [str(name) for name in there if reads(str(name))]
+        pattern = pattern_of(options)
+        if pattern is None:
+            names = [name for name in named_of(options) if there.contains(name)]
+        else:
+            names = self._topics.matching(there, pattern)
         found = client.answer(client.admin.describeTopics(self._java_list(names)).allTopicNames())
-        return {
-            name: _Topic(str(found[name].topicId().toString()), len(found[name].partitions()))
-            for name in names
-        }
-
-    def _offsets(
-        self, client: KafkaClient, partitions: Iterable[tuple[str, int]], end: str
-    ) -> dict[tuple[str, int], int]:
-        jvm = self._jvm
-        spec = getattr(jvm.org.apache.kafka.clients.admin.OffsetSpec, end)()
-        places = {place: jvm.org.apache.kafka.common.TopicPartition(*place) for place in partitions}
-        wanted = jvm.java.util.HashMap()
-        for place in places.values():
-            wanted.put(place, spec)
-        level = getattr(jvm.org.apache.kafka.common.IsolationLevel, isolation(client.config))
-        asked = jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
-        found = client.answer(client.admin.listOffsets(wanted, asked).all())
-        return {place: int(found[java].offset()) for place, java in places.items()}
+        return self._topics.described(found)
 
     def _times(
         self, client: KafkaClient, positions: Mapping[tuple[str, int], int]
@@ -178,7 +155,7 @@ def isolation(config: Mapping[str, str]) -> str:
     return config.get("isolation.level", "read_uncommitted").upper()
 
 
-def _partitions(topics: Mapping[str, _Topic], options: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _partitions(topics: Mapping[str, Topic], options: Mapping[str, Any]) -> list[tuple[str, int]]:
     assigned = assigned_of(options)
     return [
         (name, number)

@@ -14,6 +14,7 @@ from worker.spark.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.kafka_ends import fill_in_ends
+from worker.spark.classic.plan_order import sources_of
 from worker.spark.classic.query_output import ClassicQueryOutput
 from worker.spark.classic.rows import LIMIT_CONF
 from worker.spark.classic.statements import drop_java_callers, require_query
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from worker.lag.offset_log import Order
     from worker.sinks.fence import Owner
 
 _POOL = "spark.scheduler.pool"
@@ -59,6 +61,10 @@ class ClassicQuerySession(QuerySession):
         """By Spark's parser, without executing anything; nothing in it will find what calls Java."""
         require_query(self.spark, text)
         drop_java_callers(self.spark)
+
+    def sources_of(self, writer: DataStreamWriter) -> Order:
+        """By the analysed plan, which Spark walks through in the same way."""
+        return sources_of(writer)
 
     def inherit(self) -> None:
         """A query dies with its JVM, and that with its worker: one that is left is only fenced off."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import BoundedSemaphore
 
+    from worker.lag.offset_log import Order
     from worker.sinks.fence import Owner
     from worker.threads import DaemonPool
 
@@ -77,6 +78,11 @@ class ConnectQuerySession(QuerySession):
     def require_query(self, text: str) -> None:
         """By the server's parser."""
         require_query(self.spark, text)
+
+    def sources_of(self, writer: Any) -> Order:
+        """The plan is the server's."""
+        del writer
+        return ()
 
     def inherit(self) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""

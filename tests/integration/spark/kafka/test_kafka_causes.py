@@ -77,7 +77,7 @@ MISSING = {"assign": '{"NAME": [0, 7]}', "subscribe": None}
             "outage",
         ),
         (BEYOND, "source.options.startingOffsets: topic NAME, partition 0: wants offset 1000", "permanent"),
-        (MISSING, "source.options.assign: topic NAME has no partition 7", "permanent"),
+        (MISSING, "source.options.assign: topic NAME has no partition 7", ""),
         ({**TLS, "kafka.ssl.truststore.location": "/absent.jks"}, "/absent.jks", ""),
         ({"kafka.security.protocol": "SASLL"}, "Invalid value SASLL for configuration", "permanent"),
     ],

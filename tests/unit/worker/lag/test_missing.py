@@ -19,22 +19,23 @@ BY_NAME = {"subscribe": "orders"}
 )
 def test_a_topic_that_is_not_there_is_named(options: dict[str, Any]) -> None:
     """It may be made any moment, so that is for nobody to decide for good."""
-    told = missing(options, None, TOPICS)
+    told = missing(options, [], TOPICS)
     assert told is not None
     assert told.found.startswith("topic payments is not there, or the source's user may not see it")
     assert (told.option, told.permanent) == (next(iter(options)).lower(), False)
 
 
 def test_an_assigned_partition_that_is_not_there_is_named() -> None:
-    """Spark leaves it out without a word."""
-    told = missing({"assign": '{"orders": [0, 7]}'}, None, TOPICS)
+    """Spark leaves it out without a word. It may be made any moment, as a topic may."""
+    told = missing({"assign": '{"orders": [0, 7]}'}, [], TOPICS)
     assert told is not None
-    assert (told.option, told.found) == ("assign", "topic orders has no partition 7; correct the option")
+    found = "topic orders has no partition 7; give it more partitions, or correct the option"
+    assert told == ("assign", found, False)
 
 
 def test_what_retention_has_eaten_is_told_with_both_offsets_and_the_choices() -> None:
     """Topic, partition, the offset that the checkpoint wants, the earliest there is."""
-    told = missing(BY_NAME, Read({"orders": {0: 4, 1: 5}}), TOPICS)
+    told = missing(BY_NAME, [Read({"orders": {0: 4, 1: 5}})], TOPICS)
     assert told is not None
     place = "[KAFKA_DATA_LOSS] topic orders, partition 0"
     assert told.found.startswith(f"{place}: wants offset 4, the earliest there is 9 (5 rows are gone): ")
@@ -46,28 +47,62 @@ def test_what_retention_has_eaten_is_told_with_both_offsets_and_the_choices() ->
 @pytest.mark.parametrize("value", [False, "false", "FALSE"])
 def test_a_loss_that_was_accepted_is_none(value: Any) -> None:
     """Spark goes on with the first row there is."""
-    assert missing({**BY_NAME, "failOnDataLoss": value}, Read({"orders": {0: 4, 1: 5}}), TOPICS) is None
+    assert missing({**BY_NAME, "failOnDataLoss": value}, [Read({"orders": {0: 4, 1: 5}})], TOPICS) is None
 
 
-@pytest.mark.parametrize(
-    ("committed", "said"),
-    [
-        ({0: 21}, "partition 0: wants offset 21, and the next row will get 20: the topic was made anew"),
-        (
-            {0: 9, 2: 3},
-            "partition 2: wants offset 3, and there is no such partition: the topic was made anew",
-        ),
-    ],
-)
 @pytest.mark.parametrize("accepts", [True, False])
-def test_a_topic_that_was_made_anew_is_told_whatever_was_accepted(
-    *, committed: dict[int, int], said: str, accepts: bool
-) -> None:
+def test_a_topic_that_was_made_anew_is_told_whatever_was_accepted(*, accepts: bool) -> None:
     """Spark ends with a NullPointerException there, if it is told to accept losses."""
-    told = missing({**BY_NAME, "failOnDataLoss": not accepts}, Read({"orders": committed}), TOPICS)
+    told = missing({**BY_NAME, "failOnDataLoss": not accepts}, [Read({"orders": {0: 21}})], TOPICS)
     assert told is not None
+    said = "partition 0: wants offset 21, and the next row will get 20: the topic was made anew"
     assert said in told.found
     assert "failOnDataLoss" not in told.found
+
+
+@pytest.mark.parametrize("planned", [{}, {"gone": {0: 3}}])
+def test_a_topic_that_was_deleted_is_a_loss_that_can_be_accepted(planned: Any) -> None:
+    """It may come back, so another try is worth it; Spark leaves it out once that was accepted."""
+    pattern = {"subscribePattern": ".*"}
+    reads = [Read({"orders": {0: 9, 1: 0}, "gone": {0: 3}}, planned)]
+    told = missing(pattern, reads, TOPICS)
+    assert told is not None
+    place = "[KAFKA_DATA_LOSS] topic gone, partition 0"
+    assert told.found.startswith(
+        f"{place}: wants offset 3, and the source has no such partition: accept that"
+    )
+    assert not told.permanent
+    assert missing({**pattern, "failOnDataLoss": False}, reads, TOPICS) is None
+
+
+def test_a_batch_that_wants_rows_of_a_deleted_topic_cannot_be_done() -> None:
+    """Whatever was accepted: Spark does it again as it was planned, and waits for them."""
+    read = Read({"gone": {0: 3}}, {"gone": {0: 5}})
+    told = missing({"subscribePattern": ".*", "failOnDataLoss": False}, [read], TOPICS)
+    assert told is not None
+    assert "the batch that was begun is to go from offset 3 to 5, and the source has no such" in told.found
+    assert not told.permanent
+
+
+def test_each_time_that_a_source_is_read_is_judged() -> None:
+    """One of them may be behind the other."""
+    fine, late = Read({"orders": {0: 9, 1: 0}}), Read({"orders": {0: 4, 1: 0}})
+    assert missing(BY_NAME, [fine, fine], TOPICS) is None
+    assert missing(BY_NAME, [fine, late], TOPICS) is not None
+
+
+def test_a_first_batch_that_was_begun_is_judged_by_its_plan() -> None:
+    """Where it begins is what the source has kept, or nothing is known of; its options do not count."""
+    options = {**BY_NAME, "startingOffsets": '{"orders": {"0": 9}}'}
+    topics = {"orders": {0: PartitionState(0, 3, topic_id="new")}}
+    told = missing(options, [Read(planned={"orders": {0: 4}})], topics)
+    assert told is not None
+    assert "the batch that was begun is to go from offset 0 to 4, and the next row will get 3" in told.found
+    told = missing(options, [Read(planned={"orders": {0: 2}}, ids={"orders": "old"})], topics)
+    assert told is not None
+    assert "topic orders was made anew" in told.found
+    assert missing(options, [Read(planned={"orders": {0: 2}}, ids={"orders": "new"})], topics) is None
+    assert missing(options, [Read()], topics) is None
 
 
 @pytest.mark.parametrize(
@@ -85,11 +120,13 @@ def test_a_topic_that_was_made_anew_is_told_whatever_was_accepted(
 def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
     """Of each partition, and within what there is."""
     options = {**BY_NAME, "startingOffsets": offsets}
-    told = missing(options, None, TOPICS)
+    told = missing(options, [], TOPICS)
     assert told is not None
-    assert (told.option, told.permanent) == ("startingOffsets", True)
+    assert (told.option, told.permanent) == ("startingOffsets", "has no partition" not in said)
     assert said in told.found
-    assert missing(options, Read({"orders": {0: 9, 1: 0}}), TOPICS) is None
+    for preferred in ("startingTimestamp", "startingOffsetsByTimestamp"):
+        assert missing({**options, preferred: "1"}, [], TOPICS) is None
+    assert missing(options, [Read({"orders": {0: 9, 1: 0}})], TOPICS) is None
 
 
 @pytest.mark.parametrize(
@@ -97,29 +134,29 @@ def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
 )
 def test_offsets_that_are_there(offsets: str) -> None:
     """The end itself is one: it is where the next row will be."""
-    assert missing({**BY_NAME, "startingOffsets": offsets}, None, TOPICS) is None
+    assert missing({**BY_NAME, "startingOffsets": offsets}, [], TOPICS) is None
 
 
 def test_a_pattern_may_match_nothing_yet() -> None:
     """Spark reads topics that come later."""
-    assert missing({"subscribePattern": "pay.*"}, None, {}) is None
+    assert missing({"subscribePattern": "pay.*"}, [], {}) is None
 
 
 def test_a_topic_that_was_made_anew_is_known_by_its_id() -> None:
     """It may have more rows by now than were read of the old one, and looks like it then."""
     topics = {"orders": {0: PartitionState(0, 20, topic_id="new")}}
-    told = missing(BY_NAME, Read({"orders": {0: 4}}, ids={"orders": "old", "gone": "x"}), topics)
+    told = missing(BY_NAME, [Read({"orders": {0: 4}}, ids={"orders": "old", "gone": "x"})], topics)
     assert told is not None
     assert told.found.startswith("[KAFKA_DATA_LOSS] topic orders was made anew (its id was old, and is new)")
     assert "`failOnDataLoss: false`" in told.found
     accepted = {**BY_NAME, "failOnDataLoss": False}
-    assert missing(accepted, Read({"orders": {0: 4}}, ids={"orders": "old"}), topics) is None
-    assert missing(BY_NAME, Read({"orders": {0: 4}}, ids={"orders": "new"}), topics) is None
+    assert missing(accepted, [Read({"orders": {0: 4}}, ids={"orders": "old"})], topics) is None
+    assert missing(BY_NAME, [Read({"orders": {0: 4}}, ids={"orders": "new"})], topics) is None
 
 
 def test_brokers_that_give_out_no_ids_are_believed() -> None:
     """There is nothing to tell a topic from another by."""
-    assert missing(BY_NAME, Read({"orders": {0: 9, 1: 0}}, ids={"orders": "old"}), TOPICS) is None
+    assert missing(BY_NAME, [Read({"orders": {0: 9, 1: 0}}, ids={"orders": "old"})], TOPICS) is None
 
 
 @pytest.mark.parametrize(("ends", "is_fit"), [(9, True), (15, True), (20, True), (3, False), (21, False)])
@@ -128,7 +165,7 @@ def test_a_batch_that_was_planned_while_its_topic_was_replaced_cannot_be_done(
 ) -> None:
     """Spark does it again as it was planned, and fails each time, whatever was accepted."""
     read = Read({"orders": {0: 9, 1: 0}}, {"orders": {0: ends, 1: 5}})
-    told = missing({**BY_NAME, "failOnDataLoss": False}, read, TOPICS)
+    told = missing({**BY_NAME, "failOnDataLoss": False}, [read], TOPICS)
     assert (told is None) is is_fit
     if told is not None:
         assert f"the batch that was begun is to go from offset 9 to {ends}" in told.found

@@ -12,7 +12,7 @@ from definition.document import parse_definition
 from worker.lag.group_offsets import Kept, Mark, Outcome
 from worker.query_engine import QueryError, QuerySpec
 from worker.spark.group_progress import GroupProgress
-from worker.spark.sources import kafka_sources
+from worker.spark.source_offsets import kafka_sources
 from worker.waiting import Backoff
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Bench:
     def begin(self, task: str = "t1", token: int = 7, **committed: int) -> Following:
         """A query starts, whose checkpoint has offsets by topic."""
         spec = QuerySpec("g", task, token, DEFINITION)
-        return self.groups.follow(spec, list(kafka_sources(DEFINITION)), [offsets(committed)])
+        return self.groups.follow(spec, list(kafka_sources(DEFINITION)), offsets(committed), dict)
 
     def tries(self, count: int) -> None:
         """Brokers have been asked so many times more, and all answers but the last were taken in."""
@@ -85,13 +85,15 @@ class Bench:
         assert not self.groups._thread.is_alive()
 
 
-def offsets(ends: dict[str, int]) -> dict[str, dict[int, int]]:
-    return {topic: {0: offset} for topic, offset in ends.items()}
+def offsets(ends: dict[str, int]) -> dict[str, dict[str, dict[int, int]]]:
+    """By the place of the source that reads the topic."""
+    places = {"t": "sources.a", "u": "sources.b"}
+    return {places[topic]: {topic: {0: offset}} for topic, offset in ends.items()}
 
 
 def batch(following: Following, **ends: int) -> None:
     """A batch is finished."""
-    following.tell([offsets(ends)])
+    following.tell(offsets(ends))
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from definition.document import parse_definition
 from worker.lag.measure import PartitionState
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.checkpoint import CheckpointFolder
-from worker.spark.sources import TOPICS_FILE, require_sources, watch_sources, with_patience
+from worker.spark.source_offsets import SOURCES_FILE
+from worker.spark.sources import require_sources, watch_sources, with_patience
 
 
 class Folder(CheckpointFolder):
@@ -54,7 +55,7 @@ def definition(**options: Any) -> Any:
 
 def start(brokers: Any, folder: Folder, **options: Any) -> None:
     """Ask, as a start does."""
-    require_sources(brokers, definition(**options), folder, ignore_step)
+    require_sources(brokers, definition(**options), folder, (), ignore_step)
 
 
 def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> None:
@@ -62,7 +63,8 @@ def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> N
     brokers, folder = Brokers(), Folder()
     start(brokers, folder)
     start(brokers, folder)
-    assert (json.loads(folder.files[TOPICS_FILE]), folder.writes) == ({"t": "first"}, 1)
+    assert json.loads(folder.files[SOURCES_FILE]) == {"topics": {"source": {"t": "first"}}}
+    assert folder.writes == 1
     brokers.topic_id = "second"
     with pytest.raises(QueryError, match=r"^source: \[KAFKA_DATA_LOSS\] topic t was made anew") as refused:
         start(brokers, folder)
@@ -74,9 +76,9 @@ def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> N
 def test_a_note_that_cannot_be_read_is_written_anew() -> None:
     """Its writer was killed over it."""
     brokers, folder = Brokers(), Folder()
-    folder.files[TOPICS_FILE] = '{"t": "fi'
+    folder.files[SOURCES_FILE] = '{"topics": {"source": {"t": "fi'
     start(brokers, folder)
-    assert json.loads(folder.files[TOPICS_FILE]) == {"t": "first"}
+    assert json.loads(folder.files[SOURCES_FILE]) == {"topics": {"source": {"t": "first"}}}
 
 
 def test_what_brokers_say_is_told_with_the_place_of_the_source() -> None:

@@ -1,0 +1,43 @@
+"""What the options of a Kafka source say of what it reads; rules without I/O."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SUBSCRIBE, _PATTERN, _ASSIGN = "subscribe", "subscribepattern", "assign"
+
+
+def named_of(options: Mapping[str, Any]) -> Sequence[str]:
+    """The topics that a source with these options names; none if it has a pattern."""
+    given = _lowered(options)
+    if _SUBSCRIBE in given:
+        return [name for each in str(given[_SUBSCRIBE]).split(",") if (name := each.strip())]
+    return list(_assigned(given.get(_ASSIGN)))
+
+
+def pattern_of(options: Mapping[str, Any]) -> str | None:
+    """What the topics that it reads are matched by, in Java's words; None if it names them."""
+    given = _lowered(options)
+    return str(given[_PATTERN]).strip() if _PATTERN in given else None
+
+
+def assigned_of(options: Mapping[str, Any]) -> Mapping[str, list[int]] | None:
+    """The partitions that a source with these options reads, by topic; None if it reads all."""
+    given = _lowered(options)
+    return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
+
+
+def _lowered(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.lower(): value for name, value in options.items()}
+
+
+def _assigned(value: Any) -> dict[str, list[int]]:
+    try:
+        return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, list[int]])
+    except msgspec.DecodeError:
+        return {}

@@ -1,0 +1,106 @@
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.regex.Pattern;
+
+import org.apache.kafka.clients.admin.ListOffsetsResult;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.TopicPartition;
+
+/**
+ * What is done with many topics and partitions at once. Texts go in and out, a line for each of them: a call
+ * from Python for each would take seconds. Compiled by Spark's own compiler, which knows no generics.
+ */
+public class KafkaTopics {
+
+    /** The names in which a pattern finds something, as Spark looks for them; null after too many steps. */
+    public String matching(Collection names, String pattern, long steps) {
+        Pattern compiled = Pattern.compile(pattern);
+        long[] left = new long[] {steps};
+        StringBuilder found = new StringBuilder();
+        try {
+            for (Iterator each = names.iterator(); each.hasNext();) {
+                String name = (String) each.next();
+                if (compiled.matcher(new Counted(name, left)).find()) {
+                    found.append(name).append('\n');
+                }
+            }
+        } catch (TooManySteps gone) {
+            return null;
+        }
+        return found.toString();
+    }
+
+    /** A line for each topic: its name, its id, and how many partitions it has. */
+    public String described(Map topics) {
+        StringBuilder lines = new StringBuilder();
+        for (Iterator each = topics.values().iterator(); each.hasNext();) {
+            TopicDescription topic = (TopicDescription) each.next();
+            lines.append(topic.name()).append(' ').append(topic.topicId());
+            lines.append(' ').append(topic.partitions().size()).append('\n');
+        }
+        return lines.toString();
+    }
+
+    /** What is asked of partitions, given as lines of a topic's name and a partition's number. */
+    public Map wanted(String partitions, OffsetSpec spec) {
+        Map asked = new HashMap();
+        String[] lines = partitions.split("\n");
+        for (int i = 0; i < lines.length; i++) {
+            int space = lines[i].indexOf(' ');
+            if (space > 0) {
+                int number = Integer.parseInt(lines[i].substring(space + 1));
+                asked.put(new TopicPartition(lines[i].substring(0, space), number), spec);
+            }
+        }
+        return asked;
+    }
+
+    /** A line for each partition: its topic's name, its number, and the offset that was found. */
+    public String offsets(Map found) {
+        StringBuilder lines = new StringBuilder();
+        for (Iterator each = found.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            TopicPartition place = (TopicPartition) entry.getKey();
+            long offset = ((ListOffsetsResult.ListOffsetsResultInfo) entry.getValue()).offset();
+            lines.append(place.topic()).append(' ').append(place.partition());
+            lines.append(' ').append(offset).append('\n');
+        }
+        return lines.toString();
+    }
+
+    private static class TooManySteps extends RuntimeException {
+    }
+
+    /** A text that counts how often a character of it is looked at: Java ends no search by itself. */
+    private static class Counted implements CharSequence {
+        private final CharSequence text;
+        private final long[] left;
+
+        Counted(CharSequence text, long[] left) {
+            this.text = text;
+            this.left = left;
+        }
+
+        public char charAt(int index) {
+            if (--left[0] < 0) {
+                throw new TooManySteps();
+            }
+            return text.charAt(index);
+        }
+
+        public int length() {
+            return text.length();
+        }
+
+        public CharSequence subSequence(int start, int end) {
+            return new Counted(text.subSequence(start, end), left);
+        }
+
+        public String toString() {
+            return text.toString();
+        }
+    }
+}

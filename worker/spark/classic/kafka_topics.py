@@ -1,0 +1,95 @@
+"""Topics and their partitions in bulk: one call into the JVM for all of them.
+
+A call through Py4J takes some tenths of a millisecond, so thousands of partitions are not asked for one by
+one: `KafkaTopics.java` takes and gives whole lists as text. Topics are matched there, too, because patterns
+are Java's: Python's are others, and hold up the whole worker while they search.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from worker.query_engine import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from worker.spark.classic.kafka_clients import KafkaClient
+
+MOST_STEPS: Final = 100_000_000
+"""Characters that a pattern may look at to find its topics, about a second's work."""
+_NO_ID: Final = "A" * 22
+"""How Kafka writes the id of a topic that has none."""
+_NAME: Final = "KafkaTopics"
+
+Place = tuple[str, int]
+"""A topic, and the number of one of its partitions."""
+
+
+class Topic(NamedTuple):
+    """What brokers say of a topic: its id, None if they give out none, and how many partitions it has."""
+
+    topic_id: str | None
+    partitions: int
+
+
+class KafkaTopics:
+    """Asks about many at once; for any thread."""
+
+    def __init__(self, jvm: Any) -> None:
+        """`jvm` is Py4J's view of the JVM that has Kafka's client."""
+        self._jvm = jvm
+        self._lock = threading.Lock()
+        self._made: Any = None
+
+    def matching(self, names: Any, pattern: str) -> list[str]:
+        """Those of a collection of names that a pattern of Java's finds something in, as Spark does.
+
+        Raises:
+            QueryError: that takes too many steps.
+        """
+        found = self._java.matching(names, pattern, MOST_STEPS)
+        if found is None:
+            told = (
+                f"subscribePattern: {pattern} looks at the topics' names for too long, as nested repeats do"
+            )
+            raise QueryError(f"{told}; write it more simply", permanent=True)
+        return str(found).splitlines()
+
+    def described(self, topics: Any) -> dict[str, Topic]:
+        """What a client's description of topics says."""
+        lines = (line.split(" ") for line in str(self._java.described(topics)).splitlines())
+        return {
+            name: Topic(None if topic_id == _NO_ID else topic_id, int(count))
+            for name, topic_id, count in lines
+        }
+
+    def offsets(
+        self, client: KafkaClient, places: Iterable[Place], end: str, isolation: str
+    ) -> dict[Place, int]:
+        """The offsets at one end of partitions: `earliest`, or `latest` at a level of isolation."""
+        admin = self._jvm.org.apache.kafka.clients.admin
+        spec = getattr(admin.OffsetSpec, end)()
+        level = getattr(self._jvm.org.apache.kafka.common.IsolationLevel, isolation)
+        wanted = self._java.wanted("\n".join(f"{topic} {number}" for topic, number in places), spec)
+        found = client.answer(client.admin.listOffsets(wanted, admin.ListOffsetsOptions(level)).all())
+        lines = (line.split(" ") for line in str(self._java.offsets(found)).splitlines())
+        return {(topic, int(number)): int(offset) for topic, number, offset in lines}
+
+    @property
+    def _java(self) -> Any:
+        """Compiled when it is first needed: where there are no Kafka sources, there may be no client."""
+        with self._lock:
+            if self._made is None:
+                compiler = self._jvm.org.codehaus.janino.SimpleCompiler()
+                compiler.cook(_source())
+                self._made = compiler.getClassLoader().loadClass(_NAME).newInstance()
+            return self._made
+
+
+@cache
+def _source() -> str:
+    return Path(__file__).with_name(f"{_NAME}.java").read_text()

@@ -1,0 +1,42 @@
+"""In which order a plan reads its streaming sources: that of the lines in the offset log of its query.
+
+Spark makes a source of each streaming relation of the analysed plan, from the root down and from left to
+right, and numbers them in that order (MicroBatchExecution). Relations that are the same become one source,
+with as many lines as there are relations.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+from worker.spark.reader import PLACE
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from worker.lag.offset_log import Order
+
+_OF_TABLES: Final = "StreamingRelationV2"
+"""The relations of sources that are told their options themselves, as Kafka's is."""
+_RELATIONS: Final = frozenset({"StreamingRelation", _OF_TABLES})
+
+
+def sources_of(writer: DataStreamWriter) -> Order:
+    """The places of the sources that a writer's query reads; none if two of them are the same."""
+    frame: Any = writer._df  # noqa: SLF001 - where PySpark keeps it
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - likewise
+    relations = [leaves.apply(number) for number in range(leaves.length())]
+    streams = [each for each in relations if _kind(each) in _RELATIONS]
+    if any(first.equals(second) for first, second in combinations(streams, 2)):
+        return ()
+    return [_place(each) for each in streams]
+
+
+def _kind(relation: Any) -> str:
+    return str(relation.getClass().getSimpleName())
+
+
+def _place(relation: Any) -> str | None:
+    place = relation.extraOptions().get(PLACE) if _kind(relation) == _OF_TABLES else None
+    return None if place is None else str(place)

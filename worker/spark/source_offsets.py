@@ -1,0 +1,129 @@
+"""What a checkpoint says of a task's Kafka sources, one by one.
+
+The order of the sources is that of the plan, which only Spark knows, and only when the query is about to be
+started. So each start notes it, for those who look at the task while it does not run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from worker.lag.missing import Read
+from worker.lag.offset_log import furthest_behind, initial_of, of_place, offsets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from definition.document import Definition
+    from definition.source import Source
+    from worker.lag.offset_log import Lines, Offsets, Order
+    from worker.spark.checkpoint import CheckpointFolder
+
+SOURCES_FILE: Final = "sparkherd-sources.json"
+"""In a checkpoint: whose the lines of its offset log are, and what topics they are about."""
+
+
+class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a start has noted: the order of the plan, and the ids of topics by the place of their source."""
+
+    order: list[str | None] = []
+    topics: dict[str, dict[str, str]] = {}
+
+
+def kafka_sources(definition: Definition) -> Iterator[tuple[str, Source]]:
+    """The sources that stream from Kafka, each with its place in the definition; an entry point has none."""
+    for view, source in definition.views.items():
+        if source.is_kafka and not source.static:
+            yield definition.path_of(view), source
+
+
+def noted(folder: CheckpointFolder) -> Noted:
+    """What the last start has noted."""
+    try:
+        return msgspec.json.decode(folder.read(SOURCES_FILE) or "{}", type=Noted)
+    except msgspec.DecodeError:  # whoever wrote it was killed over it
+        return Noted()
+
+
+def order_of(definition: Definition, planned: Order, count: int) -> Order:
+    """Whose each of `count` lines is.
+
+    Args:
+        definition: the task's.
+        planned: the order of the plan, empty if it is unknown; with a single source it is not needed.
+        count: of lines.
+    """
+    streams = [view for view, source in definition.views.items() if not source.static]
+    return [definition.path_of(streams[0])] * count if len(streams) == 1 else planned
+
+
+def committed_offsets(folder: CheckpointFolder) -> Lines:
+    """Where the last finished batch ended; nothing before the first."""
+    return _entry(folder, folder.last("commits"))
+
+
+def committed_by_source(folder: CheckpointFolder, definition: Definition) -> dict[str, Offsets]:
+    """Where the last finished batch ended, by the place of the source, as far as that is known."""
+    return by_source(committed_offsets(folder), definition, noted(folder).order)
+
+
+def by_source(lines: Lines, definition: Definition, planned: Order) -> dict[str, Offsets]:
+    """What the lines say, by the place of the source; `planned` is the order of the plan, as far as known."""
+    order = order_of(definition, planned, len(lines))
+    found = {path: of_place(lines, order, path) for path, _ in kafka_sources(definition)}
+    return {path: furthest_behind(own) for path, own in found.items() if own}
+
+
+@dataclass(frozen=True)
+class SourceOffsets:
+    """The lines of a checkpoint's logs: where the last finished batch ended, and the last one that was begun.
+
+    `initial` is where each source has begun, which it keeps by itself: Spark goes by its options only before
+    that. `topics` are the ids that its topics had, by the place of the source.
+    """
+
+    committed: Lines
+    planned: Lines
+    initial: Lines
+    topics: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, folder: CheckpointFolder, topics: Mapping[str, Mapping[str, str]]) -> SourceOffsets:
+        """As they are now."""
+        committed = committed_offsets(folder)
+        initial = [] if committed and None not in committed else _initial(folder)
+        return cls(committed, _entry(folder, folder.last("offsets")), initial, topics)
+
+    def reads(self, place: str, definition: Definition, planned: Order) -> Sequence[Read]:
+        """What is known of a source, of each time that the query reads it; nothing if it has not begun.
+
+        Args:
+            place: the source's.
+            definition: the task's.
+            planned: the order of the plan; empty if it is unknown, and then not much is known here.
+        """
+        logs = self.committed, self.planned, self.initial
+        order = order_of(definition, planned, max(map(len, logs)))
+        if any(len(log) not in {0, len(order)} for log in logs[:2]) or len(self.initial) > len(order):
+            return [Read()]
+        own = (of_place([*log, *[None] * (len(order) - len(log))], order, place) for log in logs)
+        ids = self.topics.get(place, {})
+        return [
+            Read((initial or {}) if done is None else done, begun or {}, ids)
+            for done, begun, initial in zip(*own, strict=True)
+            if (done, begun, initial) != (None, None, None)
+        ]
+
+
+def _entry(folder: CheckpointFolder, number: int | None) -> Lines:
+    text = None if number is None else folder.read(f"offsets/{number}")
+    return [] if text is None else offsets_of(text)
+
+
+def _initial(folder: CheckpointFolder) -> Lines:
+    last = folder.last("sources")
+    texts = [folder.read(f"sources/{number}/0") for number in range(0 if last is None else last + 1)]
+    return [None if text is None else initial_of(text) for text in texts]
