@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.spark.backend import Handle
 from worker.spark.causes import describe_java, failure
+from worker.spark.classic.kafka_stops import let_go_of_brokers
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -22,9 +23,10 @@ _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
 class JavaHandle(Handle):
     """Asks the JVM's own object: its answers come without PySpark's JSON around each."""
 
-    def __init__(self, query: StreamingQuery, gate: BatchGate) -> None:
-        """`gate` is the one that the query's batches go through."""
+    def __init__(self, jvm: Any, query: StreamingQuery, gate: BatchGate) -> None:
+        """`jvm` is the query's, `gate` the one that its batches go through."""
         self.query = query
+        self._jvm = jvm
         self._gate = gate
         self._java: Any = query._jsq  # noqa: SLF001 - see above
         stream: Any = self._java.streamingQuery()
@@ -65,5 +67,9 @@ class JavaHandle(Handle):
         return failure(describe_java(exception.get())) if exception.isDefined() else None
 
     def halt(self) -> None:
-        """Interrupts the query's thread and cancels its jobs."""
-        self.query.stop()
+        """Interrupts the query's thread and cancels its jobs; what is not over then may wait for brokers."""
+        try:
+            self.query.stop()
+        finally:
+            if self._thread.isAlive():
+                let_go_of_brokers(self._jvm, self._java.streamingQuery())

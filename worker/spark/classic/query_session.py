@@ -76,7 +76,7 @@ class ClassicQuerySession(QuerySession):
         context.setLocalProperty(_POOL, self._pool)
         try:
             query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
-            return JavaHandle(query, self.gate)
+            return JavaHandle(self.spark._jvm, query, self.gate)  # noqa: SLF001 - where PySpark keeps it
         finally:
             context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one
 

@@ -54,7 +54,7 @@ async def test_a_broker_that_dies_while_a_task_reads_costs_nothing(
     assert told is not None
     assert (told.rows, told.trouble, sum(each.end for each in told.partitions)) == (0, None, 80)
     assert _leader(topic) != leader
-    await query.stop(20)  # without any broker, its thread would wait for an answer for a minute
+    await query.stop(20)
 
 
 def _leader(topic: Topic) -> int:
