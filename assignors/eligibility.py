@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from protocol.connectors import NOTHING, Needs, package_of
 
@@ -25,6 +25,9 @@ _UUID4 = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0
 Members: TypeAlias = tuple[int, ...]
 """Indexes of members, ascending."""
 
+MAX_WHY_LENGTH: Final = 500
+"""Characters of a reason: labels and formats of a definition may be of any number and length."""
+
 _Terms: TypeAlias = tuple[str | None, tuple[tuple[str, str], ...], Needs]
 _NONE: _Terms = (None, (), NOTHING)
 
@@ -34,6 +37,8 @@ class Eligibility:
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
+        self._able: dict[_Terms, Members] = {}
+        self._reasons: dict[_Terms, str] = {}
         self._everyone = tuple(range(len(members)))
         self._named: dict[str, list[int]] = {}
         for index, member in enumerate(members):
@@ -58,9 +63,17 @@ class Eligibility:
         return sorted(groups.items(), key=lambda item: (len(item[0]), item[0]))
 
     def why_nobody(self, task: Task) -> str | None:
-        """Why no member may run `task`, for a person to read; None if somebody may."""
+        """Why no member may run `task`, for a person to read, in `MAX_WHY_LENGTH`; None if somebody may."""
         if self.of(task):
             return None
+        terms = _terms(task)
+        if (why := self._reasons.get(terms)) is None:
+            why = self._why_nobody(task)
+            why = why if len(why) <= MAX_WHY_LENGTH else f"{why[: MAX_WHY_LENGTH - 2]} …"
+            self._reasons[terms] = why
+        return why
+
+    def _why_nobody(self, task: Task) -> str:
         if missing := self._missing(task.needs):
             return missing
         labels = ", ".join(f"{key}={value}" for key, value in sorted(task.labels.items()))
@@ -80,6 +93,12 @@ class Eligibility:
         return None
 
     def _having(self, terms: _Terms) -> Members:
+        """Tasks are alike, most of them: each kind is held against the members once."""
+        if (able := self._able.get(terms)) is None:
+            able = self._able[terms] = self._find(terms)
+        return able
+
+    def _find(self, terms: _Terms) -> Members:
         worker, labels, needs = terms
         pinned = self._everyone if worker is None else self._named.get(worker, self._everyone)
         if not labels and not needs:

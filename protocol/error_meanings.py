@@ -49,7 +49,9 @@ MEANINGS: Final[Mapping[Code, str]] = {
     ),
     Code.STALE_TOKEN: "the task has another owner by now: the worker stops that query",
     Code.NOT_ASSIGNED: "a claim of a task that the present assignment gives to somebody else",
-    Code.INVALID_ASSIGNMENT: "the assignor named an unknown task, or one twice; the message lists the faults",
+    Code.INVALID_ASSIGNMENT: (
+        "the assignor named an unknown task, or one twice; the message lists the first faults"
+    ),
     Code.NOT_CHECKABLE: "what an entry point would do can only be found out by running it",
     Code.NO_ELIGIBLE_WORKER: (
         "no worker of the group can do a check of that definition; the message says what they lack"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from assignors.checked import validate
+from assignors.eligibility import MAX_WHY_LENGTH
 from worker.threads import in_thread
 from worker.waiting import first
 
@@ -59,7 +61,7 @@ class AssignorCalls:
         tasks: Sequence[Task],
         current: Mapping[str, Sequence[str]],
     ) -> Assignment:
-        """What the assignor `name` decides.
+        """What the assignor `name` decides. It is given copies: whatever it does to them is its own affair.
 
         Raises:
             UnusableError: it is unknown, raised, took too long, or returned no assignment of these tasks.
@@ -71,7 +73,8 @@ class AssignorCalls:
 
         def work() -> Assignment:
             try:
-                return _checked(assignor.assign(members, tasks, current), members, tasks)
+                own = tuple(map(copy, members)), tuple(map(copy, tasks))
+                return _checked(assignor.assign(*own, current), members, tasks)
             except Exception:
                 raise
             except BaseException as error:  # noqa: BLE001 - `exit()` must not end the worker
@@ -95,13 +98,22 @@ class AssignorCalls:
             raise
         except Exception as error:
             log.exception("assignor raised", assignor=name)
-            raise UnusableError(f"{type(error).__name__}: {error}".partition("\n")[0]) from error
+            raise UnusableError(_line(error)) from error
 
     def _on_back(self, name: str) -> None:
         self._busy.pop(name).exception()  # seen, even if whoever waited has given up
         if name in self._overdue:
             self._overdue.discard(name)
             log.warning("assignor came back too late, its answer is thrown away", assignor=name)
+
+
+def _line(error: Exception) -> str:
+    """An error of somebody else's code in one line; its text is made by that code, too."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}".partition("\n")[0][:MAX_WHY_LENGTH]
+    except Exception:  # noqa: BLE001 - see above
+        return kind
 
 
 def _checked(result: object, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
@@ -112,7 +124,7 @@ def _checked(result: object, members: Sequence[Member], tasks: Sequence[Task]) -
     """
     copy = {key: _copied(value) for key, value in result.items()} if isinstance(result, Mapping) else result
     if faults := validate(copy, members, tasks):
-        told = [fault.message for fault in faults[:MOST_FAULTS]]
+        told = [fault.message[:MAX_WHY_LENGTH] for fault in faults[:MOST_FAULTS]]
         rest = len(faults) - len(told)
         raise UnusableError("; ".join([*told, f"and {rest} more"] if rest else told))
     return copy  # type: ignore[return-value]  # it has just been found to be one

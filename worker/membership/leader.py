@@ -10,16 +10,18 @@ import msgspec
 import structlog
 
 from assignors.base import Member, Task
-from assignors.checked import make_valid, why_unassigned
-from assignors.isolation import isolate
+from assignors.checked import make_valid
+from assignors.isolation import Isolation, isolate
 from assignors.registry import AssignorError, load_assignor
 from protocol.connectors import NOTHING
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import MemberAssignment
 from protocol.worker_metadata import TaskAssignment, WorkerMetadata, read_metadata
+from telemetry.cause_ids import new_cause_id
 from worker.clock import SystemClock
 from worker.membership.assignor_calls import AssignorCalls, UnusableError
+from worker.membership.left_out import why_left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,11 +81,11 @@ class Leader:
                 asked again then.
         """
         members, tasks = _members(joined), _tasks(joined)
-        isolation = isolate(members, tasks, _suspects(joined))
+        isolation = _isolation(members, tasks, _suspects(joined))
         name = joined.protocol_name or ""
         dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
         self._last_good = isolation.complete(dealt)
-        left_out = {joined.member_id: _why_left_out(self._last_good, members, tasks)}
+        left_out = {joined.member_id: why_left_out(self._last_good, members, tasks)}
         return tuple(
             _encode(member.member_id, self._last_good, left_out.get(member.member_id))
             for member in joined.members
@@ -103,7 +105,26 @@ class Leader:
             except UnusableError as error:
                 trouble = str(error)
         log.error("assignor failed, the last good assignment stands in", assignor=name, why=trouble)
-        return make_valid(self._last_good, members, tasks)
+        return _stand_in(self._last_good, members, tasks)
+
+
+def _isolation(members: Sequence[Member], tasks: Sequence[Task], suspects: frozenset[str]) -> Isolation:
+    """Nobody is reserved for suspects if it cannot be found out who is to be: the others go on."""
+    try:
+        return isolate(members, tasks, suspects)
+    except Exception:
+        log.exception("bug: no worker is reserved for suspected tasks", cause_id=new_cause_id())
+        return Isolation(members, tasks, {})
+
+
+def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
+    """The last good assignment made valid; should that fail, too, everybody keeps what it owns."""
+    try:
+        return make_valid(last_good, members, tasks)
+    except Exception:
+        log.exception("bug: the last good assignment cannot be used", cause_id=new_cause_id())
+        runnable = {task.name for task in tasks}
+        return {member.member_id: sorted(member.owned & runnable) for member in members}
 
 
 def _members(joined: JoinResponse) -> tuple[Member, ...]:
@@ -186,12 +207,3 @@ def _encode(
 ) -> MemberAssignment:
     given = TaskAssignment(tasks=tuple(assignment.get(member_id, ())), left_out=left_out or msgspec.UNSET)
     return MemberAssignment(member_id, encode_opaque(given))
-
-
-def _why_left_out(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> dict[str, str]:
-    if not members:
-        return {task.name: "every worker of the group is being drained" for task in tasks}
-    left_out = why_unassigned(assignment, members, tasks)
-    for task, why in left_out.items():
-        log.warning("task stays unassigned", task=task, why=why)
-    return left_out

@@ -6,10 +6,11 @@ Those of groups of other types are passed on unread.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from assignors.eligibility import MAX_WHY_LENGTH
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import decode_opaque
 from protocol.messages.membership import MemberAssignment
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from manager.core.group import Group
 
 NOTHING = TaskAssignment()
+MOST_FAULTS: Final = 20
+"""Of an assignment, that are told one by one; there may be one for each task."""
 
 
 @dataclass(slots=True)
@@ -36,11 +39,15 @@ def read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     """The leader's list; entries for strangers are ignored, and of two for one member the last one counts.
 
     Raises:
-        RefusedError: INVALID_ASSIGNMENT with every fault: an unknown task, one task twice, another form.
+        RefusedError: INVALID_ASSIGNMENT with the first faults: an unknown task, one twice, another form.
     """
     placement = _read(group, entries)
     if placement.faults:
-        raise RefusedError(ErrorCode.INVALID_ASSIGNMENT, "; ".join(placement.faults))
+        told = [fault[:MAX_WHY_LENGTH] for fault in placement.faults[:MOST_FAULTS]]
+        rest = len(placement.faults) - len(told)
+        raise RefusedError(
+            ErrorCode.INVALID_ASSIGNMENT, "; ".join([*told, f"and {rest} more"] if rest else told)
+        )
     return placement
 
 
@@ -70,7 +77,9 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     for entry in latest.values():
         given = _given(entry, placement.faults)
         _place(placement, given.tasks, entry.member_id, known)
-        placement.left_out.update(given.left_out or {})
+        placement.left_out |= {
+            task: why[:MAX_WHY_LENGTH] for task, why in (given.left_out or {}).items() if task in known
+        }
     return placement
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from assignors.base import Member, Task
-from assignors.eligibility import Eligibility, worker_names
+from assignors.eligibility import MAX_WHY_LENGTH, Eligibility, worker_names
 from protocol.connectors import PACKAGES, Formats, Needs
 
 UUID = "-0b5e6a6c-6a4e-4f0e-9d7d-3a1f5a0c9e42"
@@ -147,3 +149,29 @@ def test_why_a_connector_keeps_a_task_from_everybody(task: Task, why: str) -> No
         Member("b", spark="4.1.4", formats=Formats(("avro",))),
     ]
     assert (Eligibility(room).why_nobody(task) or "").startswith(why)
+
+
+def test_a_reason_is_of_bounded_length() -> None:
+    """A definition may have labels and formats of any number and length; the leader tells of each task."""
+    many = {f"label{number}": "x" * 50 for number in range(100)}
+    room = [Member("m", formats=Formats(("kafka",)))]
+    for task in (Task("t", labels=many), Task("t", needs=Needs(("f" * 10_000,)))):
+        why = Eligibility(room).why_nobody(task) or ""
+        assert len(why) == MAX_WHY_LENGTH
+        assert why.startswith("no worker has the ")
+
+
+def test_tasks_that_are_alike_are_held_against_the_members_once() -> None:
+    """Ten thousand tasks that nobody may run are ten thousand looks at the members else."""
+    looks: list[str] = []
+
+    class Counted(dict[str, str]):
+        def get(self, key: Any, default: Any = None) -> Any:
+            looks.append(key)
+            return super().get(key, default)
+
+    eligibility = Eligibility([Member("m", labels=Counted())])
+    tasks = [Task(f"t{number}", labels={"gpu": "yes"}) for number in range(10)]
+    first, *others = [eligibility.why_nobody(task) for task in tasks]
+    assert all(why is first for why in others)
+    assert looks == ["gpu"]

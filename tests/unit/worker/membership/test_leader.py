@@ -17,6 +17,7 @@ from protocol.messages.membership import JoinedMember, JoinResponse
 from protocol.messages.tasks import OfferedTask
 from protocol.worker_metadata import WorkerMetadata
 from tests.fakes.clock import FakeClock
+from worker.membership import left_out
 from worker.membership.leader import Leader, load_assignors
 
 if TYPE_CHECKING:
@@ -263,6 +264,70 @@ async def test_the_group_s_choice_among_the_assignors_counts() -> None:
     lead = Leader([scripted, StickyAssignor()], session_timeout_ms=10_000)
     assert tasks_of(await lead.assign(joined(protocol="sticky"))) == ["a", "b", "c", "d"]
     assert scripted.members == ()
+
+
+@pytest.mark.parametrize("broken", ["labels", "formats", "owned", "member_id"])
+@pytest.mark.parametrize("answer", [dict, raises])
+async def test_what_an_assignor_does_to_what_it_is_given_is_its_own_affair(
+    broken: str, answer: Callable[[], Any]
+) -> None:
+    """Whoever stands in for it, and whoever says why tasks are nobody's, goes by the members as they are."""
+
+    def meddle() -> Any:
+        for member in assignor.members:
+            object.__setattr__(member, broken, None)
+        return answer()
+
+    lead, assignor = leader(meddle)
+    sent = await lead.assign(joined())
+    assert tasks_of(sent) == ([] if answer is dict else ["a", "b", "c", "d"])
+    left_out = decode_opaque(sent[0].assignment).get("left_out", {})
+    assert left_out == (dict.fromkeys("abcd", "the assignor left it out") if answer is dict else {})
+
+
+async def test_rules_that_raise_end_neither_leader_nor_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody keeps what it owns, and why the rest is nobody's is not told."""
+
+    def broken(*_: object) -> Any:
+        raise LookupError("no such thing")
+
+    monkeypatch.setattr("assignors.eligibility.Eligibility._having", broken)
+    monkeypatch.setattr("assignors.eligibility.Eligibility.groups", broken)
+    lead = Leader([StickyAssignor()], session_timeout_ms=10_000)
+    suspect = OfferedTask("d", 1.0, None, {}, None, suspect=True)
+    told = joined(protocol="sticky")
+    with capture_logs() as logs:
+        sent = await lead.assign(structs.replace(told, tasks=(*told.tasks[:3], suspect)))  # type: ignore[index]
+    assert read(sent) == {"w1": ["a", "b"], "w2": ["c"]}
+    assert "left_out" not in decode_opaque(sent[0].assignment)
+    assert sum("cause_id" in entry for entry in logs) == 3
+
+
+async def test_an_error_whose_text_cannot_be_made_is_told_by_its_kind() -> None:
+    """The text of an assignor's error is made by its code, too."""
+
+    class UntoldError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("none")
+
+    def fail() -> Any:
+        raise UntoldError
+
+    lead, _ = leader(fail)
+    with capture_logs() as logs:
+        assert tasks_of(await lead.assign(joined())) == ["a", "b", "c", "d"]
+    assert [entry["why"] for entry in logs if "stands in" in entry["event"]] == ["UntoldError"]
+
+
+async def test_why_tasks_are_nobody_s_is_told_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manager takes a sync of some size only; the log is for people."""
+    monkeypatch.setattr(left_out, "MOST_BYTES", 60)
+    monkeypatch.setattr(left_out, "MOST_LOGGED", 3)
+    lead, _ = leader(dict)
+    with capture_logs() as logs:
+        sent = await lead.assign(joined())
+    assert decode_opaque(sent[0].assignment)["left_out"] == dict.fromkeys("ab", "the assignor left it out")
+    assert [entry.get("task", entry.get("tasks")) for entry in logs] == ["a", "b", "c", 1]
 
 
 async def test_tasks_that_nobody_is_given_are_told_with_the_reason() -> None:

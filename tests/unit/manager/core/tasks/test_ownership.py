@@ -345,6 +345,18 @@ def test_a_task_the_leader_left_out_says_why_even_after_a_crash(bench: Bench) ->
     assert bench.ask(GetTaskStatus(task="t")).answer.cause == "no worker has the label zone=b"
 
 
+def test_what_a_leader_says_of_tasks_is_kept_within_bounds(bench: Bench) -> None:
+    """Reasons are cut, those of tasks that are none are not kept; of faults the first are told."""
+    bench.create("t")
+    [worker] = bench.worker_group(1)
+    faulty = {"tasks": [f"no-{number}" for number in range(30)]}
+    refusal = bench.sync(worker, given={worker: faulty}).answer
+    assert "'no-19' is no task of the group; and 10 more" in refusal.message
+    assert "no-20" not in refusal.message
+    bench.settle([worker], {worker: {"tasks": [], "left_out": {"t": "x" * 9000, "gone": "why"}}})
+    assert bench.group.tasks.left_out == {"t": "x" * 500}
+
+
 def test_of_two_entries_for_one_member_the_last_one_counts(bench: Bench) -> None:
     """In memory as in the store: a reload finds the same assignment."""
     bench.create("t", "u")
