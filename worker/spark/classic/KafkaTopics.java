@@ -1,12 +1,18 @@
+import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 import org.apache.kafka.clients.admin.ListOffsetsResult;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 
 /**
@@ -69,6 +75,60 @@ public class KafkaTopics {
             lines.append(' ').append(offset).append('\n');
         }
         return lines.toString();
+    }
+
+    /**
+     * How often brokers were asked; then a line for each partition that has shown its first row: its topic's
+     * name, its number, and that row's time. Given are lines with the offset that each is read from.
+     */
+    public String firstTimes(Map settings, String positions, long pollMs, long limitMs) {
+        KafkaConsumer consumer = new KafkaConsumer(settings);
+        try {
+            Set left = seek(consumer, positions.split("\n"));
+            int most = left.size() + 1;
+            long until = System.nanoTime() + limitMs * 1000000L;
+            StringBuilder lines = new StringBuilder();
+            int polls = 0;
+            boolean goesOn = true;
+            while (goesOn) {
+                ConsumerRecords found = consumer.poll(Duration.ofMillis(pollMs));
+                polls++;
+                consumer.pause(shown(found, left, lines));
+                goesOn = !found.isEmpty() && !left.isEmpty() && polls < most && System.nanoTime() < until;
+            }
+            return polls + "\n" + lines;
+        } finally {
+            consumer.close(Duration.ofMillis(0L));
+        }
+    }
+
+    private static Set seek(KafkaConsumer consumer, String[] lines) {
+        Map offsets = new HashMap();
+        for (int i = 0; i < lines.length; i++) {
+            String[] parts = lines[i].split(" ");
+            offsets.put(new TopicPartition(parts[0], Integer.parseInt(parts[1])), Long.valueOf(parts[2]));
+        }
+        consumer.assign(offsets.keySet());
+        for (Iterator each = offsets.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            consumer.seek((TopicPartition) entry.getKey(), ((Long) entry.getValue()).longValue());
+        }
+        return new HashSet(offsets.keySet());
+    }
+
+    /** The partitions that have shown their first row now; each is taken out of those that are left. */
+    private static Set shown(ConsumerRecords found, Set left, StringBuilder lines) {
+        Set shown = new HashSet();
+        for (Iterator each = found.iterator(); each.hasNext();) {
+            ConsumerRecord row = (ConsumerRecord) each.next();
+            TopicPartition place = new TopicPartition(row.topic(), row.partition());
+            if (left.remove(place)) {
+                shown.add(place);
+                lines.append(row.topic()).append(' ').append(row.partition());
+                lines.append(' ').append(row.timestamp()).append('\n');
+            }
+        }
+        return shown;
     }
 
     private static class TooManySteps extends RuntimeException {

@@ -6,7 +6,6 @@ are a batch of rows for each partition that is behind, which is why they are ask
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from worker.lag.measure import PartitionState
@@ -28,12 +27,18 @@ if TYPE_CHECKING:
     from worker.spark.classic.kafka_topics import Topic
     from worker.spark.classic.kafka_watch import Watching
 
-POLL_MS: Final = 1000
-"""How long unread rows are waited for, of those partitions that have not shown one yet."""
 MOST_TIMES: Final = 50
 """Partitions that are read from for the time of their first unread row, those that are furthest behind."""
-TIMES_S: Final = 5.0
-"""How long such rows are read in one look, in seconds; what has not come by then has no time."""
+_BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_ONE_ROW_EACH: Final = {
+    "key.deserializer": _BYTES,
+    "value.deserializer": _BYTES,
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "none",
+    "max.partition.fetch.bytes": "1",
+    "max.poll.records": str(MOST_TIMES),
+}
+"""Settings of a consumer that is to get one row of each partition, as far as brokers send single ones."""
 
 
 class KafkaBrokers:
@@ -105,43 +110,8 @@ class KafkaBrokers:
         """When the first unread row of each was written, as far as it can be read in time."""
         if not positions:
             return {}
-        jvm = self._jvm
-        bytes_of = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
-        own = {"key.deserializer": bytes_of, "value.deserializer": bytes_of, "enable.auto.commit": "false"}
-        small = {
-            "max.partition.fetch.bytes": "1",
-            "max.poll.records": str(MOST_TIMES),
-            "auto.offset.reset": "none",
-        }
-        consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(
-            self.clients.java_map({**client.config, **own, **small})
-        )
-        try:
-            return self._first_rows(client, consumer, positions)
-        finally:
-            consumer.close(jvm.java.time.Duration.ofMillis(0))
-
-    def _first_rows(
-        self, client: KafkaClient, consumer: Any, positions: Mapping[tuple[str, int], int]
-    ) -> dict[tuple[str, int], int]:
-        jvm = self._jvm
-        places = {place: jvm.org.apache.kafka.common.TopicPartition(*place) for place in positions}
-        consumer.assign(self._java_list(places.values()))
-        for place, java in places.items():
-            consumer.seek(java, positions[place])
-        times: dict[tuple[str, int], int] = {}
-        until = time.monotonic() + TIMES_S
-        for _ in range(len(positions) + 1):
-            found = consumer.poll(jvm.java.time.Duration.ofMillis(POLL_MS))
-            client.count(answered=True)
-            rows = found.iterator()
-            while rows.hasNext():
-                row = rows.next()
-                times.setdefault((str(row.topic()), int(row.partition())), int(row.timestamp()))
-            if len(times) == len(places) or found.isEmpty() or time.monotonic() > until:
-                return times
-            consumer.pause(self._java_list(java for place, java in places.items() if place in times))
-        return times
+        settings = self.clients.java_map({**client.config, **_ONE_ROW_EACH})
+        return self._topics.first_times(client, settings, positions)
 
     def _java_list(self, items: Iterable[Any]) -> Any:
         made = self._jvm.java.util.ArrayList()

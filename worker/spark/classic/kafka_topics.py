@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from worker.spark.classic.kafka_clients import KafkaClient
 
 MOST_STEPS: Final = 100_000_000
 """Characters that a pattern may look at to find its topics, about a second's work."""
+POLL_MS: Final = 1000
+"""How long unread rows are waited for, of those partitions that have not shown one yet."""
+TIMES_MS: Final = 5000
+"""How long such rows are read in one look; what has not come by then has no time."""
 _NO_ID: Final = "A" * 22
 """How Kafka writes the id of a topic that has none."""
 _NAME: Final = "KafkaTopics"
@@ -76,8 +80,23 @@ class KafkaTopics:
         level = getattr(self._jvm.org.apache.kafka.common.IsolationLevel, isolation)
         wanted = self._java.wanted("\n".join(f"{topic} {number}" for topic, number in places), spec)
         found = client.answer(client.admin.listOffsets(wanted, admin.ListOffsetsOptions(level)).all())
-        lines = (line.split(" ") for line in str(self._java.offsets(found)).splitlines())
-        return {(topic, int(number)): int(offset) for topic, number, offset in lines}
+        return _by_place(str(self._java.offsets(found)).splitlines())
+
+    def first_times(
+        self, client: KafkaClient, settings: Any, positions: Mapping[Place, int]
+    ) -> dict[Place, int]:
+        """When the row at each of these offsets was written, in ms since 1970, as far as it comes in time.
+
+        Args:
+            client: is told of each question.
+            settings: of a consumer, as a map of Java's.
+            positions: the offset in each partition.
+        """
+        wanted = "\n".join(f"{topic} {number} {offset}" for (topic, number), offset in positions.items())
+        polls, *lines = str(self._java.firstTimes(settings, wanted, POLL_MS, TIMES_MS)).splitlines()
+        for _ in range(int(polls)):
+            client.count(answered=True)
+        return _by_place(lines)
 
     @property
     def _java(self) -> Any:
@@ -88,6 +107,11 @@ class KafkaTopics:
                 compiler.cook(_source())
                 self._made = compiler.getClassLoader().loadClass(_NAME).newInstance()
             return self._made
+
+
+def _by_place(lines: Iterable[str]) -> dict[Place, int]:
+    split = (line.split(" ") for line in lines)
+    return {(topic, int(number)): int(value) for topic, number, value in split}
 
 
 @cache

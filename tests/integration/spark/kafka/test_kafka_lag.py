@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from worker.spark.engine import SparkEngine
 
 SQL = "SELECT offset FROM source"
+HOUR_MS = 3_600_000
 
 
 @pytest.fixture
@@ -51,6 +53,22 @@ async def test_what_was_put_there_while_nothing_ran_is_behind(
     assert places == [(0, 30, 30, 0), (1, 0, 12, 12), (2, 0, 0, 0)]
     assert told.partitions[1].behind_ms == told.behind_ms
     assert 0 <= told.behind_ms < 600_000
+
+
+async def test_many_rows_of_one_partition_do_not_hide_the_age_of_others(
+    start: Any, topic: Topic, database: Database, lag: Any
+) -> None:
+    """Each that is behind has the time of its first unread row, and no later one."""
+    query = await start(source=topic.source(), sql=SQL, sink=database.sink())
+    await catch_up(query)
+    await query.stop(20)
+    begun = int(time.time() * 1000) - HOUR_MS
+    for partition in range(3):
+        first = begun + 60_000 * partition
+        topic.produce(orders(2_000), partition=partition, times=range(first, first + 2_000))
+    told = await lag()
+    ages = {each.partition: each.behind_ms for each in told.partitions}
+    assert [(told.at_ms - ages[number]) - begun for number in range(3)] == [0, 60_000, 120_000]
 
 
 async def test_partitions_that_are_not_assigned_are_not_behind(
