@@ -169,7 +169,7 @@ def _begun(given: Mapping[str, Any], topics: Topics, *, accepts: bool) -> Iterat
             place = f"topic {topic}, partition {number}"
             if wanted is None:
                 yield Missing(option, f"says nothing of {place}; it has to name all partitions")
-            elif wanted > state.end:
+            elif wanted > state.end and not accepts:
                 found = f"{place}: wants offset {wanted}, and the next row will get {state.end}"
                 yield Missing(option, f"{found}; correct it, -1 is the end")
             elif 0 <= wanted < state.begin and not accepts:

@@ -21,7 +21,7 @@ from worker.spark.context import TaskContext
 from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
-from worker.spark.source_offsets import by_source, committed_offsets, kafka_sources
+from worker.spark.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
 from worker.spark.sources import require_sources, watch_sources, with_patience
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def launch(
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
         found = session.checkpoint.verify(owner, session.output.claimed)
-        order = () if backend.brokers is None else session.sources_of(writer)
+        order = session.sources_of(writer) if is_order_needed(definition) else ()
         require_sources(backend.brokers, definition, session.checkpoint, order, steps.at)
         follow = _follower(backend, spec, definition, session.checkpoint, order)
         steps.at("Spark, to start the query")

@@ -48,6 +48,12 @@ def noted(folder: CheckpointFolder) -> Noted:
         return Noted()
 
 
+def is_order_needed(definition: Definition) -> bool:
+    """Whether a line of the offset log can be another source's than the one that is looked for."""
+    streams = [source for source in definition.views.values() if not source.static]
+    return len(streams) > 1 and any(source.is_kafka for source in streams)
+
+
 def order_of(definition: Definition, planned: Order, count: int) -> Order:
     """Whose each of `count` lines is.
 
@@ -81,8 +87,9 @@ def by_source(lines: Lines, definition: Definition, planned: Order) -> dict[str,
 class SourceOffsets:
     """The lines of a checkpoint's logs: where the last finished batch ended, and the last one that was begun.
 
-    `initial` is where each source has begun, which it keeps by itself: Spark goes by its options only before
-    that. `topics` are the ids that its topics had, by the place of the source.
+    `initial` is where each source has begun, which it keeps by itself, and which counts until a first batch
+    is finished: Spark goes by its options only before it has begun. `topics` are the ids that topics had, by
+    the place of their source.
     """
 
     committed: Lines
@@ -94,7 +101,7 @@ class SourceOffsets:
     def of(cls, folder: CheckpointFolder, topics: Mapping[str, Mapping[str, str]]) -> SourceOffsets:
         """As they are now."""
         committed = committed_offsets(folder)
-        initial = [] if committed and None not in committed else _initial(folder)
+        initial = [] if committed else _initial(folder)
         return cls(committed, _entry(folder, folder.last("offsets")), initial, topics)
 
     def reads(self, place: str, definition: Definition, planned: Order) -> Sequence[Read]:
@@ -112,9 +119,9 @@ class SourceOffsets:
         own = (of_place([*log, *[None] * (len(order) - len(log))], order, place) for log in logs)
         ids = self.topics.get(place, {})
         return [
-            Read((initial or {}) if done is None else done, begun or {}, ids)
+            Read(done or initial or {}, begun or {}, ids)
             for done, begun, initial in zip(*own, strict=True)
-            if (done, begun, initial) != (None, None, None)
+            if self.planned or initial is not None
         ]
 
 

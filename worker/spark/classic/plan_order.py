@@ -10,6 +10,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JError
+
 from worker.spark.reader import PLACE
 
 if TYPE_CHECKING:
@@ -23,14 +25,24 @@ _RELATIONS: Final = frozenset({"StreamingRelation", _OF_TABLES})
 
 
 def sources_of(writer: DataStreamWriter) -> Order:
-    """The places of the sources that a writer's query reads; none if two of them are the same."""
+    """The places of the sources that a writer's query reads; none if two of them are the same.
+
+    Nor of a Spark whose plans are made of something else: without the order less is known, and no more.
+    """
+    try:
+        streams = _streams(writer)
+        if any(first.equals(second) for first, second in combinations(streams, 2)):
+            return ()
+        return [_place(each) for each in streams]
+    except Py4JError:
+        return ()
+
+
+def _streams(writer: DataStreamWriter) -> list[Any]:
     frame: Any = writer._df  # noqa: SLF001 - where PySpark keeps it
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - likewise
     relations = [leaves.apply(number) for number in range(leaves.length())]
-    streams = [each for each in relations if _kind(each) in _RELATIONS]
-    if any(first.equals(second) for first, second in combinations(streams, 2)):
-        return ()
-    return [_place(each) for each in streams]
+    return [each for each in relations if _kind(each) in _RELATIONS]
 
 
 def _kind(relation: Any) -> str:

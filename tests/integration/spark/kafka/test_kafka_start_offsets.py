@@ -184,6 +184,26 @@ async def test_offsets_by_time_go_before_offsets(start: Any, topic: Topic, datab
     assert len(database.query("SELECT offset FROM flights")) == 4
 
 
+async def test_to_begin_where_no_rows_are_is_a_loss_that_can_be_accepted(
+    start: Any, topic: Topic, database: Database
+) -> None:
+    """Spark begins with the first one there is, or at the end."""
+    for number in range(2):
+        topic.produce(orders(9), partition=number)
+    topic.delete_before({0: 5})
+    begin = {"startingOffsets": json.dumps({topic.name: {"0": 2, "1": 1000, "2": 0}})}
+    definition = {"sql": SQL, "sink": database.sink()}
+    told = await refusal(start, permanent=True, source=topic.source(options=begin), **definition)
+    assert f"topic {topic.name}, partition 0: wants offset 2, the earliest there is 5" in told
+    accepted = topic.source(options={**begin, "failOnDataLoss": False})
+    query = await start(source=accepted, **definition)
+    await catch_up(query)
+    topic.produce(orders(1), partition=1)
+    await catch_up(query)
+    rows = database.query("SELECT partition, offset FROM flights ORDER BY 1, 2")
+    assert rows == [(0, 5), (0, 6), (0, 7), (0, 8), (1, 9)]
+
+
 async def test_where_to_begin_is_not_asked_again_once_the_query_has_begun(
     start: Any, topic: Topic, database: Database, engine: SparkEngine
 ) -> None:

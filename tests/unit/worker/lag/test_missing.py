@@ -124,6 +124,8 @@ def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
     assert told is not None
     assert (told.option, told.permanent) == ("startingOffsets", "has no partition" not in said)
     assert said in told.found
+    if "wants offset" in said:
+        assert missing({**options, "failOnDataLoss": False}, [], TOPICS) is None
     for preferred in ("startingTimestamp", "startingOffsetsByTimestamp"):
         assert missing({**options, preferred: "1"}, [], TOPICS) is None
     assert missing(options, [Read({"orders": {0: 9, 1: 0}})], TOPICS) is None

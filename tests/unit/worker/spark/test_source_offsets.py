@@ -82,6 +82,14 @@ def test_the_first_batch_goes_from_where_the_source_has_begun() -> None:
     assert reads(unplanned, "sources.a") == []
 
 
+@pytest.mark.parametrize("line", ["-", '{"sources":{"0":{"t":{"0":5}}}}'])
+def test_a_line_that_says_nothing_is_not_made_up_for(line: str) -> None:
+    """Once a batch is finished nobody goes by where the source began, nor by its options."""
+    entry = f"v1\n{{}}\n{line}"
+    folder = Folder({"offsets/3": entry, "commits/3": "v1\n{}", "sources/0/0": 'v1\n{"t":{"0":2}}'})
+    assert reads(folder, "source", (), SINGLE) == [Read()]
+
+
 def test_where_a_source_has_begun_is_not_asked_once_it_has_finished_a_batch() -> None:
     """Each file may be a request to a store."""
     folder = Folder({"offsets/3": 'v1\n{}\n{"t":{"0":5}}', "commits/3": "v1\n{}", "sources/0/0": "x"})
