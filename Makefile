@@ -124,7 +124,7 @@ bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
 
 .PHONY: clean
 clean: ## remove what make and the tests have made, .venv included
-	@rm -rf $(VENV) $(NEWEST) jars .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
+	@rm -rf $(VENV) $(NEWEST) jars jars.new .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -168,13 +168,14 @@ $(NEWEST)/.installed: pyproject.toml constraints.txt Makefile
 		--constraint <(grep -v '^pyspark==' constraints.txt)
 	@touch $@
 
-# The folders are whole or not there.
+# They are copied beside, and moved when they are whole: whoever finds jars finds all of them.
 $(JARS): connectors/pom.xml tests/kafka/pom.xml | java maven
-	@rm -rf jars
 	@echo 'copying the connectors of Spark and a Kafka broker from Maven Central into jars'
-	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars/spark'
-	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars/kafka'
-	@touch $@
+	@rm -rf jars.new
+	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars.new/spark'
+	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/kafka'
+	@touch jars.new/$(@F)
+	@rm -rf jars && mv jars.new jars
 
 # A third of a minute, once. Where it cannot be made (no room, a JVM that has none), the tests do without it.
 $(CLASSES): $(INSTALLED) tests/class_archive.py | java

@@ -1,0 +1,76 @@
+"""`make jars`: whoever finds the folder finds all of it, whatever Maven came to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+JAVA = """echo 'openjdk version "17.0.1"' >&2"""
+MAVEN = """
+for given in "$@"; do case $given in -Dfolder=*|-DoutputDirectory=*) folder=${given#*=};; esac; done
+mkdir -p "$folder/of"
+echo "$VERSION" > "$folder/of/a.jar"
+[ ! -e "fails-on-$(basename "$folder")" ]
+"""
+"""Copies a jar to where it is told, and then fails if it is to."""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with a Maven and a Java of the test's."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for folder in ("connectors", "tests/kafka"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "pom.xml").touch()
+    (tmp_path / "bin").mkdir()
+    for name, script in (("java", JAVA), ("mvn", MAVEN)):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/bash\n{script}")
+        program.chmod(0o755)
+    return tmp_path
+
+
+def make_jars(checkout: Path, version: str) -> int:
+    """What `make jars` ends with."""
+    environ = {name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "MAKEFLAGS"}}
+    path = f"{checkout / 'bin'}:{environ['PATH']}"
+    command = ["make", "--no-print-directory", "jars"]
+    environ |= {"PATH": path, "VERSION": version}
+    return subprocess.run(command, cwd=checkout, env=environ, check=False).returncode
+
+
+def found(checkout: Path) -> dict[str, str]:
+    """The jars that are there, and which version of them."""
+    jars = checkout / "jars"
+    return {str(jar.relative_to(jars)): jar.read_text().strip() for jar in sorted(jars.rglob("*.jar"))}
+
+
+@pytest.mark.parametrize("failing", ["spark", "kafka"])
+def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: Path, failing: str) -> None:
+    """Not the half of it, which a worker would take for all there is."""
+    (checkout / f"fails-on-{failing}").touch()
+    assert make_jars(checkout, "1") != 0
+    assert not (checkout / "jars").exists()
+    (checkout / f"fails-on-{failing}").unlink()
+    assert make_jars(checkout, "1") == 0
+    assert found(checkout) == {"kafka/of/a.jar": "1", "spark/of/a.jar": "1"}
+
+
+@pytest.mark.parametrize("failing", ["spark", "kafka"])
+def test_what_is_there_stays_until_the_next_is_whole(checkout: Path, failing: str) -> None:
+    """Then nothing of before is left; and what is up to date is not copied again."""
+    assert make_jars(checkout, "1") == 0
+    os.utime(checkout / "jars" / ".copied", (0, 0))
+    (checkout / f"fails-on-{failing}").touch()
+    assert make_jars(checkout, "2") != 0
+    assert found(checkout) == {"kafka/of/a.jar": "1", "spark/of/a.jar": "1"}
+    (checkout / f"fails-on-{failing}").unlink()
+    for version in ("3", "4"):
+        assert make_jars(checkout, version) == 0
+    assert found(checkout) == {"kafka/of/a.jar": "3", "spark/of/a.jar": "3"}
+    assert not (checkout / "jars.new").exists()
