@@ -57,6 +57,12 @@ class KnownSecrets:
         """`text` without any of them."""
         return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
 
+    def hide_cut(self, text: str) -> str:
+        """The beginning of a longer text without any of them, nor the beginning of one at its end."""
+        told = self.hide(text)
+        begins = [_half(told, form) for form in self._forms]
+        return told[: min(begins, default=len(told))]
+
 
 SECRETS = KnownSecrets()
 """Of this process: it has one log."""
@@ -74,6 +80,14 @@ def _forms_of(value: str) -> Iterator[str]:
     for text in (value, *lines, *_PASSWORD.findall(value)):
         yield from (text, unquote(text), quote(text), quote(text, safe=""))
         yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+
+
+def _half(text: str, form: str) -> int:
+    """Where a part of `form` begins that `text` ends with; at its end if there is none."""
+    start = text.find(form[0], max(len(text) - len(form) + 1, 0))
+    while start >= 0 and not form.startswith(text[start:]):
+        start = text.find(form[0], start + 1)
+    return len(text) if start < 0 else start
 
 
 def _anywhere(form: str) -> str:

@@ -52,13 +52,14 @@ class DrainMember(Request, frozen=True, kw_only=True):
 
 
 class NewDefinition(msgspec.Struct, frozen=True):
-    """A checked definition: the document, and what of it the assignor goes by."""
+    """A checked definition: the document, what of it the assignor goes by, and its entry point."""
 
     document: msgspec.Raw
     weight: float
     worker: str | None
     labels: dict[str, str]
     needs: Needs = NOTHING
+    entrypoint: str | None = None
 
 
 class CreateTask(TaskRequest, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ class Member:
     `confirmed` becomes true with the first answered join. `kept` are the open connections of its own,
     `heard_over` is the one that its last accepted request came over, `heard_at` when it arrived, by the
     monotonic clock in milliseconds, and `closed_at` when one was closed that counts. `cleared` counts the
-    suspects that have done it no harm.
+    suspects that have done it no harm, `unfinished_checks` those checks given to it since its last result.
     """
 
     row: MemberRow
@@ -38,6 +38,7 @@ class Member:
     held_heartbeat: Parked | None = None
     concern_revision: int = 0
     cleared: int = 0
+    unfinished_checks: int = 0
     names: frozenset[str] = field(default_factory=frozenset)
     _settles: tuple[tuple[Protocol, ...], bool] = ((), False)
 

@@ -75,6 +75,7 @@ def _read(document: bytes | msgspec.Raw) -> NewDefinition | tuple[Problem, ...]:
         worker=checked.worker,
         labels=dict(checked.labels),
         needs=checked.needs,
+        entrypoint=checked.entrypoint,
     )
 
 

@@ -22,28 +22,46 @@ VALUE: Final = "="
 
 
 def json_row(texts: Sequence[str | None]) -> tuple[tuple[Any, ...], int]:
-    """The values of a row, and how many of them are cut."""
+    """The values of a row without secrets, and how many of them are cut."""
     values = tuple(map(_value, texts))
-    return values, sum(text is not None and len(text) > MAX_LENGTH + 1 for text in texts)
+    return values, sum(text is not None and _is_cut(text) for text in texts)
+
+
+def _is_cut(text: str) -> bool:
+    return len(text) > MAX_LENGTH + 1
 
 
 def _value(text: str | None) -> Any:
-    """A number that a script could not hold is a text, so that all its digits arrive (protocol §2.1)."""
+    """Secrets are taken out of what was read: in JSON, one may be what holds it together."""
     if text is None:
         return None
-    kind, told = text[0], SECRETS.hide(text[1:])
-    if len(text) > MAX_LENGTH + 1:
-        return told[: MAX_LENGTH - 1] + "…"
-    if kind == TEXT:
-        return told
-    return json.loads(told, parse_int=_whole, parse_float=_fraction)
+    if _is_cut(text):
+        return SECRETS.hide_cut(text[1:])[: MAX_LENGTH - 1] + "…"
+    if text[0] == TEXT:
+        return SECRETS.hide(text[1:])
+    return _hidden(json.loads(text[1:], parse_int=_whole, parse_float=_fraction))
+
+
+def _hidden(value: Any) -> Any:
+    """A number that has a secret in it becomes a text."""
+    match value:
+        case str():
+            return SECRETS.hide(value)
+        case dict():
+            return {SECRETS.hide(name): _hidden(each) for name, each in value.items()}
+        case list():
+            return [_hidden(each) for each in value]
+        case _:
+            return value
 
 
 def _whole(digits: str) -> int | str:
+    """A number that a script could not hold is a text, so that all its digits arrive (protocol §2.1)."""
     number = int(digits)
-    return number if abs(number) <= MAX_INT else digits
+    return number if abs(number) <= MAX_INT and SECRETS.hide(digits) == digits else digits
 
 
 def _fraction(digits: str) -> float | str:
     number = float(digits)
-    return number if Decimal(digits) == Decimal(repr(number)) else digits
+    is_exact = Decimal(digits) == Decimal(repr(number))
+    return number if is_exact and SECRETS.hide(digits) == digits else digits

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import ByteType, StringType, StructType
 
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from definition.values import Scalar
 
 _ROW = "_sparkherd_row"
+_END = "_sparkherd_end"
+"""A field that is put before the last brace of a JSON object."""
 _CORRUPT = "_sparkherd_corrupt"
 """A field that Spark puts a text into which is not what the schema says."""
 _READ = "_sparkherd_read"
 """A field that has its default in each record that Avro could read, and is null in one that it could not."""
+_EMPTY = r"^\s*\{\s*\}\s*$"
+"""An object before whose last brace no further field can be put."""
 UNREADABLE = "cannot be taken apart as"
 """What the error of such a row says, and by which its cause is known."""
 
@@ -40,13 +44,14 @@ UNREADABLE = "cannot be taken apart as"
 class _Reading(NamedTuple):
     """How one column is read: what it becomes, and when that is not what its schema says.
 
-    `row` is of the raw column; `is_bad` is of the row, and None where a bad one is to be nulls. `spare` is a
-    field of the row that only `is_bad` looks at.
+    `row` is of the raw column. `is_bad` is of the row, and says when it fails; `is_null` likewise, when it is
+    to be nulls. `spare` are fields of the row that only those two look at.
     """
 
     row: Column
     is_bad: Callable[[Column], Column] | None = None
-    spare: str | None = None
+    is_null: Callable[[Column], Column] | None = None
+    spare: tuple[str, ...] = ()
 
 
 def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
@@ -62,7 +67,7 @@ def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
     """
     if source.key is not None:
         frame, spare = _read(frame, "key", source.key, f"{path}.key")
-        frame = frame if spare is None else frame.withColumn("key", f.col("key").dropFields(spare))
+        frame = frame.withColumn("key", f.col("key").dropFields(*spare)) if spare else frame
     if source.value is None:
         return frame
     kept = [name for name in frame.columns if name != "value"]
@@ -70,7 +75,7 @@ def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
     kind = frame.schema["value"].dataType
     if not isinstance(kind, StructType):
         return frame
-    fields = [name for name in kind.fieldNames() if name != spare]
+    fields = [name for name in kind.fieldNames() if name not in spare]
     _refuse_hidden(fields, kept, f"{path}.value")
     return frame.select(*(f.col("value")[name].alias(name) for name in fields), *kept)
 
@@ -95,17 +100,20 @@ def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> Non
             )
 
 
-def _read(frame: DataFrame, column: str, payload: Payload, path: str) -> tuple[DataFrame, str | None]:
-    """The frame with the column read, and the name of a field in it that nobody is to see.
+def _read(frame: DataFrame, column: str, payload: Payload, path: str) -> tuple[DataFrame, tuple[str, ...]]:
+    """The frame with the column read, and the names of fields in it that nobody is to see.
 
     In two steps, so that Spark takes each row apart once, however often it is looked at.
     """
     reading = _READERS[payload.format](f.col(column), payload, path)
-    if reading.is_bad is None:
-        return frame.withColumn(column, reading.row), reading.spare
     row = f.col(_ROW)
-    is_bad = f.col(column).isNotNull() & reading.is_bad(row)
-    value = f.when(is_bad, _error(path, payload)).otherwise(row)
+    if reading.is_bad is not None:
+        is_bad = f.col(column).isNotNull() & reading.is_bad(row)
+        value = f.when(is_bad, _error(path, payload)).otherwise(row)
+    elif reading.is_null is not None:
+        value = f.when(~reading.is_null(row), row)
+    else:
+        return frame.withColumn(column, reading.row), reading.spare
     return frame.withColumn(_ROW, reading.row).withColumn(column, value).drop(_ROW), reading.spare
 
 
@@ -120,28 +128,60 @@ def _text(column: Column, payload: Payload, _path: str) -> _Reading:
 
 
 def _json(column: Column, payload: Payload, path: str) -> _Reading:
+    """Spark reads the first value of a text and leaves the rest: so a field is put before the last brace.
+
+    It is found in the row only if that brace is the one that ends the first object.
+    """
     schema = _schema(payload, path)
-    text = column.cast("string")
-    fields = schema.fieldNames()
+    fields, whole = schema.fieldNames(), _with_end(column)
+    schema = schema.add(_END, ByteType())
     if not payload.fails:
-        return _Reading(f.from_json(text, schema, _permissive(payload)))
+        row = f.from_json(whole, schema, _permissive(payload))
+        return _Reading(row, is_null=lambda row: row[_END].isNull(), spare=(_END,))
+    text = column.cast("string")
 
     def is_bad(row: Column) -> Column:
-        return _is_corrupt(text, row) | _is_of_another_schema(text, row, fields)
+        is_broken = _is_corrupt(text, row) | row[_END].isNull()
+        return (is_broken & ~f.rlike(text, f.lit(_EMPTY))) | _is_of_another_schema(text, row, fields, payload)
 
-    row = f.from_json(text, schema.add(_CORRUPT, StringType()), _permissive(payload, _CORRUPT))
-    return _Reading(row, is_bad, _CORRUPT)
+    row = f.from_json(whole, schema.add(_CORRUPT, StringType()), _permissive(payload, _CORRUPT))
+    return _Reading(row, is_bad, spare=(_END, _CORRUPT))
 
 
-def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str]) -> Column:
+def _with_end(column: Column) -> Column:
+    """The text with one more field; null if it does not end as an object does.
+
+    Bytes are cut off, and not characters, which would have to be counted; and few texts have to be trimmed.
+    """
+    brace, space = f.lit(b"}"), f.lit(" \t\r\n")
+
+    def cut(given: Column) -> Column:
+        kept = f.substring(given, 1, f.octet_length(given) - 1)
+        return f.when(f.endswith(given, brace), f.concat(kept, f.lit(f',"{_END}":1}}'.encode())))
+
+    trimmed = f.rtrim(column.cast("string"), space).cast("binary")
+    return f.coalesce(cut(column), cut(trimmed)).cast("string")
+
+
+def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str], payload: Payload) -> Column:
     """Whether there is something, but nothing of what was asked for: that would be nothing but nulls.
 
     Only an object without any field has no colon. What stands here twice Spark would compute for each row,
     whatever comes before it, and so would take each text apart once more for its fields.
     """
     is_empty = reduce(and_, (row[name].isNull() for name in fields))
-    has_known = f.arrays_overlap(f.json_object_keys(text), f.array(*map(f.lit, fields)))
-    return is_empty & f.contains(text, f.lit(":")) & ~has_known
+    has_known = f.arrays_overlap(_names(text, payload), f.array(*map(f.lit, fields)))
+    return is_empty & f.contains(text, f.lit(":")) & ~f.coalesce(has_known, f.lit(False))  # noqa: FBT003
+
+
+def _names(text: Column, payload: Payload) -> Column:
+    """The names of an object's fields; null if it is none.
+
+    Spark's function for that is compiled and has no options, such as those that allow names without quotes.
+    """
+    if not payload.options:
+        return f.json_object_keys(text)
+    return f.map_keys(f.from_json(text, "map<string,string>", _permissive(payload)))
 
 
 def _csv(column: Column, payload: Payload, path: str) -> _Reading:
@@ -150,7 +190,7 @@ def _csv(column: Column, payload: Payload, path: str) -> _Reading:
     if not payload.fails:
         return _Reading(f.from_csv(text, schema.toDDL(), _permissive(payload)))
     row = f.from_csv(text, schema.add(_CORRUPT, StringType()).toDDL(), _permissive(payload, _CORRUPT))
-    return _Reading(row, partial(_is_corrupt, text), _CORRUPT)
+    return _Reading(row, partial(_is_corrupt, text), spare=(_CORRUPT,))
 
 
 def _is_corrupt(text: Column, row: Column) -> Column:
@@ -166,7 +206,7 @@ def _avro(column: Column, payload: Payload, path: str) -> _Reading:
     mark = {"name": _READ, "type": "boolean", "default": True}
     wanted = json.dumps({**schema, "fields": [*schema["fields"], mark]})
     row = from_avro(column, json.dumps(schema), {**_permissive(payload), "avroSchema": wanted})
-    return _Reading(row, lambda row: row.isNull() | row[_READ].isNull(), _READ)
+    return _Reading(row, lambda row: row.isNull() | row[_READ].isNull(), spare=(_READ,))
 
 
 def _protobuf(column: Column, payload: Payload, _path: str) -> _Reading:

@@ -33,8 +33,6 @@ MOST_BYTES: Final = 67_108_864
 _FILES: Final = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
 _ENDLESS: Final = frozenset({"rate", "rate-micro-batch", "socket"})
 """Formats of Spark's that can only be streamed."""
-_LISTED: Final = ("pathglobfilter", "recursivefilelookup")
-"""Options by which Spark chooses files."""
 _GLOB: Final = frozenset("*?[]{}\\")
 
 
@@ -93,12 +91,16 @@ class _Chosen(NamedTuple):
 
 
 def _chosen(session: SparkSession, source: Source, begin: Begin) -> _Chosen | None:
-    """The files to read, the oldest first, as Spark takes them; None if they cannot be told apart."""
+    """The files to read, the oldest first, as Spark takes them; None if they cannot be told apart.
+
+    Among the source's options are those by which Spark chooses files, and those of Hadoop by which it finds
+    them; others mean nothing here.
+    """
     place = source.options.get("path")
     if place is None:
         return None
-    listed = {name: value for name, value in source.options.items() if name.lower() in _LISTED}
-    found = session.read.format("binaryFile").options(**listed).load(str(place))
+    options = {name: value for name, value in source.options.items() if name.lower() != "path"}
+    found = session.read.format("binaryFile").options(**options).load(str(place))
     by_age = [f.col("modificationTime"), f.col("path")]
     order = by_age if begin == "beginning" else [each.desc() for each in by_age]
     try:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from assignors.base import Member as Candidate
 from assignors.base import Task as Wanted
 from assignors.eligibility import Eligibility
@@ -44,6 +46,7 @@ def begin(turn: Turn, request: CheckDefinition, parked: Parked) -> None:
     member = _least_busy(group, _eligible(group, request.definition))
     ends_at = turn.now + request.timeout_ms
     name = turn.new_id()
+    member.unfinished_checks += 1
     group.tasks.checks[name] = WaitingCheck(member.id, parked, request, ends_at)
     group.timers.set(purgatory.check_key(name), ends_at + WAY_MS)
     parked.wait()
@@ -87,13 +90,17 @@ def _why_nobody(group: Group, missing: str | None, *, are_drained: bool) -> str:
 
 
 def _least_busy(group: Group, eligible: list[Member]) -> Member:
-    """Of those without a check the one with the fewest tasks; the first that came, of several."""
+    """Of those without a check the one with the fewest tasks; the first that came, of several.
+
+    One that was given checks and came to no result since may still hang in one, and the next would wait for
+    that: others go before it.
+    """
     registry = group.tasks
     free = [member for member in eligible if registry.check_of(member.id) is None]
     if not free or len(registry.checks) >= MOST_AT_ONCE:
         message = "every worker that could do the check is at another one; try again in a moment"
         raise RefusedError(ErrorCode.TOO_MANY_CHECKS, message)
-    return min(free, key=lambda member: len(registry.owned_by(member.id)))
+    return min(free, key=lambda member: (member.unfinished_checks, len(registry.owned_by(member.id))))
 
 
 def fetch(turn: Turn, request: FetchCheckRequest, parked: Parked) -> None:
@@ -113,6 +120,8 @@ def report(turn: Turn, request: ReportCheckRequest, parked: Parked) -> None:
     """Pass the worker's word on."""
     check = _of_caller(turn, request, parked)
     purgatory.unpark_check(turn.group, request.check)
+    if request.result is not None:
+        turn.group.members[check.member_id].unfinished_checks = 0
     turn.answer(check.parked, _outcome(request))
     turn.answer(parked, Response())
 
@@ -123,13 +132,7 @@ def _outcome(request: ReportCheckRequest) -> CheckResponse | Failure:
         return Failure(ErrorCode.of(trouble.code), trouble.message)
     if result is None:
         raise AssertionError("a report without a result, and without trouble")
-    return CheckResponse(
-        worker=request.member_id,
-        problems=result.problems,
-        notes=result.notes,
-        columns=result.columns,
-        rows=result.rows,
-    )
+    return CheckResponse(worker=request.member_id, **msgspec.structs.asdict(result))
 
 
 def _of_caller(turn: Turn, request: FetchCheckRequest | ReportCheckRequest, parked: Parked) -> WaitingCheck:

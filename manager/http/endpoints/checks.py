@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from manager.core.commands import CheckDefinition
 from manager.http.definition_bodies import read_definition
 from manager.http.endpoint import Endpoint
@@ -99,15 +97,10 @@ class CheckHandlers:
         return self._runtime.ask(call.group, call.body, call.connection)
 
 
-class _OnlyEntrypoint(msgspec.Struct):
-    entrypoint: str | None = None
-
-
 def _require_checkable(definition: NewDefinition) -> None:
-    told = msgspec.json.decode(definition.document, type=_OnlyEntrypoint)
-    if told.entrypoint is not None:
+    if definition.entrypoint is not None:
         raise RefusedError(
             ErrorCode.NOT_CHECKABLE,
-            f"what the entry point {told.entrypoint} reads and writes can only be found out by running it;"
-            " the rest of the definition is in order",
+            f"what the entry point {definition.entrypoint} reads and writes can only be found out by running"
+            " it; the rest of the definition is in order",
         )

@@ -237,3 +237,33 @@ async def test_a_check_that_is_given_up_computes_no_more(
     assert len(found.rows) == 10
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_files_are_found_as_the_source_finds_them(check: Check, tmp_path: Path) -> None:
+    """By its own options of Hadoop's, without which nobody knows where they are."""
+    (tmp_path / "1.json").write_text('{"id": 1}\n')
+    options = {
+        "path": "viewfs://theirs/in",
+        "fs.viewfs.mounttable.theirs.link./in": f"file:{tmp_path}",
+        "fs.viewfs.impl.disable.cache": "true",
+    }
+    found = await check(source={"format": "json", "schema": "id LONG", "options": options}, sink=NOOP)
+    assert (found.problems, found.rows) == ((), ((1,),))
+
+
+async def test_a_schema_means_what_the_task_s_own_settings_say(
+    check: Check, tmp_path: Path, start: Any, catch_up: Any, database: Database
+) -> None:
+    """Spark reads it by the settings of the thread's session, whichever session it is for."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("2026-01-02T03:04:05\n")
+    definition = {
+        "source": {"format": "csv", "schema": "at TIMESTAMP", "options": {"path": str(tmp_path / "in")}},
+        "spark_conf": {"spark.sql.timestampType": "TIMESTAMP_NTZ"},
+    }
+    found = await check(**definition, sink=NOOP)
+    assert [(each.name, each.type) for each in found.columns or ()] == [("at", "timestamp_ntz")]
+    assert found.rows == (("2026-01-02T03:04:05.000000",),)
+    sql = "SELECT typeof(at) AS kind FROM source"
+    await catch_up(await start(**definition, sql=sql, sink=database.sink()))
+    assert database.query("SELECT kind FROM flights") == [("timestamp_ntz",)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from worker.spark.check_session import CheckSession
+from worker.spark.classic.active_session import make_active
 from worker.spark.classic.statements import drop_java_callers, require_query
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class ClassicCheckSession(CheckSession):
     def __init__(self, spark: SparkSession, conf: Mapping[str, str]) -> None:
         """To be made in the thread that does the check: its jobs have a pool of their own."""
         self.spark = spark.newSession()
+        make_active(self.spark)
         for key, value in conf.items():
             self.spark.conf.set(key, value)
         self.spark.sparkContext.setLocalProperty(_POOL, "sparkherd-checks")

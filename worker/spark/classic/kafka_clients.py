@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from telemetry.scope import in_scope
+from telemetry.secrets import scrub
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
 from worker.spark.remedies import Judged, judge
@@ -295,7 +296,8 @@ def refused(brokers: str, cause: str, *, of_any: bool) -> QueryError:
         line = f"TimeoutException: Timed out waiting for a node assignment for {TIMEOUT_MS / 1000:g} s"
     judged = judge(line, at_start=True)
     if judged.outage:
-        shown = brokers if len(brokers) <= MOST_SHOWN else f"{brokers[: MOST_SHOWN - 1]}…"
+        told = scrub(brokers)  # before it is cut: half of a secret would not be known
+        shown = told if len(told) <= MOST_SHOWN else f"{told[: MOST_SHOWN - 1]}…"
         judged = (
             judge(f"no broker of {shown} answers ({line})", at_start=True) if of_any else _one(shown, line)
         )

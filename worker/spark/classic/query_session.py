@@ -11,6 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from worker.spark.backend import QuerySession
 from worker.spark.batch_gate import BatchGate, tell_of_refusal
+from worker.spark.classic.active_session import make_active
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.kafka_ends import fill_in_ends
@@ -47,7 +48,7 @@ class ClassicQuerySession(QuerySession):
         may_write: Callable[[], bool],
     ) -> None:
         self.spark = spark.newSession()
-        _make_active(self.spark)
+        make_active(self.spark)
         for key, value in {**LIMIT_CONF, **conf}.items():
             self.spark.conf.set(key, value)
         self.checkpoint = HadoopCheckpoint(spark, checkpoint)
@@ -85,17 +86,6 @@ class ClassicQuerySession(QuerySession):
         self.output.close()
         with contextlib.suppress(Exception):  # a JVM that is gone keeps nothing
             _remove_listener_bus(self.spark)
-
-
-def _make_active(session: SparkSession) -> None:
-    """Have the calling thread's Spark go by this session, as it does in a program of one session.
-
-    Where a writer looks for catalogs, Spark asks for the thread's session and not for the writer's: without
-    one it knows none but its own.
-    """
-    jvm: Any = session._jvm  # noqa: SLF001 - where PySpark keeps it
-    java: Any = session._jsparkSession  # noqa: SLF001 - likewise
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java)
 
 
 def _remove_listener_bus(session: SparkSession) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from telemetry.secrets import SECRETS
+from telemetry.secrets import KnownSecrets
 from worker.checks.values import MAX_LENGTH, json_row
 
 
@@ -44,7 +44,50 @@ def test_long_values_are_cut_and_counted() -> None:
     assert values == ("x" * MAX_LENGTH, "x" * (MAX_LENGTH - 1) + "…", long_json[1:MAX_LENGTH] + "…")
 
 
-def test_a_secret_in_a_row_is_hidden() -> None:
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> KnownSecrets:
+    """Those of a test, which other tests know nothing of."""
+    known = KnownSecrets()
+    monkeypatch.setattr("worker.checks.values.SECRETS", known)
+    return known
+
+
+def test_a_secret_in_a_row_is_hidden(secrets: KnownSecrets) -> None:
     """A path may have one in it, or a column that Spark fills from an option."""
-    SECRETS.learn("correct-horse")
+    secrets.learn("correct-horse")
     assert json_row(['"a correct-horse b', '={"p":"correct-horse"}']) == (("a *** b", {"p": "***"}), 0)
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "value"),
+    [
+        ("12345", "=12345", "***"),
+        ("12345", "=9123456", "9***6"),
+        ("12345", "=1234.5", 1234.5),
+        ("234.5", "=1234.5", "1***"),
+        ("7", "=[7, 77, true]", ["***", 77, True]),
+        ('"', '={"a":"b\\"c"}', {"a": 'b"c'}),
+        ('":"', '={"a":"b"}', {"a": "b"}),
+        ("null", '={"a":null,"null":"null"}', {"a": None, "***": "***"}),
+        ("{", '={"a":[{"b":"x { y"}]}', {"a": [{"b": "x *** y"}]}),
+    ],
+)
+def test_a_secret_that_looks_like_json(secrets: KnownSecrets, secret: str, text: str, value: Any) -> None:
+    """It is hidden in values and names, and what holds them together is left."""
+    secrets.learn(secret)
+    assert json_row([text]) == ((value,), 0)
+
+
+@pytest.mark.parametrize("shown", range(1, 13))
+@pytest.mark.parametrize("begins", ['"', '="'])
+def test_no_part_of_a_secret_is_left_where_a_value_is_cut(
+    secrets: KnownSecrets, begins: str, shown: int
+) -> None:
+    """However much of it Spark has still sent: of a longer value than is shown, a character more."""
+    secrets.learn("correct-horse")
+    sent = (begins + "x" * 2000)[: len(begins) + MAX_LENGTH + 2 - len(begins) - shown] + "correct-horse"[
+        :shown
+    ]
+    [value], cut = json_row([sent])
+    assert cut == 1
+    assert set(value) <= set('"x…')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from telemetry.secrets import KnownSecrets
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
 from worker.spark.classic import kafka_clients
@@ -267,6 +268,20 @@ def test_a_client_that_says_nothing_itself_is_an_outage() -> None:
     line, _, rest = told.cause.partition("\n")
     assert len(line) < 500
     assert rest == "\nat x"
+
+
+def test_brokers_that_are_secret_are_not_told_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are hidden before the list is cut."""
+    known = KnownSecrets()
+    known.learn("broker-of-nobody.example:9092")
+    monkeypatch.setattr("telemetry.secrets.SECRETS", known)
+    told = refused(
+        "k:9092," * 13 + "broker-of-nobody.example:9092",
+        "java.util.concurrent.TimeoutException",
+        of_any=True,
+    )
+    assert "k:9092,***" in told.cause
+    assert "broker-of" not in told.cause
 
 
 def test_settings_of_the_client_are_the_source_s_but_for_its_patience() -> None:

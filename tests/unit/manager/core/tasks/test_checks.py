@@ -149,6 +149,34 @@ def test_each_worker_does_one_at_a_time() -> None:
     assert begin(bench).waits
 
 
+@pytest.mark.parametrize("how", ["says nothing", "says so", "the asker hangs up"])
+def test_a_worker_that_came_to_no_result_is_not_chosen_while_another_is_free(how: str) -> None:
+    """Though it has the fewest tasks, or is the first: its check may still hang, and the next would wait."""
+    bench, [first, second] = workers(KNOWING, KNOWING)
+    asked = begin(bench, timeout_ms=1000)
+    check = told(bench, first)
+    assert check is not None
+    if how == "says nothing":
+        bench.pass_time(1000 + WAY_MS)
+    elif how == "says so":
+        report(bench, first, check, trouble=CheckTrouble(code="CHECK_TIMED_OUT", message="x"))
+    else:
+        bench.disconnect(asked)
+    assert told(bench, first) is None
+    for _ in range(2):
+        begin(bench)
+        check = told(bench, second)
+        assert check is not None
+        report(bench, second, check)
+    begin(bench)
+    begin(bench)
+    check = told(bench, first)
+    assert check is not None
+    report(bench, first, check)
+    begin(bench)
+    assert told(bench, first) is not None
+
+
 def test_a_group_has_so_many_at_most() -> None:
     """However many workers it has."""
     bench, _ = workers(*[KNOWING] * (MOST_AT_ONCE + 1))
