@@ -23,7 +23,7 @@ from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MOST_BYTES = 1_048_576
 """Of a definition; Kafka Connect stores no larger one either (`max.request.size` of its producer).
@@ -113,6 +113,13 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def path_of(self, view: str) -> str:
         """The place in the document of the source that is read as `view`."""
         return ONLY_SOURCE if self.source is not None else f"sources.{view}"
+
+    def with_sources(self, change: Callable[[str, Source], Source]) -> Definition:
+        """The same with each source as `change` makes it, which is given the view that reads it, and it."""
+        if self.source is not None:
+            return msgspec.structs.replace(self, source=change(ONLY_SOURCE, self.source))
+        sources = {view: change(view, source) for view, source in self.sources.items()}
+        return msgspec.structs.replace(self, sources=sources)
 
     @property
     def needs(self) -> Needs:

@@ -14,6 +14,7 @@ import msgspec
 from definition.document import MOST_BYTES
 from definition.reading import path_to, read
 from definition.sink import FILES_SINK, SQL_SINK
+from protocol.connectors import AVRO, FILES, KAFKA
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import EARLIEST, Options, Problem
 
@@ -36,7 +37,7 @@ class Beginning:
     earliest: Mapping[str, Scalar] = field(default_factory=dict)
 
 
-def _by_partition(value: Scalar) -> str | None:
+def _offsets_fault(value: Scalar) -> str | None:
     """What is wrong with `{"topic": {"0": 23}}`, which Spark's Kafka source takes as text."""
     try:
         msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, dict[str, int]])
@@ -48,7 +49,7 @@ def _by_partition(value: Scalar) -> str | None:
 def _kafka_offsets(value: Scalar) -> str | None:
     if value in ("earliest", "latest"):
         return None
-    fault = _by_partition(value)
+    fault = _offsets_fault(value)
     return fault and f"expected earliest, latest, or {fault.removeprefix('expected ')}"
 
 
@@ -57,18 +58,17 @@ def _moment(value: Scalar) -> str | None:
     return None if is_whole else "expected a time in whole milliseconds since 1970"
 
 
-FILES = ("json", "csv", "parquet", "orc", "text", "xml", "avro", "binaryfile")
 BEGINNINGS: Mapping[str, Beginning] = {
-    "kafka": Beginning(
+    KAFKA: Beginning(
         {
             "startingOffsets": _kafka_offsets,
-            "startingOffsetsByTimestamp": _by_partition,
+            "startingOffsetsByTimestamp": _offsets_fault,
             "startingTimestamp": _moment,
         },
         {"startingOffsets": "earliest"},  # Spark's own default is latest
     ),
     "rate-micro-batch": Beginning({"startTimestamp": _moment}),
-    **dict.fromkeys((*FILES, "rate", "socket"), Beginning()),
+    **dict.fromkeys((*FILES, AVRO, "rate", "socket"), Beginning()),
 }
 """Spark's own sources. Others may be given any options, and it is theirs to make sense of them."""
 
@@ -228,7 +228,7 @@ def _written_again(sink: _End | None) -> str:
             f"The files in {sink.options.get('path')} stay, and rows that are read again are written again:"
             " remove its folders before you resume the task, unless you want them twice."
         )
-    if (sink.format or "").lower() in FILES:
+    if (sink.format or "").lower() in FILES | {AVRO}:
         return (
             "Spark's file sink leaves out batches whose numbers it has seen: empty its folder,"
             " _spark_metadata included, before you resume the task, or rows are lost."

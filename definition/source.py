@@ -11,13 +11,12 @@ from definition.intervals import trigger_interval_fault
 from definition.reading import Constraint, Section, readable
 from definition.references import find_problems
 from definition.values import IDENTIFIER, Format, Scalar, Text
-from protocol.connectors import needed
+from protocol.connectors import KAFKA, needed
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KAFKA = "kafka"
 ONLY_SOURCE = "source"
 """The view that a definition with one source reads."""
 _VIEW = re.compile(rf"{IDENTIFIER}\Z")

@@ -6,18 +6,22 @@ from typing import Final
 
 import msgspec
 
+KAFKA: Final = "kafka"
+AVRO: Final = "avro"
+
 PACKAGES: Final = {
-    "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13:{spark}",
-    "avro": "org.apache.spark:spark-avro_2.13:{spark}",
+    KAFKA: "org.apache.spark:spark-sql-kafka-0-10_2.13:{spark}",
+    AVRO: "org.apache.spark:spark-avro_2.13:{spark}",
     "delta": "io.delta:delta-spark_4.1_2.13:4.4.0",
     "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
 }
 """The Maven coordinates of the connectors in docs/connectors.md, by the format that a definition names."""
 
-BUILT_IN: Final = frozenset(
-    {"binaryfile", "console", "csv", "jdbc", "json", "memory", "noop", "orc", "parquet", "rate"}
-    | {"rate-micro-batch", "socket", "text", "xml"}
-)
+FILES: Final = frozenset({"binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
+"""Formats of files that every Spark has."""
+BUILT_IN: Final = FILES | {
+    *("console", "jdbc", "memory", "noop", "rate", "rate-micro-batch", "socket"),
+}
 """Formats that every Spark has."""
 
 

@@ -58,13 +58,8 @@ class Secrets:
             SecretError: one cannot be used here, or its value is not what its place takes; names that place.
         """
         search = _Search(self)
-        source = definition.source
         resolved = msgspec.structs.replace(
-            definition,
-            source=None if source is None else _filled(source, "source", search),
-            sources={
-                view: _filled(each, f"sources.{view}", search) for view, each in definition.sources.items()
-            },
+            definition.with_sources(lambda view, each: _filled(each, definition.path_of(view), search)),
             sink=None if definition.sink is None else self._resolve_sink(definition.sink, search),
             options=search.fill(definition.options, "options"),
             spark_conf=search.fill(definition.spark_conf, "spark_conf"),

@@ -83,18 +83,15 @@ def for_check(definition: Definition) -> tuple[Definition, list[str]]:
     """
     left_out: list[str] = []
 
-    def reading(source: Source, path: str) -> Source:
+    def reading(view: str, source: Source) -> Source:
         if not _is_jdbc(source.format, source.options):
             return source
         dropped = [name for name in source.options if name.lower() in _STATEMENTS]
-        left_out.extend(path_to(f"{path}.options", name) for name in dropped)
+        left_out.extend(path_to(f"{definition.path_of(view)}.options", name) for name in dropped)
         kept = {name: value for name, value in source.options.items() if name not in dropped}
         return msgspec.structs.replace(source, options={**kept, **_read_only(kept)})
 
-    if definition.source is not None:
-        return msgspec.structs.replace(definition, source=reading(definition.source, "source")), left_out
-    sources = {view: reading(each, definition.path_of(view)) for view, each in definition.sources.items()}
-    return msgspec.structs.replace(definition, sources=sources), left_out
+    return definition.with_sources(reading), left_out
 
 
 def _described(definition: Definition) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:

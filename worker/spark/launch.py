@@ -218,14 +218,12 @@ def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
 def _sources_begun_anew(definition: Definition, offsets: Offsets) -> Definition:
     """Each source with what the reset says of it; a static one has nowhere to begin."""
 
-    def begun(source: Source, own: Offsets) -> Source:
+    def begun(view: str, source: Source) -> Source:
+        own = offsets if definition.source is not None else offsets_of(view, offsets)
         options = source.options if source.static else begin_with(source.format or "", source.options, own)
         return msgspec.structs.replace(source, options=options)
 
-    if definition.source is not None:
-        return msgspec.structs.replace(definition, source=begun(definition.source, offsets))
-    sources = {view: begun(each, offsets_of(view, offsets)) for view, each in definition.sources.items()}
-    return msgspec.structs.replace(definition, sources=sources)
+    return definition.with_sources(begun)
 
 
 def _writer(

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from protocol.connectors import AVRO, FILES
 from worker.checks.offsets import window, with_window
 from worker.spark.causes import describe
 from worker.spark.reader import load, load_batch, options_of, shaped
@@ -30,7 +31,7 @@ MOST_ROWS: Final = 1000
 MOST_FILES: Final = 10
 MOST_BYTES: Final = 67_108_864
 """Of all files together; one is read whatever its size."""
-_FILES: Final = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
+_FILES: Final = FILES - {"binaryfile"} | {AVRO}
 _ENDLESS: Final = frozenset({"rate", "rate-micro-batch", "socket"})
 """Formats of Spark's that can only be streamed."""
 _GLOB: Final = frozenset("*?[]{}\\")

@@ -38,18 +38,16 @@ def with_patience(definition: Definition) -> Definition:
     What a source says itself about that stays.
     """
 
-    def bounded(source: Source) -> Source:
+    def bounded(_: str, source: Source) -> Source:
+        if not source.is_kafka:
+            return source
         given = {name.lower() for name in source.options}
         added = {} if given & {name.lower() for name in PATIENCE} else dict(PATIENCE)
         if ATTEMPTS.lower() not in given:
             added[ATTEMPTS] = "1"
         return msgspec.structs.replace(source, options={**source.options, **added})
 
-    if definition.source is not None:
-        source = definition.source
-        return msgspec.structs.replace(definition, source=bounded(source) if source.is_kafka else source)
-    sources = {view: bounded(each) if each.is_kafka else each for view, each in definition.sources.items()}
-    return msgspec.structs.replace(definition, sources=sources)
+    return definition.with_sources(bounded)
 
 
 def require_sources(

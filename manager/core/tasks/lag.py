@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from manager.core import checks, sessions
 from manager.core.task_registry import TaskProgress
+from protocol.connectors import KAFKA
 from protocol.messages.ownership import LagResponse, OwnerlessTask
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import LagRequest
 
-MEASURED: Final = "kafka"
-"""The format of sources whose lag is known without a query."""
 MOST_AT_ONCE: Final = 100
 """Tasks that the leader is asked for in one answer; those that were measured longest ago come first."""
 KEPT_MS: Final = 900_000
@@ -77,7 +76,7 @@ def _ownerless(group: Group) -> Iterator[OwnerlessTask]:
     rows = [
         row
         for row in registry.definitions.values()
-        if row.needs is not None and MEASURED in row.needs.sources and registry.owner_of(row.task) is None
+        if row.needs is not None and KAFKA in row.needs.sources and registry.owner_of(row.task) is None
     ]
     for row in sorted(rows, key=lambda each: (_measured_at(group, each), each.task))[:MOST_AT_ONCE]:
         ownership = registry.ownership_of(group.name, row.task)

@@ -11,7 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from definition.document import SQL_ON_FILES, SUBSTITUTE
-from definition.source import KAFKA
+from protocol.connectors import KAFKA
 from worker.query_engine import QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
