@@ -26,9 +26,11 @@ class PartitionState(NamedTuple):
 
 
 def lags(
-    committed: Offsets, topics: Mapping[str, Mapping[int, PartitionState]], now_ms: int
+    committed: Offsets, topics: Mapping[str, Mapping[int, PartitionState | None]], now_ms: int
 ) -> list[PartitionLag]:
     """The lag of each partition that a topic has now; one that was deleted is nobody's any more.
+
+    None is the state of a partition that no broker answers for.
 
     A partition that the query has not seen yet, in a topic that it has, was added since: all of it is unread.
     """
@@ -44,10 +46,11 @@ def _position(committed: Offsets, topic: str, partition: int) -> int | None:
 
 
 def _lag(
-    topic: str, partition: int, committed: int | None, state: PartitionState, now_ms: int
+    topic: str, partition: int, committed: int | None, state: PartitionState | None, now_ms: int
 ) -> PartitionLag:
-    if committed is None:
-        return PartitionLag(topic=topic, partition=partition, committed=None, end=state.end, behind=None)
+    if committed is None or state is None:
+        end = None if state is None else state.end
+        return PartitionLag(topic=topic, partition=partition, committed=committed, end=end, behind=None)
     behind = max(state.end - max(committed, state.begin), 0)
     age_ms = None if state.unread_at_ms is None else max(now_ms - state.unread_at_ms, 0)
     return PartitionLag(
@@ -62,18 +65,23 @@ def _lag(
 
 
 def total(partitions: Iterable[PartitionLag], now_ms: int) -> TaskLag:
-    """The lag of a task, with those partitions that are furthest behind."""
+    """The lag of a task, with those partitions that nobody knows of, and that are furthest behind."""
     every = list(partitions)
     rows = [each.behind for each in every if each.behind is not None]
     ages = [each.behind_ms for each in every if each.behind_ms is not None]
-    first = sorted(every, key=lambda each: (-(each.behind or 0), each.topic, each.partition))[
-        :MOST_PARTITIONS
-    ]
+    unknown = sum(each.end is None for each in every)
+    by_need = sorted(every, key=lambda each: (each.end is not None, -(each.behind or 0), *_place(each)))
+    first = by_need[:MOST_PARTITIONS]
     return TaskLag(
         at_ms=now_ms,
         rows=sum(rows) if rows else None,
         behind_ms=max(ages, default=None),
         lost=sum(each.lost for each in every),
-        partitions=tuple(sorted(first, key=lambda each: (each.topic, each.partition))),
+        partitions=tuple(sorted(first, key=_place)),
         left_out=len(every) - len(first),
+        unknown=unknown,
     )
+
+
+def _place(each: PartitionLag) -> tuple[str, int]:
+    return each.topic, each.partition

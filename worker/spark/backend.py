@@ -56,8 +56,10 @@ class Brokers(Protocol):
 
     def states(
         self, options: Mapping[str, Any], committed: Offsets, purpose: Question = Question.LAG
-    ) -> Mapping[str, Mapping[int, PartitionState]]:
+    ) -> Mapping[str, Mapping[int, PartitionState | None]]:
         """The partitions of the topics that a source with these options reads, by topic and number.
+
+        None is one that is there and that no broker answers for, as while it has no leader.
 
         Args:
             options: the source's, with its secrets.

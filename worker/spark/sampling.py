@@ -18,6 +18,7 @@ from protocol.connectors import AVRO, FILES
 from worker.checks.offsets import window, with_window
 from worker.spark.causes import describe
 from worker.spark.reader import load, load_batch, options_of, shaped
+from worker.spark.sources import answered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +79,7 @@ def _of_topics(session: SparkSession, source: Source, begin: Begin, brokers: Bro
         frame = load_batch(session, source, with_window(options, None)).limit(MOST_ROWS)
         unknown = "behind a Spark Connect server nobody knows where a topic ends: these are its first rows"
         return Sample(frame, unknown if begin == "end" else None)
-    found = window(brokers.states(source.options, {}), options, begin, MOST_ROWS)
+    found = window(answered(brokers.states(source.options, {})), options, begin, MOST_ROWS)
     if found is None:
         return Sample(None, "the brokers have no such topic, so there are no rows to show")
     frame = load_batch(session, source, with_window(options, found))

@@ -16,11 +16,12 @@ from worker.spark.backend import Question
 from worker.spark.source_offsets import SOURCES_FILE, Noted, SourceOffsets, kafka_sources, noted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from definition.document import Definition
     from definition.source import Source
-    from worker.lag.missing import Read
+    from worker.lag.measure import PartitionState
+    from worker.lag.missing import Read, Topics
     from worker.lag.offset_log import Order
     from worker.spark.backend import Brokers, Watching
     from worker.spark.checkpoint import CheckpointFolder
@@ -115,7 +116,7 @@ def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[
         QueryError: names what is not there.
     """
     try:
-        topics = brokers.states(source.options, {}, Question.START)
+        topics = answered(brokers.states(source.options, {}, Question.START))
     except QueryError as error:
         raise QueryError.at(path, error.cause, permanent=error.permanent, outage=error.outage) from None
     found = missing(source.options, reads, topics)
@@ -124,3 +125,19 @@ def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[
         raise QueryError.at(place, found.found, permanent=found.permanent)
     ids = {topic: next((each.topic_id for each in states.values()), None) for topic, states in topics.items()}
     return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
+
+
+def answered(topics: Mapping[str, Mapping[int, PartitionState | None]]) -> Topics:
+    """What brokers say of topics, if they answer for all partitions of them.
+
+    Raises:
+        QueryError: there is one that none of them answers for. Spark would wait for it, and say less.
+    """
+    found: dict[str, dict[int, PartitionState]] = {topic: {} for topic in topics}
+    for topic, partitions in topics.items():
+        for number, state in partitions.items():
+            if state is None:
+                cause = f"topic {topic}, partition {number} has no leader, so no broker answers for it"
+                raise QueryError(f"{cause}; the task goes on by itself when there is one", outage=True)
+            found[topic][number] = state
+    return found

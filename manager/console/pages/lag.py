@@ -18,7 +18,7 @@ class PartitionLine:
     topic: str
     partition: int
     committed: str | None
-    end: str
+    end: str | None
     behind: str | None
     age: str | None
     lost: str | None
@@ -48,10 +48,14 @@ def lag_sentence(lag: TaskLag) -> str:
     if lag.trouble is not None:
         return "It is not known how far it is behind."
     if lag.rows is None:
-        return "No batch of it was finished yet."
+        no_batch = "No batch of it was finished yet."
+        return (
+            f"Partitions without a broker that answers: {figure(lag.unknown)}." if lag.unknown else no_batch
+        )
     age = f", the oldest {duration(lag.behind_ms)} old" if lag.rows and lag.behind_ms else ""
     lost = f"; {figure(lag.lost)} rows that it has not read are no longer there" if lag.lost else ""
-    return f"{figure(lag.rows)} rows behind{age}{lost}."
+    unknown = f"; partitions without a broker that answers, which are not counted: {figure(lag.unknown)}"
+    return f"{figure(lag.rows)} rows behind{age}{lost}{unknown if lag.unknown else ''}."
 
 
 def _line(each: PartitionLag) -> PartitionLine:
@@ -59,7 +63,7 @@ def _line(each: PartitionLag) -> PartitionLine:
         topic=each.topic,
         partition=each.partition,
         committed=None if each.committed is None else f"{each.committed:,}",
-        end=f"{each.end:,}",
+        end=None if each.end is None else f"{each.end:,}",
         behind=None if each.behind is None else f"{each.behind:,}",
         age=None if not each.behind or each.behind_ms is None else duration(each.behind_ms),
         lost=f"{each.lost:,}" if each.lost else None,

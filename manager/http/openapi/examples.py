@@ -72,6 +72,7 @@ LAG: Final = {
         }
     ],
     "left_out": 0,
+    "unknown": 0,
     "trouble": None,
     "tasks_revision": 12,
 }

@@ -13,7 +13,9 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 
 /**
  * What is done with many topics and partitions at once. Texts go in and out, a line for each of them: a call
@@ -39,13 +41,20 @@ public class KafkaTopics {
         return found.toString();
     }
 
-    /** A line for each topic: its name, its id, and how many partitions it has. */
+    /** A line for each topic: its name, its id, how many partitions it has, and which of them have no leader. */
     public String described(Map topics) {
         StringBuilder lines = new StringBuilder();
         for (Iterator each = topics.values().iterator(); each.hasNext();) {
             TopicDescription topic = (TopicDescription) each.next();
             lines.append(topic.name()).append(' ').append(topic.topicId());
-            lines.append(' ').append(topic.partitions().size()).append('\n');
+            lines.append(' ').append(topic.partitions().size());
+            for (Iterator every = topic.partitions().iterator(); every.hasNext();) {
+                TopicPartitionInfo partition = (TopicPartitionInfo) every.next();
+                if (partition.leader() == null || partition.leader().isEmpty()) {
+                    lines.append(' ').append(partition.partition());
+                }
+            }
+            lines.append('\n');
         }
         return lines.toString();
     }
@@ -64,15 +73,17 @@ public class KafkaTopics {
         return asked;
     }
 
-    /** A line for each partition: its topic's name, its number, and the offset that was found. */
-    public String offsets(Map found) {
+    /** A line for each partition that brokers have told of: its topic's name, its number, and its offset. */
+    public String offsets(ListOffsetsResult told, Map wanted) throws Exception {
         StringBuilder lines = new StringBuilder();
-        for (Iterator each = found.entrySet().iterator(); each.hasNext();) {
-            Map.Entry entry = (Map.Entry) each.next();
-            TopicPartition place = (TopicPartition) entry.getKey();
-            long offset = ((ListOffsetsResult.ListOffsetsResultInfo) entry.getValue()).offset();
-            lines.append(place.topic()).append(' ').append(place.partition());
-            lines.append(' ').append(offset).append('\n');
+        for (Iterator each = wanted.keySet().iterator(); each.hasNext();) {
+            TopicPartition place = (TopicPartition) each.next();
+            KafkaFuture future = told.partitionResult(place);
+            if (future.isDone() && !future.isCompletedExceptionally()) {
+                long offset = ((ListOffsetsResult.ListOffsetsResultInfo) future.get()).offset();
+                lines.append(place.topic()).append(' ').append(place.partition());
+                lines.append(' ').append(offset).append('\n');
+            }
         }
         return lines.toString();
     }

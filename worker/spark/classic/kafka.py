@@ -52,7 +52,7 @@ class KafkaBrokers:
 
     def states(
         self, options: Mapping[str, Any], committed: Offsets, purpose: Question = Question.LAG
-    ) -> dict[str, dict[int, PartitionState]]:
+    ) -> dict[str, dict[int, PartitionState | None]]:
         """The partitions of the topics that a source with these options reads.
 
         Raises:
@@ -62,14 +62,17 @@ class KafkaBrokers:
             described = self._described(client, options)
             partitions = _partitions(described, options)
             level = isolation(client.config)
-            begins = self._topics.offsets(client, partitions, "earliest", level)
-            ends = self._topics.offsets(client, partitions, "latest", level)
+            led = [(topic, number) for topic, number in partitions if number not in described[topic].unled]
+            begins = self._topics.offsets(client, led, "earliest", level)
+            ends = self._topics.offsets(client, begins, "latest", level)
             times = self._times(client, _unread(committed, begins, ends))
-        states: dict[str, dict[int, PartitionState]] = {}
+        states: dict[str, dict[int, PartitionState | None]] = {}
         for place in partitions:
             topic, number = place
-            states.setdefault(topic, {})[number] = PartitionState(
-                begins[place], ends[place], times.get(place), described[topic].topic_id
+            states.setdefault(topic, {})[number] = (
+                None
+                if place not in ends
+                else PartitionState(begins[place], ends[place], times.get(place), described[topic].topic_id)
             )
         return states
 

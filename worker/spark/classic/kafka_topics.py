@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from py4j.protocol import Py4JJavaError
+
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
@@ -34,10 +36,14 @@ Place = tuple[str, int]
 
 
 class Topic(NamedTuple):
-    """What brokers say of a topic: its id, None if they give out none, and how many partitions it has."""
+    """What brokers say of a topic: its id, None if they give out none, and how many partitions it has.
+
+    `unled` are the numbers of those that have no leader at the moment.
+    """
 
     topic_id: str | None
     partitions: int
+    unled: frozenset[int] = frozenset()
 
 
 class KafkaTopics:
@@ -67,20 +73,32 @@ class KafkaTopics:
         """What a client's description of topics says."""
         lines = (line.split(" ") for line in str(self._java.described(topics)).splitlines())
         return {
-            name: Topic(None if topic_id == _NO_ID else topic_id, int(count))
-            for name, topic_id, count in lines
+            name: Topic(None if topic_id == _NO_ID else topic_id, int(count), frozenset(map(int, unled)))
+            for name, topic_id, count, *unled in lines
         }
 
     def offsets(
         self, client: KafkaClient, places: Iterable[Place], end: str, isolation: str
     ) -> dict[Place, int]:
-        """The offsets at one end of partitions: `earliest`, or `latest` at a level of isolation."""
+        """The offsets at one end of partitions: `earliest`, or `latest` at a level of isolation.
+
+        Those of which brokers do not tell it are left out, unless they tell of none.
+        """
+        asked = list(places)
+        if not asked:
+            return {}
         admin = self._jvm.org.apache.kafka.clients.admin
         spec = getattr(admin.OffsetSpec, end)()
         level = getattr(self._jvm.org.apache.kafka.common.IsolationLevel, isolation)
-        wanted = self._java.wanted("\n".join(f"{topic} {number}" for topic, number in places), spec)
-        found = client.answer(client.admin.listOffsets(wanted, admin.ListOffsetsOptions(level)).all())
-        return _by_place(str(self._java.offsets(found)).splitlines())
+        wanted = self._java.wanted("\n".join(f"{topic} {number}" for topic, number in asked), spec)
+        result = client.admin.listOffsets(wanted, admin.ListOffsetsOptions(level))
+        try:
+            client.answer(result.all())
+        except Py4JJavaError:
+            if not (found := self._offsets(result, wanted)):
+                raise
+            return found
+        return self._offsets(result, wanted)
 
     def first_times(
         self, client: KafkaClient, settings: Any, positions: Mapping[Place, int]
@@ -97,6 +115,10 @@ class KafkaTopics:
         for _ in range(int(polls)):
             client.count(answered=True)
         return _by_place(lines)
+
+    def _offsets(self, result: Any, wanted: Any) -> dict[Place, int]:
+        """Those that have arrived."""
+        return _by_place(str(self._java.offsets(result, wanted)).splitlines())
 
     @property
     def _java(self) -> Any:

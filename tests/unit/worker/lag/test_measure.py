@@ -49,6 +49,19 @@ def test_a_row_from_the_future_is_not_younger_than_now() -> None:
     assert lag.behind_ms == 0
 
 
+def test_a_partition_that_nobody_answers_for_is_in_no_sum_and_always_told() -> None:
+    """What has been read of it is known; of the others all is."""
+    many = MOST_PARTITIONS + 5
+    read = {"t": dict.fromkeys(range(many), 1)}
+    states: dict[int, PartitionState | None] = {n: PartitionState(0, 9) for n in range(many)}
+    states[many - 1] = None
+    lag = total(lags(read, {"t": states}, NOW), NOW)
+    assert (lag.rows, lag.unknown, lag.trouble) == (8 * (many - 1), 1, None)
+    last = lag.partitions[-1]
+    assert (last.partition, last.committed, last.end, last.behind) == (many - 1, 1, None, None)
+    assert total(lags({}, {"t": {0: None}}, NOW), NOW).rows is None
+
+
 def test_what_is_lost_counts_where_it_is_not_told_one_by_one_too() -> None:
     """A partition that has lost rows may be behind by none."""
     many = MOST_PARTITIONS + 5

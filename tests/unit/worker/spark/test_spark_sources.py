@@ -40,17 +40,29 @@ class Brokers:
     def __init__(self) -> None:
         self.topic_id: str | None = "first"
         self.trouble: QueryError | None = None
+        self.is_led = True
 
     def states(self, _options: Any, _committed: Any, _purpose: Any) -> Any:
         if self.trouble is not None:
             raise self.trouble
-        return {"t": {0: PartitionState(0, 10, topic_id=self.topic_id)}}
+        known = PartitionState(0, 10, topic_id=self.topic_id)
+        return {"t": {0: known, 1: known if self.is_led else None}}
 
 
 def definition(**options: Any) -> Any:
     """A task that reads t."""
     source = {"format": "kafka", "options": {"subscribe": "t", **options}}
     return parse_definition(json.dumps({"source": source, "sink": {"format": "noop"}}).encode())
+
+
+def test_a_partition_that_nobody_answers_for_is_an_outage_and_told_by_its_number() -> None:
+    """Spark would wait for it in its first batch, and say less."""
+    brokers, folder = Brokers(), Folder()
+    brokers.is_led = False
+    with pytest.raises(QueryError) as told:
+        start(brokers, folder)
+    assert told.value.cause.startswith("source: topic t, partition 1 has no leader")
+    assert (told.value.outage, told.value.permanent, folder.writes) == (True, False, 0)
 
 
 def start(brokers: Any, folder: Folder, **options: Any) -> None:
