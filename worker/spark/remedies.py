@@ -50,6 +50,10 @@ _BROKERS = (
     " itself when a broker answers"
 )
 _LOGIN = "correct its kafka.sasl or kafka.ssl options or their secrets, then `sparkherd tasks restart`"
+_OAUTH_URL = (
+    "allow it on the group's workers with --spark-conf"
+    " spark.driver.extraJavaOptions=-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=URL"
+)
 _AUTHORITY = (
     "the certificate is of an authority that nobody here trusts; name that one, of Kafka with"
     " kafka.ssl.truststore.location, then `sparkherd tasks restart`"
@@ -131,6 +135,7 @@ _KNOWN = (
         outlook=Outlook.OUTAGE,
     ),
     KnownFailure(re.compile(r"S(?:asl|sl)AuthenticationException: "), _LOGIN, at_start_only=True),
+    KnownFailure(re.compile(r"is not allowed\. Update system property '[\w.]*oauthbearer"), _OAUTH_URL),
     KnownFailure(re.compile(r"SunCertPathBuilderException: "), _AUTHORITY, at_start_only=True),
     KnownFailure(re.compile(r"UnknownTopicOrPartitionException: "), _TOPIC, outlook=Outlook.OPEN),
     KnownFailure(

@@ -39,6 +39,8 @@ _ONE_ROW_EACH: Final = {
     "max.poll.records": str(MOST_TIMES),
 }
 """Settings of a consumer that is to get one row of each partition, as far as brokers send single ones."""
+OAUTH_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+"""Kafka's property of a JVM: the URLs that OAUTHBEARER may fetch tokens from, commas between them."""
 
 
 class KafkaBrokers:
@@ -46,6 +48,7 @@ class KafkaBrokers:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm  # noqa: SLF001 - where PySpark keeps it
+        allow_no_oauth_urls(self._jvm)
         self.clients = KafkaClients(self._jvm)
         self._topics = KafkaTopics(self._jvm)
         self._watches = ClusterWatches(self.clients)
@@ -121,6 +124,16 @@ class KafkaBrokers:
         for each in items:
             made.add(each)
         return made
+
+
+def allow_no_oauth_urls(jvm: Any) -> None:
+    """Have Kafka's clients in this JVM fetch tokens from no URL, unless whoever started it has named some.
+
+    A definition names the URL, and what is found there comes back in the error. Kafka 4 begins so, too.
+    """
+    system = jvm.java.lang.System
+    if system.getProperty(OAUTH_URLS) is None:
+        system.setProperty(OAUTH_URLS, "")
 
 
 def isolation(config: Mapping[str, str]) -> str:
