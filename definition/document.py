@@ -17,7 +17,7 @@ from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
 from definition.sink import FENCED_SINKS, Sink
 from definition.source import ONLY_SOURCE, Source, view_fault
-from definition.values import IDENTIFIER, Text, blank_fault, nul_fault
+from definition.values import IDENTIFIER, Text, blank_fault, nul_fault, reference_fault
 from protocol.connectors import Needs, needed
 from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
@@ -99,8 +99,10 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
     weight: Annotated[float, Constraint(_weight_fault), _ABOVE_ZERO] = 1.0
-    worker: Annotated[str, Constraint(blank_fault), Constraint(nul_fault)] | None = None
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    worker: (
+        Annotated[str, Constraint(blank_fault), Constraint(nul_fault), Constraint(reference_fault)] | None
+    ) = None
+    labels: dict[str, Annotated[str, Constraint(reference_fault)]] = msgspec.field(default_factory=dict)
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
     fenced: bool = False

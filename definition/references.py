@@ -23,6 +23,7 @@ _START = re.compile(r"\$?\$\{")
 _REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<name>[^{}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPED = re.compile(r"\$\$\{")
+_PROVIDERS = "kafka.config.providers"
 _FORM = "write ${env:NAME} or ${file:PATH}"
 _OR_ESCAPED = f"{_FORM}, or $${{ for the text ${{ itself"
 
@@ -50,6 +51,17 @@ def find_problems(value: object, path: str, *, for_spark: bool = True) -> Iterat
     for place, text in _texts(value, path):
         if fault := _fault(text, for_spark=for_spark):
             yield Problem(place, fault)
+
+
+def option_problems(options: object, path: str, *, for_spark: bool = True) -> Iterator[Problem]:
+    """What is wrong with the references in `options`, of a source or sink, as `find_problems` has it.
+
+    Nor may they name providers of Kafka's client, which fill in values from wherever it can read.
+    """
+    yield from find_problems(options, path, for_spark=for_spark)
+    for name in options if isinstance(options, dict) else ():
+        if name.lower().startswith(_PROVIDERS):
+            yield Problem(path_to(path, name), f"reads variables or files of the worker; {_FORM}")
 
 
 def resolve(value: Any, path: str, lookup: Callable[[Reference, str], str]) -> Any:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from definition.reading import Constraint, Section, read, readable
-from definition.references import find_problems
+from definition.references import option_problems
 from definition.sink_urls import url_fault
 from definition.tables import read_table_name, table_fault
-from definition.values import Format, Scalar, Text, nul_fault
+from definition.values import Format, LiteralText, Scalar, Text, nul_fault
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     format: Format | None = None
-    table: Text | None = None
+    table: LiteralText | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
-    partition_by: tuple[Text, ...] = ()
+    partition_by: tuple[LiteralText, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -90,7 +90,7 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def faults(self) -> Iterator[Problem]:
         """References to secrets are well-formed, and the rest is what the format allows."""
         for_spark = self.format not in FENCED_SINKS
-        yield from find_problems(self.options, "options", for_spark=for_spark)
+        yield from option_problems(self.options, "options", for_spark=for_spark)
         if self.format is None and self.table is None:
             yield Problem("format", "is required, unless there is a table")
         if self.format in FENCED_SINKS:

@@ -9,8 +9,8 @@ import msgspec
 
 from definition.intervals import trigger_interval_fault
 from definition.reading import Constraint, Section, readable
-from definition.references import find_problems
-from definition.values import IDENTIFIER, Format, Scalar, Text
+from definition.references import find_problems, option_problems
+from definition.values import IDENTIFIER, Format, LiteralText, Scalar
 from protocol.connectors import KAFKA, needed
 from protocol.messages.tasks import Problem
 
@@ -37,9 +37,9 @@ class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     format: Literal["json", "csv", "avro", "protobuf", "text"]
-    schema: Text | None = None
-    message: Text | None = None
-    descriptor: Text | None = None
+    schema: LiteralText | None = None
+    message: LiteralText | None = None
+    descriptor: LiteralText | None = None
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
     on_error: Literal["fail", "null"] | None = "fail"
 
@@ -80,7 +80,7 @@ _NEEDS = {
 class Watermark(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How late rows may be: `delay` behind the latest time in `column`; what is later may be dropped."""
 
-    column: Text
+    column: LiteralText
     delay: Annotated[str, Constraint(trigger_interval_fault)]
 
 
@@ -93,14 +93,14 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     format: Format | None = None
-    table: Text | None = None
-    schema: Text | None = None
+    table: LiteralText | None = None
+    schema: LiteralText | None = None
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
     static: bool = False
     watermark: Watermark | None = None
     key: Payload | None = None
     value: Payload | None = None
-    commit_group: Text | None = None
+    commit_group: LiteralText | None = None
 
     @property
     def is_kafka(self) -> bool:
@@ -122,7 +122,7 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def faults(self) -> Iterator[Problem]:
         """It says what it is, and what is only Kafka's stands beside Kafka only."""
-        yield from find_problems(self.options, "options")
+        yield from option_problems(self.options, "options")
         if self.format is None and self.table is None:
             yield Problem("format", "is required, unless there is a table")
         if self.table is not None and self.schema is not None:

@@ -26,6 +26,11 @@ def nul_fault(text: str) -> str | None:
     return "must not contain NUL, which databases refuse" if "\0" in text else None
 
 
+def reference_fault(text: str) -> str | None:
+    """What is wrong with a text in which nobody looks references up, as it would be taken as it stands."""
+    return _NO_REFERENCE if _REFERENCE.search(text) else None
+
+
 def format_fault(name: str) -> str | None:
     """What is wrong with the name of a format, or of a class that is one."""
     if not name.strip() or _FORMAT.fullmatch(name):
@@ -34,7 +39,11 @@ def format_fault(name: str) -> str | None:
 
 
 _FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
+_REFERENCE = re.compile(r"\$\{(?:env|file):")
+_NO_REFERENCE = "takes no ${env:NAME} or ${file:PATH}; those are for options and spark_conf"
 Text = Annotated[str, Constraint(blank_fault), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
+LiteralText = Annotated[Text, Constraint(reference_fault)]
+"""A text that is meant as it stands; `Text` may have references, or signs that only look like some."""
 Format = Annotated[
     str, Constraint(format_fault), msgspec.Meta(extra_json_schema={"pattern": rf"^{_FORMAT.pattern}$"})
 ]

@@ -17,6 +17,9 @@ PACKAGES: Final = {
 }
 """The Maven coordinates of the connectors in docs/connectors.md, by the format that a definition names."""
 
+_MADE_FOR: Final = {"delta": "4.1", "iceberg": "4.1"}
+"""The line of Spark that a package is for, of those that are not Spark's own."""
+
 FILES: Final = frozenset({"binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
 """Formats of files that every Spark has."""
 BUILT_IN: Final = FILES | {
@@ -64,6 +67,16 @@ def needed(name: str | None) -> str | None:
 
 
 def package_of(name: str, spark: str | None) -> str:
-    """The coordinate to give to `--packages` for a format, with the version of the Spark that it is for."""
-    known = PACKAGES.get(name.lower())
-    return f"GROUP:ARTIFACT:VERSION of {name}" if known is None else known.format(spark=spark or "VERSION")
+    """What to give to `--packages` for a format, with the version of the Spark that it is for.
+
+    That is a coordinate, if one is known for that Spark; else what it has to be of, and which one is known.
+    """
+    known, line = PACKAGES.get(name.lower()), _MADE_FOR.get(name.lower())
+    if known is None:
+        return f"GROUP:ARTIFACT:VERSION of {name}"
+    if line is None:
+        return known.format(spark=spark or "VERSION")
+    if spark is not None and spark.split(".")[:2] == line.split("."):
+        return known
+    theirs = "its Spark" if spark is None else f"Spark {spark}"
+    return f"GROUP:ARTIFACT:VERSION of {name} for {theirs} (known is {known} for Spark {line})"

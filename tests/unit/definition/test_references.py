@@ -162,3 +162,51 @@ def test_a_specimen_has_no_references() -> None:
     assert specimen("a${env:B}c") == "a0c"
     assert specimen("${env:B}c") is None
     assert specimen("a${B") == "a${B"
+
+
+KAFKA = {"format": "kafka", "options": {"subscribe": "t"}}
+JSON = {"format": "json", "schema": "id LONG"}
+
+
+@pytest.mark.parametrize(
+    ("place", "document"),
+    [
+        ("source.table", {**DECLARED, "source": {"table": "lake.${env:T}"}}),
+        ("source.schema", {**DECLARED, "source": {"format": "csv", "schema": "${file:schema}"}}),
+        ("source.commit_group", {**DECLARED, "source": {**KAFKA, "commit_group": "${env:G}"}}),
+        ("source.value.schema", {**DECLARED, "source": {**KAFKA, "value": {**JSON, "schema": "${file:s}"}}}),
+        (
+            "sources.a.watermark.column",
+            {
+                "sources": {"a": {"format": "rate", "watermark": {"column": "${env:C}", "delay": "1 hour"}}},
+                "sql": "SELECT 1",
+                "sink": SQL_SINK,
+            },
+        ),
+        ("sink.table", {**DECLARED, "sink": {"table": "${env:T}"}}),
+        ("sink.partition_by[0]", {**DECLARED, "sink": {"format": "parquet", "partition_by": ["${env:D}"]}}),
+        ("worker", {**DECLARED, "worker": "${env:HOST}"}),
+        ("labels.zone", {**DECLARED, "labels": {"zone": "${env:ZONE}"}}),
+    ],
+)
+def test_where_nobody_looks_references_up_they_are_refused(place: str, document: dict[str, Any]) -> None:
+    """They would be the name of a table, or a worker that is not there."""
+    assert _problems(document) == [
+        (place, "takes no ${env:NAME} or ${file:PATH}; those are for options and spark_conf")
+    ]
+
+
+def test_signs_that_only_look_like_references_stay() -> None:
+    """In names, and in SQL."""
+    assert _problems({**DECLARED, "labels": {"a": "${x}", "b": "$5"}}) == []
+    assert _problems({**DECLARED, "sql": "SELECT '${env:HOME}' AS x FROM source"}) == []
+
+
+@pytest.mark.parametrize("name", ["kafka.config.providers", "KAFKA.config.providers.env.class"])
+@pytest.mark.parametrize("section", ["source", "sink"])
+def test_providers_of_kafka_s_client_are_refused(section: str, name: str) -> None:
+    """What they are asked for never comes to it, but a value of the worker's may ask them, too."""
+    document = {**DECLARED, section: {"format": "kafka", "options": {name: "env"}}}
+    [(place, message)] = _problems(document)
+    assert place == f'{section}.options["{name}"]'
+    assert message == "reads variables or files of the worker; write ${env:NAME} or ${file:PATH}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.connectors import BUILT_IN, Formats, Needs, needed, package_of
+from protocol.connectors import BUILT_IN, PACKAGES, Formats, Needs, needed, package_of
+from worker.spark.packages import Platform, package_fault
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,25 @@ def test_a_package_is_for_the_spark_that_is_there() -> None:
     assert package_of("Kafka", "4.1.1").endswith(":4.1.1")
     assert package_of("kafka", None).endswith(":VERSION")
     assert "cosmos" in package_of("cosmos", "4.1.1")
+
+
+@pytest.mark.parametrize("name", ["delta", "Iceberg"])
+def test_a_package_for_another_spark_is_not_what_to_start_a_worker_with(name: str) -> None:
+    """It would be refused there; it is said for which Spark there is one."""
+    assert package_of(name, "4.1.4") == PACKAGES[name.lower()]
+    for spark, theirs in (("4.3.0", "Spark 4.3.0"), ("4.10.0", "Spark 4.10.0"), (None, "its Spark")):
+        told = package_of(name, spark)
+        assert told.startswith(f"GROUP:ARTIFACT:VERSION of {name} for {theirs} (known is ")
+        assert told.endswith(" for Spark 4.1)")
+
+
+@pytest.mark.parametrize("spark", ["4.1.1", "4.3.0"])
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_coordinate_that_is_told_is_taken(name: str, spark: str) -> None:
+    """By the worker with that Spark, which looks at its name."""
+    told = package_of(name, spark).partition(" ")[0]
+    platform = Platform(spark, "2.13", None)
+    assert told == "GROUP:ARTIFACT:VERSION" or package_fault(told, platform) is None
 
 
 @pytest.mark.parametrize("name", ["${env:FORMAT}", "{", "kafka}", "{0}"])

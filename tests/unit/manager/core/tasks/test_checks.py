@@ -14,6 +14,7 @@ from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.checks import (
     CheckedColumn,
+    CheckResponse,
     CheckResult,
     CheckTrouble,
     FetchCheckRequest,
@@ -83,6 +84,17 @@ def test_a_worker_hears_of_it_at_once_and_its_word_is_passed_on() -> None:
     assert told(bench, worker) is None
     assert bench.coordinator.next_deadline() is not None
     bench.pass_time(1000)
+
+
+def test_a_response_has_whatever_a_result_has() -> None:
+    """With the same types and defaults: it is passed on as it comes."""
+    result, response = (
+        {each.name: (each.type, each.default) for each in msgspec.structs.fields(kind)}
+        for kind in (CheckResult, CheckResponse)
+    )
+    assert {name for name in response if name not in result} == {"error", "worker"}
+    assert response["rows"] == result["rows"]
+    assert response.keys() >= result.keys()
 
 
 def test_a_heartbeat_is_held_while_the_worker_knows_what_there_is() -> None:
