@@ -28,7 +28,7 @@ _RESET = (
     " the rows back and `sparkherd tasks restart`"
 )
 _ACCEPT = f"accept that with `failOnDataLoss: false` in the source's options, {_RESET}"
-_ANEW = f"the topic was made anew or cut off; {_RESET}"
+_ANEW = f"the topic was made anew or cut off; {_ACCEPT}"
 _UNKNOWN = "is not there, or the source's user may not see it; create it, or correct the option"
 _BY_TIME = ("startingtimestamp", "startingoffsetsbytimestamp")
 """Options of which Spark prefers each to `startingOffsets`."""
@@ -109,8 +109,8 @@ def _lost(read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
         state = topics.get(place.topic, {}).get(place.number)
         if state is None:
             yield from _gone(place, accepts=accepts)
-        else:
-            yield from _out_of_reach(place, state, accepts=accepts)
+        elif not accepts:
+            yield from _out_of_reach(place, state)
     if not accepts:
         yield from _made_anew(read, topics)
 
@@ -135,14 +135,14 @@ def _gone(place: _Place, *, accepts: bool) -> Iterator[Missing]:
         yield Missing(None, found, permanent=False)
 
 
-def _out_of_reach(place: _Place, state: PartitionState, *, accepts: bool) -> Iterator[Missing]:
-    """Of a topic that was made anew Spark fails, whatever it accepts; a begun batch it does again."""
+def _out_of_reach(place: _Place, state: PartitionState) -> Iterator[Missing]:
+    """Rows that are gone, or were another topic's. A batch that was begun is done again as it was planned."""
     wanted = state.begin if place.begins is None else place.begins
     ends = wanted if place.ends is None else place.ends
     after = f"and the next row will get {state.end}: {_ANEW}"
     if wanted > state.end:
         yield Missing(None, f"{place.shown}: wants offset {wanted}, {after}")
-    elif wanted < state.begin and not accepts:
+    elif wanted < state.begin:
         gone = f"the earliest there is {state.begin} ({state.begin - wanted} rows are gone)"
         yield Missing(None, f"{place.shown}: wants offset {wanted}, {gone}: {_ACCEPT}")
     elif ends > state.end or (place.begins is not None and ends < wanted):

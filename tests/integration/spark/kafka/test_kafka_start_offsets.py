@@ -240,6 +240,27 @@ async def test_a_topic_that_was_made_anew_in_the_first_batch_is_told(
     assert told.startswith(f"source: [KAFKA_DATA_LOSS] topic {topic.name} was made anew (its id was ")
 
 
+async def test_a_topic_that_was_made_anew_in_a_batch_is_a_loss_that_can_be_accepted(
+    start: Any, topic: Topic, database: Database, engine: SparkEngine
+) -> None:
+    """Spark does the batch again as far as it can be done, and goes on at the end of what is there."""
+    topic.produce(orders(4), partition=0)
+    definition = {"source": topic.source(options={"failOnDataLoss": False}), "sql": SQL}
+    query = await start(**definition, sink=database.sink())
+    await catch_up(query)
+    await query.stop(20)
+    uncommit(checkpoint(engine, query))
+    await asyncio.to_thread(made_anew, topic, 3)
+    topic.produce(orders(1), partition=0)
+    topic.produce(orders(2), partition=1)
+    query = await start(token=2, **definition, sink=database.sink())
+    await catch_up(query)
+    topic.produce(orders(1), partition=0)
+    await catch_up(query)
+    rows = database.query("SELECT partition, offset FROM flights ORDER BY 1, 2")
+    assert rows == [(0, 0), (0, 1), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1)]
+
+
 async def test_patterns_are_java_s_and_find_as_spark_does(
     start: Any, topic: Topic, database: Database, engine: SparkEngine
 ) -> None:
