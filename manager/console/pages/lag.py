@@ -44,7 +44,7 @@ def lag_panel(lag: TaskLag | None) -> LagPanel | None:
 
 
 def lag_sentence(lag: TaskLag) -> str:
-    """`1,234 rows behind, the oldest 5 min ago; 3 rows are lost`."""
+    """`1,234 rows behind, the oldest 5 min old; 3 rows that it has not read are no longer there`."""
     if lag.trouble is not None:
         return "It is not known how far it is behind."
     if lag.rows is None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from worker.spark.check_session import CheckSession
-from worker.spark.connect.query_session import require_query
-from worker.spark.connect.sessions import open_session
+from worker.spark.connect.query_session import open_configured, require_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,14 +21,7 @@ class ConnectCheckSession(CheckSession):
 
     def __init__(self, server: Server, conf: Mapping[str, str]) -> None:
         self._server = server
-        session: Any = open_session(server.remote, str(uuid4()))
-        self.spark = session
-        try:
-            for key, value in {**server.conf, **conf}.items():
-                self.spark.conf.set(key, value)
-        except BaseException:
-            self.close()
-            raise
+        self.spark = open_configured(server, str(uuid4()), conf)
 
     def require_query(self, text: str) -> None:
         """By the server's parser."""

@@ -45,6 +45,18 @@ class Server(Protocol):
         ...
 
 
+def open_configured(server: Server, session_id: str, conf: Mapping[str, str]) -> Any:
+    """A session with the server's settings and its own; it is ended if one of them is refused."""
+    session: Any = open_session(server.remote, session_id)
+    try:
+        for key, value in {**server.conf, **conf}.items():
+            session.conf.set(key, value)
+    except BaseException:
+        server.let_go(session)
+        raise
+    return session
+
+
 class ConnectQuerySession(QuerySession):
     """A session that only this query has; it ends with it."""
 
@@ -62,18 +74,11 @@ class ConnectQuerySession(QuerySession):
         self._server = server
         self._may_write = may_write
         self._session_id = new_session_id(owner.token)
-        session: Any = open_session(server.remote, self._session_id)
-        self.spark = session
+        self.spark = open_configured(server, self._session_id, conf)
         self.checkpoint = DataFrameCheckpoint(self.spark, checkpoint)
         self.gate = ConnectGateControl(GateChannel(self.spark), server.pool)
         self.output = ConnectQueryOutput(owner, self.gate, self._session_id, checkpoint, may_write)
         self._record = SessionRecord(server.remote, owner, self.spark, checkpoint)
-        try:
-            for key, value in {**server.conf, **conf}.items():
-                self.spark.conf.set(key, value)
-        except BaseException:
-            self.close()
-            raise
 
     def require_query(self, text: str) -> None:
         """By the server's parser."""

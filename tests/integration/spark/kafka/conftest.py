@@ -95,6 +95,14 @@ def order(number: int) -> dict[str, Any]:
     return {"id": number, "customer": f"c{number % 3}", "total": number / 2}
 
 
+async def eaten(topic: Topic, folder: Path, partition: int, offset: int) -> None:
+    """Retention has taken all rows before `offset`."""
+    cut = {"version": 1, "partitions": [{"topic": topic.name, "partition": partition, "offset": offset}]}
+    (folder / "eaten.json").write_text(json.dumps(cut))
+    words = "--offset-json-file", str(folder / "eaten.json")
+    await asyncio.to_thread(topic.broker.tool, "kafka-delete-records", *words)
+
+
 async def until(holds: Callable[[], bool]) -> None:
     """Ask again and again, in a thread, for a minute at most."""
     async with asyncio.timeout(TIMEOUT_S):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.integration.spark.conftest import catch_up
-from tests.integration.spark.kafka.conftest import PASSWORD, USER, orders, until
+from tests.integration.spark.kafka.conftest import PASSWORD, USER, eaten, orders, until
 from worker.query_engine import QueryError
 from worker.spark.classic import kafka_clients, kafka_watch
 
@@ -155,14 +154,6 @@ async def test_a_certificate_of_an_authority_that_nobody_trusts_is_told(
     error = await refused(start, source=source, sql=SQL, sink=database.sink())
     assert error.permanent
     assert "name that one, of Kafka with kafka.ssl.truststore.location" in error.cause.partition("\n")[0]
-
-
-async def eaten(topic: Topic, folder: Path, partition: int, offset: int) -> None:
-    """Retention has taken all rows before `offset`."""
-    cut = {"version": 1, "partitions": [{"topic": topic.name, "partition": partition, "offset": offset}]}
-    (folder / "eaten.json").write_text(json.dumps(cut))
-    words = "--offset-json-file", str(folder / "eaten.json")
-    await asyncio.to_thread(topic.broker.tool, "kafka-delete-records", *words)
 
 
 async def test_rows_that_retention_has_eaten_are_named_and_their_loss_may_be_accepted(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.spark.conftest import catch_up
-from tests.integration.spark.kafka.conftest import orders
+from tests.integration.spark.kafka.conftest import eaten, orders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,9 +104,7 @@ async def test_what_retention_has_eaten_is_lost(
     await catch_up(query)
     await query.stop(20)
     topic.produce(orders(10), partition=0)
-    eaten = {"version": 1, "partitions": [{"topic": topic.name, "partition": 0, "offset": 9}]}
-    (tmp_path / "eaten.json").write_text(json.dumps(eaten))
-    topic.broker.tool("kafka-delete-records", "--offset-json-file", str(tmp_path / "eaten.json"))
+    await eaten(topic, tmp_path, 0, 9)
     told = await lag()
     assert (told.lost, told.rows) == (5, 5)
 

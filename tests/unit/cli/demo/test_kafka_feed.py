@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from cli.demo import kafka_feed
 from cli.demo.kafka_feed import Feed, producer_words
 
@@ -49,22 +51,17 @@ def test_the_second_half_waits(tmp_path: Path) -> None:
     assert lines == [key + b"\t" + value for key, value in RECORDS]
 
 
-def test_a_producer_that_ends_is_trouble(tmp_path: Path) -> None:
-    """Before it has all; its exit code is told, and where its words are."""
-    with feed(tmp_path, ENDING) as fed:
+@pytest.mark.parametrize(
+    ("script", "trouble"),
+    [(ENDING, "the producer ended with exit code 3"), (DROPPING, "the producer could not send a record")],
+)
+def test_a_producer_that_does_not_send_all_is_trouble(tmp_path: Path, script: str, trouble: str) -> None:
+    """One that ends before it has all, and one that goes on after a record; where its words are is told."""
+    with feed(tmp_path, script) as fed:
         fed.start()
         fed.go_on()
         until(fed.trouble)
-        assert fed.trouble() == f"the producer ended with exit code 3 (see {tmp_path / 'producer.log'})"
-
-
-def test_a_record_that_was_not_sent_is_trouble(tmp_path: Path) -> None:
-    """The console producer goes on after one, and ends as if all was well."""
-    with feed(tmp_path, DROPPING) as fed:
-        fed.start()
-        fed.go_on()
-        until(fed.trouble)
-        assert fed.trouble() == f"the producer could not send a record (see {tmp_path / 'producer.log'})"
+        assert fed.trouble() == f"{trouble} (see {tmp_path / 'producer.log'})"
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
+from worker.spark.connect.query_session import open_configured
 from worker.spark.connect.sessions import Session, new_session_id, token_of
 
 
@@ -39,3 +42,30 @@ def test_a_session_that_python_collects_waits_for_nothing(monkeypatch: pytest.Mo
     del session
     gc.collect()
     assert closed == []
+
+
+@pytest.mark.parametrize("refused", [None, "spark.b"])
+def test_a_session_whose_settings_are_refused_is_ended(
+    monkeypatch: pytest.MonkeyPatch, refused: str | None
+) -> None:
+    """Nobody else knows of it; the query's own settings come after the server's."""
+    told: dict[str, str] = {}
+    let_go: list[Any] = []
+
+    def take(key: str, value: str) -> None:
+        if key == refused:
+            raise ValueError(key)
+        told[key] = value
+
+    session = SimpleNamespace(conf=SimpleNamespace(set=take))
+    server: Any = SimpleNamespace(
+        remote="sc://x", conf={"spark.a": "1", "spark.b": "1"}, let_go=let_go.append
+    )
+    monkeypatch.setattr("worker.spark.connect.query_session.open_session", lambda *_: session)
+    if refused is None:
+        assert open_configured(server, "id", {"spark.a": "2"}) is session
+        assert (told, let_go) == ({"spark.a": "2", "spark.b": "1"}, [])
+        return
+    with pytest.raises(ValueError, match=refused):
+        open_configured(server, "id", {"spark.a": "2"})
+    assert let_go == [session]
