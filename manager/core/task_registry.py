@@ -27,7 +27,8 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 class TaskProgress:
     """The last batch heard of, and the last hour's; kept in memory only.
 
-    `lag_heard_at` is when `lag` was told, by the manager's clock, in milliseconds since 1970.
+    `lag_heard_at` is when `lag` was told, by the manager's clock, in milliseconds since 1970; `lag_asked_at`
+    is when a leader was asked for it last, in milliseconds of the monotonic clock, -1 if none was.
     """
 
     batch_id: int | None = None
@@ -36,6 +37,7 @@ class TaskProgress:
     figures: TaskMetrics = field(default_factory=TaskMetrics)
     lag: TaskLag | None = None
     lag_heard_at: int = 0
+    lag_asked_at: int = -1
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from protocol.messages.ownership import LagRequest
 
 MOST_AT_ONCE: Final = 100
-"""Tasks that the leader is asked for in one answer; those that were measured longest ago come first."""
+"""Tasks that the leader is asked for in one answer."""
 KEPT_MS: Final = 900_000
 """How long a word is shown. Whoever has the task by now may not be able to measure it."""
 
@@ -41,7 +41,7 @@ def tell(turn: Turn, request: LagRequest, parked: Parked) -> None:
         if task in group.tasks.definitions and group.tasks.owner_of(task) is None:
             note(turn, task, lag)
     turn.answer(
-        parked, LagResponse(tasks=tuple(_ownerless(group)), tasks_revision=group.header.tasks_revision)
+        parked, LagResponse(tasks=tuple(_ownerless(turn)), tasks_revision=group.header.tasks_revision)
     )
 
 
@@ -50,9 +50,7 @@ def note(turn: Turn, task: str, lag: TaskLag) -> None:
     registry = turn.group.tasks
     if lag.tasks_revision is not None and lag.tasks_revision < registry.definitions[task].revision:
         return
-    progress = registry.progress.setdefault(
-        task, TaskProgress(registry.ownership_of(turn.group.name, task).batch_id)
-    )
+    progress = _progress(turn.group, task)
     progress.lag, progress.lag_heard_at = lag, turn.instant.wall
     progress.figures.note_lag(turn.instant.wall, lag.rows)
 
@@ -71,18 +69,25 @@ def shown(turn: Turn, task: str) -> TaskLag | None:
     return progress.lag
 
 
-def _ownerless(group: Group) -> Iterator[OwnerlessTask]:
-    registry = group.tasks
+def _ownerless(turn: Turn) -> Iterator[OwnerlessTask]:
+    """Those asked for longest ago come first: whatever cannot be measured is in the way of none."""
+    group, registry = turn.group, turn.group.tasks
     rows = [
         row
         for row in registry.definitions.values()
         if row.needs is not None and KAFKA in row.needs.sources and registry.owner_of(row.task) is None
     ]
-    for row in sorted(rows, key=lambda each: (_measured_at(group, each), each.task))[:MOST_AT_ONCE]:
+    for row in sorted(rows, key=lambda each: (_asked_at(group, each), each.task))[:MOST_AT_ONCE]:
         ownership = registry.ownership_of(group.name, row.task)
+        _progress(group, row.task).lag_asked_at = turn.now
         yield OwnerlessTask(task=row.task, definition=row.definition, reset=ownership.reset)
 
 
-def _measured_at(group: Group, row: TaskRow) -> int:
+def _asked_at(group: Group, row: TaskRow) -> int:
     progress = group.tasks.progress.get(row.task)
-    return 0 if progress is None or progress.lag is None else progress.lag.at_ms
+    return -1 if progress is None else progress.lag_asked_at
+
+
+def _progress(group: Group, task: str) -> TaskProgress:
+    registry = group.tasks
+    return registry.progress.setdefault(task, TaskProgress(registry.ownership_of(group.name, task).batch_id))

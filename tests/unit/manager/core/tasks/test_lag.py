@@ -128,14 +128,17 @@ def test_a_lag_forgets_nothing_of_a_task_that_was_reported_before() -> None:
     assert bench.ask(GetTask(task="t")).answer.batch_id == 7
 
 
-def test_of_many_those_that_were_measured_longest_ago_come_first() -> None:
-    """So that none is forgotten, however many there are."""
+def test_of_many_those_that_were_asked_for_longest_ago_come_first() -> None:
+    """So that none is forgotten, however many there are, and whatever becomes of those before it."""
     names = [f"t{number:03}" for number in range(MOST_AT_ONCE + 20)]
     bench, leader, _ = with_two(*names)
     first = tell(bench, leader)
     assert first == names[:MOST_AT_ONCE]
-    second = tell(bench, leader, **{name: behind(1, at_ms=5) for name in first})
-    assert second[:20] == names[MOST_AT_ONCE:]
+    bench.now += 1
+    second = tell(bench, leader, **{name: behind(1, at_ms=5) for name in first[30:]})
+    assert second == [*names[MOST_AT_ONCE:], *names[:80]]
+    bench.now += 1
+    assert tell(bench, leader)[:20] == names[80:100]
 
 
 def test_a_chart_can_be_drawn_of_it() -> None:
