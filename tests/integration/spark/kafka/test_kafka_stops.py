@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.spark.kafka.conftest import TIMEOUT_S, orders, until
 from tests.kafka import broker as kafka
+from worker.spark.classic.query_session import ClassicQuerySession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,3 +52,30 @@ async def test_a_query_whose_brokers_are_gone_is_stopped_at_once(
 def is_asking(query: Any) -> bool:
     """Whether Spark waits for an answer about offsets."""
     return any("KafkaOffsetReader" in str(frame) for frame in query._handle._thread.getStackTrace())
+
+
+async def test_a_batch_whose_rows_do_not_come_is_cut_in_time(
+    start: Any, mortal: Broker, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A former owner has planned it, and its brokers are gone when it is done again.
+
+    Spark would wait for them for two minutes.
+    """
+    topic = mortal.topic("a")
+    topic.produce([b"no json"])
+    value = {"format": "json", "schema": "id BIGINT"}
+    query = await start(source=topic.source(value=value), sql="SELECT id FROM source", sink=database.sink())
+    assert "cannot be taken apart" in str(await query.ended())
+    begin = ClassicQuerySession.start
+
+    def start_and_kill(self: Any, writer: Any, begun: Any) -> Any:
+        mortal.kill()
+        return begin(self, writer, begun)
+
+    monkeypatch.setattr(ClassicQuerySession, "start", start_and_kill)
+    value["on_error"] = "null"
+    query = await start(source=topic.source(value=value), sql="SELECT id FROM source", sink=database.sink())
+    await until(lambda: query._gate.is_occupied)
+    async with asyncio.timeout(TIMEOUT_S):
+        await query.stop(1)
+    assert database.query("SELECT count(*) FROM flights") == [(0,)]
