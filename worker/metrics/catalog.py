@@ -85,7 +85,8 @@ LAG = Metric(
 BEHIND = Metric(
     "sparkherd_task_lag_rows",
     "gauge",
-    "Rows of Kafka's topics behind the last finished batch, by the brokers' word; told without a query, too.",
+    "Rows of Kafka's topics behind the last finished batch, by the brokers' word; told without a query, too. "
+    "Partitions that no broker answers for are not counted.",
     TASK,
 )
 BEHIND_SECONDS = Metric(
