@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from protocol.messages.lag import TaskLag
     from worker.query_engine import QuerySpec
 
 PATIENCE_S = 120.0
@@ -112,6 +113,10 @@ class Herd:
         """The exit code of a worker that ends by itself."""
         async with asyncio.timeout(PATIENCE_S):
             return await self._worker[name]
+
+    def lags(self, name: str, lags: dict[str, TaskLag]) -> None:
+        """How far tasks are behind, by what the engine of a worker measures from now on."""
+        self._engine[name].lags = lags
 
     # What there is to see.
 
