@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
-from pyspark.sql.types import ByteType, StringType, StructType
+from pyspark.sql.types import BooleanType, StringType, StructType
 
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
@@ -134,7 +134,7 @@ def _json(column: Column, payload: Payload, path: str) -> _Reading:
     """
     schema = _schema(payload, path)
     fields, whole = schema.fieldNames(), _with_end(column)
-    schema = schema.add(_END, ByteType())
+    schema = schema.add(_END, BooleanType())
     if not payload.fails:
         row = f.from_json(whole, schema, _permissive(payload))
         return _Reading(row, is_null=lambda row: row[_END].isNull(), spare=(_END,))
@@ -153,14 +153,14 @@ def _with_end(column: Column) -> Column:
 
     Bytes are cut off, and not characters, which would have to be counted; and few texts have to be trimmed.
     """
-    brace, space = f.lit(b"}"), f.lit(" \t\r\n")
+    text, field = column.cast("string"), f.lit(f',"{_END}":true}}'.encode())
+    trimmed = f.rtrim(text, f.lit(" \t\r\n"))
 
-    def cut(given: Column) -> Column:
-        kept = f.substring(given, 1, f.octet_length(given) - 1)
-        return f.when(f.endswith(given, brace), f.concat(kept, f.lit(f',"{_END}":1}}'.encode())))
+    def with_field(given: Column) -> Column:
+        return f.concat(f.substring(given, 1, f.octet_length(given) - 1), field)
 
-    trimmed = f.rtrim(column.cast("string"), space).cast("binary")
-    return f.coalesce(cut(column), cut(trimmed)).cast("string")
+    whole = f.when(text.endswith("}"), with_field(column))
+    return whole.when(trimmed.endswith("}"), with_field(trimmed.cast("binary"))).cast("string")
 
 
 def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str], payload: Payload) -> Column:
