@@ -98,10 +98,12 @@ def _status_row(s: TaskStatus) -> tuple[object, ...]:
 
 
 def _lag(lag: TaskLag | None) -> str | None:
-    """Rows behind; `?` if that cannot be told at the moment."""
-    if lag is None or lag.trouble is not None:
-        return None if lag is None else "?"
-    return None if lag.rows is None else f"{lag.rows:,}"
+    """Rows behind, with a `+` if there are partitions besides that nobody knows of; `?` if all are such."""
+    if lag is None:
+        return None
+    if lag.rows is None:
+        return "?" if lag.trouble is not None or lag.unknown else None
+    return f"{lag.rows:,}+" if lag.unknown else f"{lag.rows:,}"
 
 
 def _steering(verb: str, help_text: str, method: str, result: str) -> click.Command:

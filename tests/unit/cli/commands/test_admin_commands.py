@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -95,6 +95,27 @@ def test_tasks_list_shows_the_first_line_of_a_cause(
     assert len(out.splitlines()) == 3
     assert "no such path" in out
     assert "trace" not in out
+
+
+@pytest.mark.parametrize(
+    ("lag", "shown"),
+    [
+        ({"at_ms": 1, "rows": 1234}, "1,234"),
+        ({"at_ms": 1, "rows": 1234, "unknown": 2}, "1,234+"),
+        ({"at_ms": 1, "unknown": 2}, "?"),
+        ({"at_ms": 1, "trouble": "no broker answers"}, "?"),
+        ({"at_ms": 1}, "-"),
+        (None, "-"),
+    ],
+)
+def test_tasks_list_shows_how_far_they_are_behind(
+    sparkherd: Callable[..., Run], manager: ScriptedManager, lag: Any, shown: str
+) -> None:
+    """Rows; whether there are partitions besides that nobody knows of; and that nothing is known."""
+    answer = {"error": "NONE", "tasks": [task("delays", lag=lag)], "tasks_revision": 4}
+    manager.on("GET", "/v1/groups/herd/tasks", answer)
+    header, row, *_ = sparkherd("tasks", "list", "--group", "herd", "--manager", manager.url).out.splitlines()
+    assert row[header.index("LAG") :].split()[0] == shown
 
 
 def test_tasks_status_shows_the_whole_cause(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
