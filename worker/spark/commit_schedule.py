@@ -44,15 +44,17 @@ class CommitSchedule(Generic[Key, News]):
         self._entries: dict[Key, _Entry[News]] = {}
 
     def put(self, key: Key, news: News, now: float) -> None:
-        """They are to be told at once; where tries failed lately, with the next one."""
+        """They are to be told at once; where others wait, or tries failed lately, when it is their turn."""
         entry = self._entries.get(key)
         if entry is None:
             self._entries[key] = _Entry(news, now)
             return
-        entry.news, entry.until = news, None
-        entry.is_told = False
-        if not entry.failures:
+        entry.until = None
+        if entry.is_told and entry.news == news:
+            return
+        if entry.is_told:
             entry.at = now
+        entry.news, entry.is_told = news, False
 
     def due(self, now: float) -> tuple[Key, News] | None:
         """What is to be tried now; those that have waited longest go first."""

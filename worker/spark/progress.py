@@ -25,15 +25,18 @@ class ProgressTracker:
         """The latest batch seen, -1 before the first."""
         return -1 if self.last is None or self.last.batch_id is None else self.last.batch_id
 
-    def observe(self, told: Mapping[str, Any], sink_rows: int | None = None) -> None:
+    def observe(self, told: Mapping[str, Any], sink_rows: int | None = None) -> bool:
         """Take in one of Spark's progress records; one that is not news, or of no batch, changes nothing.
 
         Args:
             told: the record as a dict, as `StreamingQueryProgress.json` has it.
             sink_rows: how many rows of the task its fenced sink holds by now, under any owner.
+
+        Returns:
+            Whether it is of a batch that was finished since the last one.
         """
         if told["batchId"] <= self.batch_id or _is_idle(told):
-            return
+            return False
         batch_ms = told.get("batchDuration", 0)
         self._totals += Totals(1, told["numInputRows"], batch_ms)
         metrics: dict[str, Any] = {
@@ -48,6 +51,7 @@ class ProgressTracker:
         if lag := lag_of(told.get("sources", ())):
             metrics["lag"] = lag
         self.last = Progress(told["batchId"], metrics, self._totals)
+        return True
 
 
 def _is_idle(told: Mapping[str, Any]) -> bool:

@@ -165,12 +165,12 @@ class SparkQuery:
             self._ended.set_result(ended)
 
     def _observe(self) -> None:
-        """Batches finish between two polls, too."""
+        """Batches finish between two polls, too; a query that waits shows one record again and again."""
         if news := self._handle.progress(self._progress.batch_id):
             total = self._output.total
-            for record in news:
-                self._progress.observe(record, total)
-            self._finished(news[-1])
+            finished = [record for record in news if self._progress.observe(record, total)]
+            if finished:
+                self._finished(finished[-1])
 
     def _look_at_status(self) -> None:
         self._looks += 1

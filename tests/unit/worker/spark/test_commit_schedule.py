@@ -61,6 +61,31 @@ def test_one_that_fails_does_not_keep_others_waiting() -> None:
     assert told.due(1.0) == ("b", "4")
 
 
+def test_a_batch_every_moment_sends_nobody_to_the_end_of_the_queue() -> None:
+    """A hundred tasks with batches more often than there is time to tell: each is told in its turn."""
+    told, names = schedule(), [f"t{number}" for number in range(100)]
+    heard = []
+    for step in range(200):
+        for name in names:
+            told.put(name, f"{step}", step)
+        due = told.due(step)
+        assert due is not None
+        told.told(*due, step)
+        heard.append(due[0])
+    assert sorted(heard) == sorted(names * 2)
+
+
+def test_what_was_told_already_is_no_news() -> None:
+    """Batches without rows end where the one before did."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.told("a", "3", 1.0)
+    told.put("a", "3", 2.0)
+    assert told.due(3.0) is None
+    told.put("a", "4", 4.0)
+    assert told.due(4.0) == ("a", "4")
+
+
 def test_the_last_news_of_a_query_that_is_over_are_still_told_for_a_while() -> None:
     """A new query of the task has as long as it likes again."""
     told = schedule()
