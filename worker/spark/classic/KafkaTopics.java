@@ -23,20 +23,26 @@ import org.apache.kafka.common.TopicPartitionInfo;
  */
 public class KafkaTopics {
 
-    /** The names in which a pattern finds something, as Spark looks for them; null after too many steps. */
-    public String matching(Collection names, String pattern, long steps) {
+    /**
+     * The names in which a pattern finds something, as Spark looks for them. After too many steps a question
+     * mark, with the name that took more than one may, or alone if all together did: no name has one.
+     */
+    public String matching(Collection names, String pattern, long stepsEach, long stepsInAll) {
         Pattern compiled = Pattern.compile(pattern);
-        long[] left = new long[] {steps};
+        long left = stepsInAll;
         StringBuilder found = new StringBuilder();
-        try {
-            for (Iterator each = names.iterator(); each.hasNext();) {
-                String name = (String) each.next();
-                if (compiled.matcher(new Counted(name, left)).find()) {
+        for (Iterator each = names.iterator(); each.hasNext();) {
+            String name = (String) each.next();
+            long[] steps = new long[] {Math.min(stepsEach, left)};
+            try {
+                left -= steps[0];
+                if (compiled.matcher(new Counted(name, steps)).find()) {
                     found.append(name).append('\n');
                 }
+                left += steps[0];
+            } catch (TooManySteps gone) {
+                return left > 0 ? "?" + name : "?";
             }
-        } catch (TooManySteps gone) {
-            return null;
         }
         return found.toString();
     }

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from worker.spark.classic.kafka_clients import KafkaClient
 
-MOST_STEPS: Final = 100_000_000
-"""Characters that a pattern may look at to find its topics, about a second's work."""
+STEPS_EACH: Final = 1_000_000
+"""Characters of a topic's name that a pattern may look at: with `.*` at both ends a few ten thousand."""
+STEPS_IN_ALL: Final = 1_000_000_000
+"""Of all names, some ten seconds' work; Spark does it again for each batch."""
 POLL_MS: Final = 1000
 """How long unread rows are waited for, of those partitions that have not shown one yet."""
 TIMES_MS: Final = 5000
@@ -47,7 +49,7 @@ class Topic(NamedTuple):
 
 
 class KafkaTopics:
-    """Asks about many at once; for any thread."""
+    """Asks about many at once; for any thread. One for each JVM: Py4J knows classes by their names alone."""
 
     def __init__(self, jvm: Any) -> None:
         """`jvm` is Py4J's view of the JVM that has Kafka's client."""
@@ -59,15 +61,12 @@ class KafkaTopics:
         """Those of a collection of names that a pattern of Java's finds something in, as Spark does.
 
         Raises:
-            QueryError: that takes too many steps.
+            QueryError: that takes too many steps, for one name, or for so many.
         """
-        found = self._java.matching(names, pattern, MOST_STEPS)
-        if found is None:
-            told = (
-                f"subscribePattern: {pattern} looks at the topics' names for too long, as nested repeats do"
-            )
-            raise QueryError(f"{told}; write it more simply", permanent=True)
-        return str(found).splitlines()
+        found = str(self._java.matching(names, pattern, STEPS_EACH, STEPS_IN_ALL))
+        if found.startswith("?"):
+            raise _too_slow(pattern, found[1:], names)
+        return found.splitlines()
 
     def described(self, topics: Any) -> dict[str, Topic]:
         """What a client's description of topics says."""
@@ -129,6 +128,14 @@ class KafkaTopics:
                 compiler.cook(_source())
                 self._made = compiler.getClassLoader().loadClass(_NAME).newInstance()
             return self._made
+
+
+def _too_slow(pattern: str, name: str, names: Any) -> QueryError:
+    if name:
+        why = f"looks at the name of topic {name} for too long, as nested repeats do"
+    else:
+        why = f"takes too long for the names of {names.size():,} topics"
+    return QueryError(f"subscribePattern: {pattern} {why}; write it more simply", permanent=bool(name))
 
 
 def _by_place(lines: Iterable[str]) -> dict[Place, int]:
