@@ -241,6 +241,15 @@ async def test_a_batch_that_outlives_its_lease(
         ("SET a=b", "SetCommand"),
         ("CALL a.b()", "Call"),
         ("CREATE TEMP VIEW v AS SELECT 1", "CreateViewCommand"),
+        ("CREATE TEMP VIEW IDENTIFIER('a' || 'b') AS SELECT 1", "CreateViewCommand"),
+        ("CREATE TABLE IDENTIFIER('a' || 'b') AS SELECT 1", "CreateTableAsSelect"),
+        ("DROP TABLE IDENTIFIER('a' || 'b')", "DropTable"),
+        ("CREATE TEMP FUNCTION IDENTIFIER('a' || 'b') AS 'x.Y'", "CreateFunctionCommand"),
+        ("CREATE FUNCTION IDENTIFIER('a' || 'b') AS 'x.Y'", "CreateFunction"),
+        ("CACHE TABLE IDENTIFIER('a' || 'b')", "CacheTable"),
+        ("INSERT INTO IDENTIFIER('a' || 'b') SELECT 1", "InsertIntoStatement"),
+        ("WITH q AS (SELECT 1) INSERT INTO IDENTIFIER('a' || 'b') SELECT * FROM q", "InsertIntoStatement"),
+        ("FROM source INSERT INTO IDENTIFIER('a' || 'b') SELECT *", "InsertIntoStatement"),
     ],
 )
 def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
@@ -253,10 +262,46 @@ def test_queries_of_every_form(spark: SparkSession) -> None:
     """What is a query goes through, however it is written."""
     for query in (
         "TABLE source",
+        "TABLE IDENTIFIER('sou' || 'rce')",
+        "SELECT IDENTIFIER('i' || 'd') FROM IDENTIFIER('sou' || 'rce') AS s",
         "FROM source |> SELECT id",
         "WITH a AS (SELECT * FROM source) SELECT * FROM a",
         "(SELECT 1) UNION ALL VALUES (2)",
         "SELECT id FROM source LATERAL VIEW explode(array(1)) AS n",
+    ):
+        require_query(spark, query)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "t WITH (url = 'jdbc:derby:x')",
+        "t with /* WITH */ (a 'b') AS x",
+        "`with`WITH--\n(a='b')",
+        "t w\u0131th(a 'b')",
+        "STREAM t WITH (a 'b')",
+        "IDENTIFIER('t') WITH (a 'b')",
+        "IDENTIFIER('t' || 'u') WITH (a 'b')",
+        "t TIMESTAMP AS OF '2020-01-01' WITH (a 'b')",
+        "json.`/x` WITH (a 'b')",
+        "a JOIN (SELECT * FROM b WHERE EXISTS (SELECT * FROM t WITH (a 'b')))",
+        "range(1) WHERE (SELECT max(x) FROM t WITH (a 'b')) > 1",
+    ],
+)
+def test_a_table_gets_no_options_in_sql(spark: SparkSession, relation: str) -> None:
+    """They would be put in place of those of its catalog, and lead to any database by any driver."""
+    for query in (f"SELECT * FROM {relation}", f"WITH q AS (SELECT * FROM {relation}) SELECT * FROM q"):
+        with pytest.raises(QueryError, match=r"sql: gives options to a table by WITH \(...\)") as refused:
+            require_query(spark, query)
+        assert refused.value.permanent
+
+
+def test_other_uses_of_the_word_with(spark: SparkSession) -> None:
+    """Texts, comments, names and common table expressions."""
+    for query in (
+        "SELECT 'paid WITH (card)' AS `WITH (x)` -- WITH (",
+        "WITH /* these */ a AS (SELECT 1) SELECT startswith('a', 'b') FROM a /* WITH (a 'b') */",
+        "SELECT count(*) FROM range(3) GROUP BY id WITH ROLLUP",
     ):
         require_query(spark, query)
 

@@ -9,6 +9,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 
 from worker.query_engine import QueryError
+from worker.spark.relation_options import OPTIONS_IN_SQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,8 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _COMMANDS = ("Command", "ParsedStatement")
 _EXECUTED = {"UnresolvedExecuteImmediate", "Call", "InsertIntoDir"}
 """What Spark executes too, though it is neither of the two before it is analysed."""
+_NAMED_LATER = "PlanWithUnresolvedIdentifier"
+"""Whatever has a name by IDENTIFIER(...) of more than a text; commands, too."""
 _COMMAND_LINE = "ScriptTransformation"
 """`SELECT TRANSFORM(...) USING 'command'`, and MAP and REDUCE, which are the same."""
 _JAVA_CALLERS = ("java_method", "reflect", "try_reflect")
@@ -26,15 +29,16 @@ _JAVA_CALLERS = ("java_method", "reflect", "try_reflect")
 
 
 def require_query(session: SparkSession, text: str) -> None:
-    """Refuse all but queries, before `session.sql` would execute them, and those that run commands.
+    """Refuse all but queries, before `session.sql` would execute them, and those that do more than read.
 
     Raises:
-        QueryError: it is a statement of another kind, or it holds one; or it has the system run a command.
+        QueryError: it is a statement of another kind, or it holds one; or it has the system run a command,
+            or gives options to a table.
         ParseException: it does not parse.
     """
     java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its parser
     gateway = session.sparkContext._gateway  # noqa: SLF001 - as above
-    for node in _nodes(java.sessionState().sqlParser().parsePlan(text)):
+    for node in _nodes(session._jvm, java.sessionState().sqlParser().parsePlan(text)):  # noqa: SLF001 - as above
         kind = str(node.getClass().getSimpleName())
         if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
             raise QueryError.at(
@@ -47,6 +51,29 @@ def require_query(session: SparkSession, text: str) -> None:
                 " move it to an entry point (--allow-entrypoint)",
                 permanent=True,
             )
+    if _has_relation_options(session, text):
+        raise QueryError.at("sql", OPTIONS_IN_SQL, permanent=True)
+
+
+def _has_relation_options(session: SparkSession, text: str) -> bool:
+    """Whether a WITH is followed by a bracket, by Spark's lexer: only options are written so.
+
+    Plans do not show all of them: those of a table named by IDENTIFIER or read AS OF a time come later.
+    """
+    jvm: Any = session._jvm  # noqa: SLF001 - the one way to its lexer
+    parser, antlr = jvm.org.apache.spark.sql.catalyst.parser, jvm.org.antlr.v4.runtime
+    lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(antlr.CharStreams.fromString(text)))
+    tokens = antlr.CommonTokenStream(lexer)
+    tokens.fill()
+    opening = parser.SqlBaseLexer.LEFT_PAREN
+    found = tokens.getTokens(0, tokens.size() - 1, parser.SqlBaseLexer.WITH) or ()
+    return any(_after(tokens, each.getTokenIndex()).getType() == opening for each in found)
+
+
+def _after(tokens: Any, index: int) -> Any:
+    """The token after that one, comments and spaces left out."""
+    tokens.seek(index)
+    return tokens.LT(2)
 
 
 def drop_java_callers(session: SparkSession) -> None:
@@ -66,10 +93,18 @@ def drop_java_callers(session: SparkSession) -> None:
             registry.dropFunction(identifier(name, none, none))
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
+def _nodes(jvm: Any, plan: Any) -> Iterator[Any]:
     """The plan, all below it, and what is beside that: subqueries, and the queries of a WITH."""
     yield plan
+    if str(plan.getClass().getSimpleName()) == _NAMED_LATER:
+        yield from _nodes(jvm, _named(jvm, plan))
     for parts in (plan.children(), plan.innerChildren()):
         each = parts.iterator()
         while each.hasNext():
-            yield from _nodes(each.next())
+            yield from _nodes(jvm, each.next())
+
+
+def _named(jvm: Any, plan: Any) -> Any:
+    """What Spark makes of it when it knows the name, which is any here: an INSERT, perhaps."""
+    name = jvm.PythonUtils.toSeq(jvm.java.util.Collections.singletonList("any"))
+    return plan.planBuilder().apply(name, plan.children())

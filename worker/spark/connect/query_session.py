@@ -19,6 +19,7 @@ from worker.spark.connect.handle import RemoteHandle
 from worker.spark.connect.query_output import ConnectQueryOutput
 from worker.spark.connect.session_record import SessionRecord
 from worker.spark.connect.sessions import new_session_id, open_session
+from worker.spark.relation_options import MAYBE_OPTIONS_IN_SQL, may_have_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,8 +118,10 @@ def require_query(session: Any, text: str) -> None:
     """Refuse all SQL but queries, by the server, which is asked for columns: only a query stands in brackets.
 
     Raises:
-        QueryError: it is none.
+        QueryError: it is none, or it may give options to a table.
     """
+    if may_have_options(text):
+        raise QueryError.at("sql", MAYBE_OPTIONS_IN_SQL, permanent=True)
     bracketed = f"({text.rstrip().rstrip(';')}\n)"
     try:
         DataFrame(SQL(bracketed), session).schema  # noqa: B018 - the question is what it raises

@@ -115,6 +115,8 @@ async def test_a_statement_that_is_no_query(start: Any, flights: Any, database: 
         with pytest.raises(QueryError, match=r"^sql: is no query: \[PARSE_SYNTAX_ERROR\]"):
             await start(source=flights.source, sql=statement, sink=database.sink())
     assert not made.exists()
+    with pytest.raises(QueryError, match=r"^sql: gives options to a table by WITH"):
+        await start(source=flights.source, sql="SELECT * FROM t WITH (a 'b')", sink=database.sink())
     with pytest.raises(QueryError, match=r"^\[UNRESOLVED_COLUMN.*; line 2 pos 0"):
         await start(source=flights.source, sql="SELECT\nnope FROM source", sink=database.sink())
 
