@@ -142,11 +142,15 @@ class TaskErrorsResponse(Response, frozen=True, kw_only=True):
 
 
 class LagRequest(Request, frozen=True, kw_only=True):
-    """What the leader has measured of tasks that nobody owns, by name; the answer has the next ones."""
+    """What the leader has measured of tasks that nobody owns, by name; the answer has the next ones.
+
+    With `more` another request with more of it follows, and the answer has none.
+    """
 
     member_id: str
     tasks: dict[str, TaskLag] = msgspec.field(default_factory=dict)
     instance_id: Name | None = None
+    more: bool = False
 
 
 class OwnerlessTask(msgspec.Struct, frozen=True, kw_only=True):

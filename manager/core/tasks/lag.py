@@ -40,9 +40,8 @@ def tell(turn: Turn, request: LagRequest, parked: Parked) -> None:
     for task, lag in request.tasks.items():
         if task in group.tasks.definitions and group.tasks.owner_of(task) is None:
             note(turn, task, lag)
-    turn.answer(
-        parked, LagResponse(tasks=tuple(_ownerless(turn)), tasks_revision=group.header.tasks_revision)
-    )
+    asked = () if request.more else tuple(_ownerless(turn))
+    turn.answer(parked, LagResponse(tasks=asked, tasks_revision=group.header.tasks_revision))
 
 
 def note(turn: Turn, task: str, lag: TaskLag) -> None:

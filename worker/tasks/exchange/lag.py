@@ -28,6 +28,8 @@ SHARE: Final = 4
 
 Brokers that did not answer do not count: once they do, one is to hear of it soon.
 """
+AGAIN_S: Final = 600.0
+"""From the beginning of a look to the end of such a pause: the manager shows a word for 15 minutes."""
 
 
 class LagReports:
@@ -72,11 +74,12 @@ class LagReports:
         clock = self._link.clock
         while True:
             await clock.sleep(self._every_s)
-            self._answered_s = 0.0
+            self._answered_s, began = 0.0, clock.now()
             with suppress(QueryError):  # there is no Spark at the moment
                 await self._measure_own()
                 await self._measure_ownerless()
-            await clock.sleep(SHARE * self._answered_s)
+            left_s = max(began + AGAIN_S - clock.now(), 0.0)
+            await clock.sleep(min(SHARE * self._answered_s, left_s))
 
     async def _measure_own(self) -> None:
         if not self._engine.measures:
@@ -91,10 +94,10 @@ class LagReports:
         if not self._engine.measures or not self._link.identity().member_id:
             self._measured = {}
             return
-        answer: LagResponse | Failure | None = None
-        for batch in in_batches(told.items(), encoded_size, most=len(told)):
-            answer = await self._tell(batch)
-        answer = answer or await self._tell(())
+        batches = list(in_batches(told.items(), encoded_size, most=len(told))) or [[]]
+        for batch in batches[:-1]:
+            await self._tell(batch, more=True)
+        answer = await self._tell(batches[-1], more=False)
         if isinstance(answer, Failure):
             self._measured = {}
             return  # of what matters, heartbeats and reports hear, too
@@ -105,15 +108,17 @@ class LagReports:
         }
         self._measured = self._untold = {task: lag for task, lag in measured.items() if lag is not None}
 
-    async def _tell(self, batch: Sequence[tuple[str, TaskLag]]) -> LagResponse | Failure:
-        """Tell of these tasks, in parts if need be; the last answer has what to measure next."""
+    async def _tell(self, batch: Sequence[tuple[str, TaskLag]], *, more: bool) -> LagResponse | Failure:
+        """Tell of these tasks, in parts if need be; unless there are more, the answer has the next ones."""
         link = self._link
+        member_id, tasks = link.identity().member_id, dict(batch)
         answer = await link.manager.lag(
-            LagRequest(member_id=link.identity().member_id, instance_id=link.instance_id, tasks=dict(batch))
+            LagRequest(member_id=member_id, instance_id=link.instance_id, tasks=tasks, more=more)
         )
         if isinstance(answer, Failure) and answer.code is ErrorCode.PAYLOAD_TOO_LARGE:
-            for part in smaller(batch, _without_partitions):
-                answer = await self._tell(part)
+            parts = list(smaller(batch, _without_partitions))
+            for part in parts:
+                answer = await self._tell(part, more=more or part is not parts[-1])
         return answer
 
     def _spec(self, task: OwnerlessTask) -> QuerySpec | None:

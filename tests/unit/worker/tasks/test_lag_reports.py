@@ -231,3 +231,18 @@ async def test_only_answers_that_take_long_make_pauses_longer(
     for _ in range(69):
         await bench.clock.advance(1.0)
     assert len(engine.measured) == looks
+
+
+async def test_looks_that_take_minutes_still_follow_each_other_before_their_words_are_old(
+    background: BackgroundTasks,
+) -> None:
+    """The manager shows a word for 15 minutes; a look of four minutes is not followed by a pause of 16."""
+    engine = SlowEngine()
+    bench = Bench(background, engine=engine)
+    tasks = [f"t{number:02}" for number in range(24)]
+    engine.clock, engine.lags = bench.clock, dict.fromkeys(tasks, FAR)
+    bench.manager.rule(LagRequest, lambda _: ownerless(*tasks))
+    bench.assign()
+    for _ in range(840):
+        await bench.clock.advance(1.0)
+    assert engine.measuring.count("t00") == 2

@@ -163,6 +163,29 @@ async def test_what_the_leader_has_measured_fits_too(bench: Bench, limit: int) -
     assert told == dict.fromkeys(TASKS[:100], large().rows)
 
 
+@pytest.mark.parametrize("limit", [DEFAULT_BYTES, 300_000, 20_000])
+async def test_what_the_leader_is_asked_for_is_measured_however_much_it_has_to_tell(
+    bench: Bench, limit: int
+) -> None:
+    """The manager takes what it has named for measured soon, and names it again after all the others."""
+    asked: list[str] = []
+
+    def answer(request: LagRequest) -> LagResponse | Failure:
+        if encoded_size(request) > limit:
+            return failure(ErrorCode.PAYLOAD_TOO_LARGE, limit_bytes=limit)
+        if request.more:
+            return LagResponse()
+        some = TASKS[len(asked) : len(asked) + 50]
+        asked.extend(some)
+        return ownerless(*some)
+
+    bench.engine.lags = dict.fromkeys(TASKS, large())
+    bench.manager.rule(LagRequest, answer)
+    bench.assign()
+    await bench.clock.advance(4 * EVERY_S + 1)
+    assert bench.engine.measured == asked == list(TASKS)
+
+
 async def test_releases_are_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them are made, so many at once."""
     monkeypatch.setattr(releases, "MOST_AT_ONCE", 2)

@@ -141,6 +141,16 @@ def test_of_many_those_that_were_asked_for_longest_ago_come_first() -> None:
     assert tell(bench, leader)[:20] == names[80:100]
 
 
+def test_who_has_more_to_say_is_asked_for_nothing_yet() -> None:
+    """Whatever is named in an answer counts as asked for, so only the last request gets one with tasks."""
+    names = [f"t{number:03}" for number in range(MOST_AT_ONCE + 20)]
+    bench, leader, _ = with_two(*names)
+    first = LagRequest(member_id=leader, tasks={names[0]: behind(5)}, more=True)
+    assert bench.ask(first).answer.tasks == ()
+    assert shown(bench, names[0]) == behind(5)
+    assert tell(bench, leader) == names[:MOST_AT_ONCE]
+
+
 def test_a_chart_can_be_drawn_of_it() -> None:
     """The last word in ten seconds stays; where nobody has said anything there is no point of it."""
     bench = Bench()
