@@ -4,8 +4,10 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 import pytest
 
+from protocol.connectors import package_of
 from tests.integration.spark.conftest import refusal
 from worker.query_engine import QueryError
 
@@ -35,7 +37,7 @@ async def test_a_wrong_source_is_named(start: Any, flights: Any, database: Any, 
     ("reads", "writes", "said"),
     [
         ("carrierpigeon", "noop", "--packages GROUP:ARTIFACT:VERSION of carrierpigeon"),
-        ("rate", "delta", "--packages io.delta:delta-spark_4.1_2.13:4."),
+        ("rate", "delta", f"--packages {package_of('delta', pyspark.__version__)}"),
         ("rate", "jdbc", "Data source jdbc does not support streamed writing"),
         ("jdbc", "noop", "Data source jdbc does not support streamed reading"),
     ],
