@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from definition.document import MOST_BYTES
+from definition.kafka_options import PLACES, moment_fault
 from definition.reading import path_to, read
 from definition.sink import FILES_SINK, SQL_SINK
 from protocol.connectors import AVRO, FILES, KAFKA
@@ -37,37 +38,9 @@ class Beginning:
     earliest: Mapping[str, Scalar] = field(default_factory=dict)
 
 
-def _offsets_fault(value: Scalar) -> str | None:
-    """What is wrong with `{"topic": {"0": 23}}`, which Spark's Kafka source takes as text."""
-    try:
-        msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, dict[str, int]])
-    except msgspec.DecodeError:
-        return 'expected JSON as text, as {"TOPIC": {"PARTITION": NUMBER}}'
-    return None
-
-
-def _kafka_offsets(value: Scalar) -> str | None:
-    if value in ("earliest", "latest"):
-        return None
-    fault = _offsets_fault(value)
-    return fault and f"expected earliest, latest, or {fault.removeprefix('expected ')}"
-
-
-def _moment(value: Scalar) -> str | None:
-    is_whole = str(value).isascii() and str(value).isdecimal()
-    return None if is_whole else "expected a time in whole milliseconds since 1970"
-
-
 BEGINNINGS: Mapping[str, Beginning] = {
-    KAFKA: Beginning(
-        {
-            "startingOffsets": _kafka_offsets,
-            "startingOffsetsByTimestamp": _offsets_fault,
-            "startingTimestamp": _moment,
-        },
-        {"startingOffsets": "earliest"},  # Spark's own default is latest
-    ),
-    "rate-micro-batch": Beginning({"startTimestamp": _moment}),
+    KAFKA: Beginning(PLACES, {"startingOffsets": "earliest"}),  # Spark's own default is latest
+    "rate-micro-batch": Beginning({"startTimestamp": moment_fault}),
     **dict.fromkeys((*FILES, AVRO, "rate", "socket"), Beginning()),
 }
 """Spark's own sources. Others may be given any options, and it is theirs to make sense of them."""

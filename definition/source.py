@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from definition.intervals import trigger_interval_fault
-from definition.reading import Constraint, Section, readable
+from definition.kafka_options import option_problems as kafka_problems
+from definition.reading import Constraint, Section, path_to, readable
 from definition.references import find_problems, option_problems
 from definition.values import IDENTIFIER, Format, LiteralText, Scalar
 from protocol.connectors import KAFKA, needed
@@ -32,8 +33,8 @@ class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `schema` is Spark's (`id BIGINT, name STRING`) for json and csv, and Avro's own JSON for avro; protobuf
     takes a `message` and the file of its `descriptor`, as `protoc --descriptor_set_out` writes it, instead.
-    `on_error` is what becomes of a row that cannot be taken apart: `fail` fails its batch, `null` (or JSON's
-    null) makes its columns null, as Spark itself would.
+    `on_error` is what becomes of a row that cannot be taken apart: `fail` fails its batch, with `null` (or
+    JSON's null) it is what Spark itself makes of it, which is null for all that it cannot read.
     """
 
     format: Literal["json", "csv", "avro", "protobuf", "text"]
@@ -62,8 +63,12 @@ class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield Problem(name, f"does not go with format {self.format}")
         if self.format == "text" and self.options:
             yield Problem("options", "does not go with format text")
+        for name in self.options if self.format == "json" and self.fails and readable(self.options) else ():
+            if name.lower() == "singlevariantcolumn":
+                yield Problem(path_to("options", name), _ONE_VARIANT)
 
 
+_ONE_VARIANT = "goes with on_error: null only: in a row of one variant, nobody finds what is no row"
 _DDL = "its columns, as in id BIGINT, name STRING"
 _NEEDS = {
     "json": {"schema": _DDL},
@@ -133,9 +138,15 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for name in ("key", "value", "commit_group"):
                 if getattr(self, name) is not None:
                     yield Problem(name, f"goes with format {KAFKA} only")
-        elif self.schema is not None:
-            yield Problem("schema", "does not go with format kafka; what its values are is value.schema")
+        else:
+            yield from self._kafka_faults()
         if self.static is True and self.watermark is not None:
             yield Problem("watermark", "does not go with static: nothing of it comes later")
         if self.static is True and self.commit_group is not None:
             yield Problem("commit_group", "does not go with static: what is read as a whole has no progress")
+
+    def _kafka_faults(self) -> Iterator[Problem]:
+        if self.schema is not None:
+            yield Problem("schema", "does not go with format kafka; what its values are is value.schema")
+        if readable(self.options):
+            yield from kafka_problems(self.options, "options")

@@ -11,10 +11,9 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import msgspec
-
+from definition.kafka_options import by_partition, option_faults
 from worker.lag.measure import PartitionState
-from worker.lag.subscription import assigned_of, named_of
+from worker.lag.subscription import assigned_of, named_of, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ _RESET = (
     " the rows back and `sparkherd tasks restart`"
 )
 _ACCEPT = f"accept that with `failOnDataLoss: false` in the source's options, {_RESET}"
+_LEAVE = "begin anew with `sparkherd tasks reset`, or set `failOnDataLoss: false`"
 _ANEW = f"the topic was made anew or cut off; {_ACCEPT}"
 _UNKNOWN = "is not there, or the source's user may not see it; create it, or correct the option"
 _BY_TIME = ("startingtimestamp", "startingoffsetsbytimestamp")
@@ -80,9 +80,10 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
     """
     given = {name.lower(): value for name, value in options.items()}
     accepts = str(given.get("failondataloss", True)).lower() == "false"
-    lost = chain.from_iterable(_lost(read, topics, accepts=accepts) for read in reads)
+    lost = chain.from_iterable(_lost(given, read, topics, accepts=accepts) for read in reads)
     losses = lost if reads else _begun(given, topics, accepts=accepts)
-    return next(chain(_asked_for(given, topics), losses), None)
+    faults = (Missing(name, fault) for name, fault in option_faults(options))
+    return next(chain(faults, _asked_for(given, topics), losses), None)
 
 
 def _asked_for(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
@@ -93,9 +94,17 @@ def _asked_for(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
         if name not in topics:
             yield Missing(option, f"topic {name} {_UNKNOWN}", permanent=False)
     for topic, numbers in (assigned or {}).items():
-        for number in numbers:
+        for number in sorted(numbers):
             if topic in topics and number not in topics[topic]:
                 yield _no_partition(option, topic, number)
+
+
+def _reads(given: Mapping[str, Any], topic: str, number: int) -> bool:
+    """Whether the options have it read a partition, if that is there; by a pattern it may."""
+    assigned = assigned_of(given)
+    if assigned is not None:
+        return number in assigned.get(topic, ())
+    return pattern_of(given) is not None or topic in named_of(given)
 
 
 def _no_partition(option: str, topic: str, number: int) -> Missing:
@@ -103,11 +112,13 @@ def _no_partition(option: str, topic: str, number: int) -> Missing:
     return Missing(option, found, permanent=False)
 
 
-def _lost(read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
+def _lost(given: Mapping[str, Any], read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
     """Rows that the checkpoint wants."""
     for place in _places(read):
         state = topics.get(place.topic, {}).get(place.number)
-        if state is None:
+        if not _reads(given, place.topic, place.number) and not (accepts and _is_done(place)):
+            yield _left_out(given, place)
+        elif state is None:
             yield from _gone(place, accepts=accepts)
         elif not accepts:
             yield from _out_of_reach(place, state)
@@ -122,9 +133,21 @@ def _places(read: Read) -> Iterator[_Place]:
             yield _Place(topic, number, begins.get(number), planned.get(number))
 
 
+def _left_out(given: Mapping[str, Any], place: _Place) -> Missing:
+    """A partition that the options name no more. Spark says of it that it was deleted."""
+    option = "subscribe" if assigned_of(given) is None else "assign"
+    found = f"does not name topic {place.topic}, partition {place.number}, which the checkpoint goes on with"
+    return Missing(option, f"{found}: name it again; if it is to be left out for good, {_LEAVE}")
+
+
+def _is_done(place: _Place) -> bool:
+    """Whether no batch that was begun wants its rows."""
+    return place.begins is None or place.ends in {None, place.begins}
+
+
 def _gone(place: _Place, *, accepts: bool) -> Iterator[Missing]:
     """A partition that is not there, and may come. Spark leaves it out, unless a batch wants its rows."""
-    if place.begins is not None and place.ends not in {None, place.begins}:
+    if not _is_done(place):
         found = f"the batch that was begun is to go from offset {place.begins} to {place.ends}"
         yield Missing(
             None, f"{place.shown}: {found}, and the source has no such partition: {_RESET}", permanent=False
@@ -162,8 +185,10 @@ def _made_anew(read: Read, topics: Topics) -> Iterator[Missing]:
 def _begun(given: Mapping[str, Any], topics: Topics, *, accepts: bool) -> Iterator[Missing]:
     """Offsets by partition, of which Spark wants all, unless another option says where to begin."""
     option = "startingOffsets"
-    offsets = {} if given.keys() & set(_BY_TIME) else _by_partition(given.get(option.lower()))
-    for topic, partitions in topics.items() if offsets else ():
+    offsets = None if given.keys() & set(_BY_TIME) else by_partition(given.get(option.lower()))
+    if offsets is None:
+        return
+    for topic, partitions in topics.items():
         for number, state in partitions.items():
             wanted = offsets.get(topic, {}).get(number)
             place = f"topic {topic}, partition {number}"
@@ -175,14 +200,18 @@ def _begun(given: Mapping[str, Any], topics: Topics, *, accepts: bool) -> Iterat
             elif 0 <= wanted < state.begin and not accepts:
                 found = f"{place}: wants offset {wanted}, the earliest there is {state.begin}"
                 yield Missing(option, f"{found}; correct it, -2 is the earliest")
-    for topic, numbers in offsets.items():
-        for number in numbers:
-            if number not in topics.get(topic, {}):
-                yield _no_partition(option, topic, number)
+    yield from _named_in_vain(given, option, offsets, topics)
 
 
-def _by_partition(value: Any) -> Offsets:
-    try:
-        return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, dict[int, int]])
-    except msgspec.DecodeError:
-        return {}
+def _named_in_vain(
+    given: Mapping[str, Any], option: str, offsets: Offsets, topics: Topics
+) -> Iterator[Missing]:
+    """Partitions that are not read, or not there: Spark wants no others than those that it reads."""
+    for topic, number in ((topic, number) for topic, numbers in offsets.items() for number in numbers):
+        if not _reads(given, topic, number):
+            found = f"names topic {topic}, partition {number}, which the source does not read; leave it out"
+            yield Missing(option, found)
+        elif topic not in topics:
+            yield Missing(option, f"topic {topic} {_UNKNOWN}", permanent=False)
+        elif number not in topics[topic]:
+            yield _no_partition(option, topic, number)

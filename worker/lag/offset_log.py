@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from definition.kafka_options import by_partition
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,24 +26,19 @@ Order: TypeAlias = "Sequence[str | None]"
 
 def offsets_of(entry: str) -> list[Offsets | None]:
     """What the lines of an entry say."""
-    return [_read(line) for line in entry.split("\n")[2:]]
+    return [by_partition(line) for line in entry.split("\n")[2:]]
 
 
 def initial_of(text: str) -> Offsets | None:
     """Where a source has begun, by what it keeps in `sources/NUMBER/0`: a version and a line."""
-    return _read(text.partition("\n")[2])
+    return by_partition(text.partition("\n")[2])
 
 
 def offsets_in(record: Mapping[str, Any]) -> list[Offsets | None]:
     """Where a finished batch ended, by Spark's record of it."""
-    return [_read(msgspec.json.encode(source.get("endOffset"))) for source in record.get("sources", ())]
-
-
-def _read(line: str | bytes) -> Offsets | None:
-    try:
-        return msgspec.json.decode(line, type=dict[str, dict[int, int]])
-    except msgspec.DecodeError:
-        return None
+    return [
+        by_partition(msgspec.json.encode(source.get("endOffset"))) for source in record.get("sources", ())
+    ]
 
 
 def of_place(lines: Lines, order: Order, place: str) -> list[Offsets | None]:

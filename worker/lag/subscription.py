@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from definition import kafka_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ def named_of(options: Mapping[str, Any]) -> Sequence[str]:
     given = _lowered(options)
     if _SUBSCRIBE in given:
         return [name for each in str(given[_SUBSCRIBE]).split(",") if (name := each.strip())]
-    return list(_assigned(given.get(_ASSIGN)))
+    return [topic for topic, numbers in _assigned(given.get(_ASSIGN)).items() if numbers]
 
 
 def pattern_of(options: Mapping[str, Any]) -> str | None:
@@ -26,8 +26,11 @@ def pattern_of(options: Mapping[str, Any]) -> str | None:
     return str(given[_PATTERN]).strip() if _PATTERN in given else None
 
 
-def assigned_of(options: Mapping[str, Any]) -> Mapping[str, list[int]] | None:
-    """The partitions that a source with these options reads, by topic; None if it reads all."""
+def assigned_of(options: Mapping[str, Any]) -> Mapping[str, frozenset[int]] | None:
+    """The partitions that a source with these options reads, by topic; None if it reads all.
+
+    None of any topic if they cannot be read, with which no query begins (`definition.kafka_options`).
+    """
     given = _lowered(options)
     return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
 
@@ -36,8 +39,5 @@ def _lowered(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name.lower(): value for name, value in options.items()}
 
 
-def _assigned(value: Any) -> dict[str, list[int]]:
-    try:
-        return msgspec.json.decode(value if isinstance(value, str) else b"", type=dict[str, list[int]])
-    except msgspec.DecodeError:
-        return {}
+def _assigned(value: Any) -> dict[str, frozenset[int]]:
+    return kafka_options.assigned(value) or {}

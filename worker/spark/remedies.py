@@ -28,8 +28,8 @@ _FILES = (
     " --spark-conf spark.sql.runSQLOnFiles=true on the workers"
 )
 _UNREADABLE = (
-    "if it is to stay, have its columns null with on_error: null, or begin behind it with"
-    " `sparkherd tasks reset --offset`"
+    "if it is to stay, have null for what Spark cannot read of it with on_error: null, or begin behind it"
+    " with `sparkherd tasks reset --offset`"
 )
 _DELTA = (
     "settings spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and"

@@ -8,13 +8,15 @@ import pytest
 from pyspark.sql import functions as f
 
 from definition.source import Payload, Source
+from worker.query_engine import QueryError
 from worker.spark.payload import take_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "id BIGINT, name STRING, deep STRUCT<x: BIGINT>"
-UNQUOTED: dict[str, Any] = {"allowUnquotedFieldNames": True, "allowComments": True}
+UNQUOTED: dict[str, Any] = {"allowUnquotedFieldNames": True}
+COMMENTS: dict[str, Any] = {"ALLOWCOMMENTS": True}
 
 
 def kafka(spark: SparkSession, column: str, value: bytes | None) -> DataFrame:
@@ -24,15 +26,19 @@ def kafka(spark: SparkSession, column: str, value: bytes | None) -> DataFrame:
     return spark.range(1).select(given.alias(column), *place)
 
 
-def read(spark: SparkSession, text: str | bytes | None, **payload: Any) -> tuple[Any, ...]:
-    """The columns of one value, as those that a task's SQL sees."""
+def taken(spark: SparkSession, text: str | bytes | None, **payload: Any) -> DataFrame:
+    """One value as a task's SQL sees it."""
     value = text.encode() if isinstance(text, str) else text
-    frame = kafka(spark, "value", value)
-    source = Source(format="kafka", value=Payload(format="json", schema=SCHEMA, **payload))
-    taken = take_apart(frame, source, "source")
-    assert taken.columns == ["id", "name", "deep", "topic", "partition", "offset"]
-    [row] = taken.collect()
-    return tuple(row)[:3]
+    source = Source(format="kafka", value=Payload(**{"format": "json", "schema": SCHEMA, **payload}))
+    return take_apart(kafka(spark, "value", value), source, "source")
+
+
+def read(spark: SparkSession, text: str | bytes | None, **payload: Any) -> tuple[Any, ...]:
+    """Its own columns."""
+    frame = taken(spark, text, **payload)
+    assert frame.columns[-3:] == ["topic", "partition", "offset"]
+    [row] = frame.collect()
+    return tuple(row)[:-3]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +49,8 @@ def read(spark: SparkSession, text: str | bytes | None, **payload: Any) -> tuple
         ('{"id":1,"name":"}{ \\" } é"}', (1, '}{ " } é', None)),
         ('{"id":null}', (None, None, None)),
         ('{"id":null,"other":5}\n', (None, None, None)),
+        ('{"id":null,"other":NaN}', (None, None, None)),
+        ('{"id":null,"other":-Infinity}', (None, None, None)),
         ("{}", (None, None, None)),
         (" { \n} \n", (None, None, None)),
         ("{'id':1}", (1, None, None)),
@@ -82,30 +90,134 @@ def test_another_type_fails_too(spark: SparkSession, text: str) -> None:
         read(spark, text)
 
 
-@pytest.mark.parametrize("text", ['{"id":1}{"id":2}', '{"id":1} x', '{"id":12', "[]", '[{"id":1}]', ""])
-def test_its_columns_are_null_where_that_is_wanted(spark: SparkSession, text: str) -> None:
-    """Not those of what it begins with."""
-    assert read(spark, text, on_error="null") == (None, None, None)
-
-
 @pytest.mark.parametrize(
     ("text", "row"),
     [
-        ("{id:1}", (1, None, None)),
-        ("{/* : */ id: 1, // one\n name: 'a'}", (1, "a", None)),
-        ("{id:null, other:1}", (None, None, None)),
+        *(('{"id":1}{"id":2}', (1, None, None)), ('{"id":1} x', (1, None, None))),
+        *(('[{"id":1}]', (None, None, None)), ('{"id":"x","name":"a"}', (None, "a", None))),
+        *(('{"id":12', (None, None, None)), ("", (None, None, None)), ("[]", (None, None, None))),
+        ('{"other":1}', (None, None, None)),
     ],
+)
+@pytest.mark.parametrize("options", [{}, {"MODE": "FAILFAST"}])
+def test_with_null_a_value_is_what_spark_makes_of_it(
+    spark: SparkSession, text: str, row: tuple[Any, ...], options: dict[str, Any]
+) -> None:
+    """It begins with one, and the rest is not looked at; a column of another type is null by itself."""
+    assert read(spark, text, on_error="null", options=options) == row
+
+
+@pytest.mark.parametrize(
+    ("column", "options"),
+    [
+        ("_corrupt_record", {}),
+        ("bad", {"columnNameOfCorruptRecord": "bad"}),
+        ("bad", {"COLUMNNAMEOFCORRUPTRECORD": "bad"}),
+    ],
+)
+def test_sparks_column_of_corrupt_records_has_the_value_as_it_was(
+    spark: SparkSession, column: str, options: dict[str, Any]
+) -> None:
+    """With null only: a value that fails its batch is in no row. Nothing of ours is in it."""
+    schema = {"schema": f"id BIGINT, {column} STRING", "options": options}
+    for text in ('{"id":"x"}', "garbage"):
+        assert read(spark, text, on_error="null", **schema) == (None, text)
+        with pytest.raises(Exception, match="offset 7: cannot be taken apart"):
+            read(spark, text, **schema)
+    assert read(spark, '{"id":1}', **schema) == (1, None)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.parametrize("name", ["mode", "MODE", "Mode"])
+def test_the_mode_is_not_an_options_to_choose(spark: SparkSession, form: str, name: str) -> None:
+    """What becomes of a row `on_error` says, in whichever letters `mode` is written."""
+    payload: dict[str, Any] = {"format": form, "schema": "id BIGINT", "options": {name: "FAILFAST"}}
+    text = '{"id":"x"}' if form == "json" else "x"
+    assert read(spark, text, on_error="null", **payload) == (None,)
+    with pytest.raises(Exception, match=f"offset 7: cannot be taken apart as {form}"):
+        read(spark, text, **payload)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"id":1,"_sparkherd_end":true} {"id":2}', '{"id":1,"_sparkherd_end":true} }']
+)
+def test_no_producer_knows_how_the_end_is_marked(spark: SparkSession, text: str) -> None:
+    """A field by the name that stands in the code is one of the producer's own."""
+    assert read(spark, '{"id":1,"_sparkherd_end":"no"}') == (1, None, None)
+    with pytest.raises(Exception, match="offset 7: cannot be taken apart"):
+        read(spark, text)
+
+
+def test_names_like_ours_are_free(spark: SparkSession) -> None:
+    """Whatever a field is called."""
+    row = read(
+        spark, '{"id":1,"_sparkherd_end":5}', schema="id BIGINT, _sparkherd_end INT, _sparkherd_row INT"
+    )
+    assert row == (1, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ("struct<>", "has no columns, as in id BIGINT"),
+        ("id BIGINT, ID BIGINT", "Ambiguous reference to the field `id`"),
+        ("id BIGINT, name VARCHAR(2)", "The char/varchar type can't be used"),
+        ("id BIGNIT", "BIGNIT"),
+    ],
+)
+@pytest.mark.parametrize("on_error", ["fail", "null"])
+def test_a_schema_that_spark_refuses_is_told_with_its_place(
+    spark: SparkSession, schema: str, said: str, on_error: str
+) -> None:
+    """In the definition, before any row."""
+    with pytest.raises(QueryError) as refusal:
+        taken(spark, "{}", schema=schema, on_error=on_error)
+    assert refusal.value.cause.startswith("source.value.schema: ")
+    assert said in refusal.value.cause.partition("\n")[0]
+    assert refusal.value.permanent
+
+
+@pytest.mark.parametrize(
+    ("text", "row"), [("{id:1}", (1, None, None)), ("{id:null, other:1}", (None, None, None))]
 )
 def test_options_that_allow_more_than_json(spark: SparkSession, text: str, row: tuple[Any, ...]) -> None:
     """They count for whether a row has any of the fields, too."""
     assert read(spark, text, options=UNQUOTED) == row
 
 
-@pytest.mark.parametrize("text", ["{other:1}", "{other:{id:1}}", "{id:1}{id:2}", "{id:1} x", "{id:1 /* }"])
+@pytest.mark.parametrize("text", ["{other:1}", "{other:{id:1}}", "{id:1}{id:2}", "{id:1} x"])
 def test_with_options_the_same_rows_fail(spark: SparkSession, text: str) -> None:
     """What has none of the fields, and what is more or less than one object."""
     with pytest.raises(Exception, match="offset 7: cannot be taken apart as json"):
         read(spark, text, options=UNQUOTED)
+
+
+def test_nesting_may_be_as_deep_as_its_option_says(spark: SparkSession) -> None:
+    """Also where all that is wanted is null, and the names of the fields cannot be read."""
+    text = '{"id":null,"other":' + "[" * 2000 + "]" * 2000 + "}"
+    assert read(spark, text, options={"maxNestingDepth": 5000}) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        *(('{"id":1} // done', (1, None, None)), ('{"id":1} /* } */', (1, None, None))),
+        *(('/* an */ {"id":1} // }', (1, None, None)), ('{ /* : */ "id": 1 // one\n}', (1, None, None))),
+        *(("{ /* none */ }", (None, None, None)), ('{"id":1} {"id":2}', (1, None, None))),
+    ],
+)
+def test_comments_may_be_around_a_row(spark: SparkSession, text: str, row: tuple[Any, ...]) -> None:
+    """So what is behind it is not looked at."""
+    assert read(spark, text, options=COMMENTS) == row
+
+
+@pytest.mark.parametrize(
+    "text", ['{"id":1', '{"id":1 /* }', ' [{"id":1}]', '{"id":"x"}', '{"other":1} // x', ""]
+)
+def test_with_comments_what_is_no_row_fails(spark: SparkSession, text: str) -> None:
+    """Nor is an array a row."""
+    with pytest.raises(Exception, match="offset 7: cannot be taken apart as json"):
+        read(spark, text, options=COMMENTS)
 
 
 def test_keys_of_topics_are_read_the_same_way(spark: SparkSession) -> None:

@@ -69,10 +69,10 @@ class KafkaBrokers:
             begins = self._topics.offsets(client, led, "earliest", level)
             ends = self._topics.offsets(client, begins, "latest", level)
             times = self._times(client, _unread(committed, begins, ends))
-        states: dict[str, dict[int, PartitionState | None]] = {}
+        states: dict[str, dict[int, PartitionState | None]] = {topic: {} for topic in described}
         for place in partitions:
             topic, number = place
-            states.setdefault(topic, {})[number] = (
+            states[topic][number] = (
                 None
                 if place not in ends
                 else PartitionState(begins[place], ends[place], times.get(place), described[topic].topic_id)

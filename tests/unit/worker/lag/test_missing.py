@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from worker.lag.measure import PartitionState
-from worker.lag.missing import Read, missing
+from worker.lag.missing import Missing, Read, missing
 
 TOPICS = {"orders": {0: PartitionState(9, 20), 1: PartitionState(0, 5)}}
 BY_NAME = {"subscribe": "orders"}
@@ -126,13 +127,17 @@ def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
     assert said in told.found
     if "wants offset" in said:
         assert missing({**options, "failOnDataLoss": False}, [], TOPICS) is None
-    for preferred in ("startingTimestamp", "startingOffsetsByTimestamp"):
-        assert missing({**options, preferred: "1"}, [], TOPICS) is None
+    for preferred in ({"startingTimestamp": "1"}, {"startingOffsetsByTimestamp": '{"orders": {"0": 1}}'}):
+        assert missing({**options, **preferred}, [], TOPICS) is None
     assert missing(options, [Read({"orders": {0: 9, 1: 0}})], TOPICS) is None
 
 
 @pytest.mark.parametrize(
-    "offsets", ["earliest", "latest", '{"orders": {"0": -1, "1": -2}}', '{"orders": {"0": 20, "1": 5}}']
+    "offsets",
+    [
+        *("earliest", "latest", '{"orders": {"0": -1, "1": -2}}', '{"orders": {"0": 20, "1": 5}}'),
+        '{"orders": {"0": -2, "1": 0}}',
+    ],
 )
 def test_offsets_that_are_there(offsets: str) -> None:
     """The end itself is one: it is where the next row will be."""
@@ -172,3 +177,106 @@ def test_a_batch_that_was_planned_while_its_topic_was_replaced_cannot_be_done(
     assert (told is None) is is_fit
     if told is not None:
         assert f"the batch that was begun is to go from offset 9 to {ends}" in told.found
+
+
+def test_offset_0_is_an_offset_as_any_other() -> None:
+    """Where retention has eaten it, it is not there; only -1 and -2 are none."""
+    told = missing({**BY_NAME, "startingOffsets": '{"orders": {"0": 0, "1": 0}}'}, [], TOPICS)
+    assert told is not None
+    assert "topic orders, partition 0: wants offset 0, the earliest there is 9" in told.found
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"assign": '{"orders": [-1]}'},
+            Missing("assign", 'expected JSON as text, as {"TOPIC": [PARTITION, PARTITION]}'),
+        ),
+        (
+            {"Assign": "orders"},
+            Missing("Assign", 'expected JSON as text, as {"TOPIC": [PARTITION, PARTITION]}'),
+        ),
+        (
+            {**BY_NAME, "startingOffsets": "soon"},
+            Missing(
+                "startingOffsets",
+                'expected earliest, latest, or JSON as text, as {"TOPIC": {"PARTITION": NUMBER}}',
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("reads", [[], [Read({"orders": {0: 9, 1: 0}})]])
+def test_an_option_that_cannot_be_read_is_told_as_such(
+    options: dict[str, Any], told: Missing, reads: list[Read]
+) -> None:
+    """Also after the first run, and not as a loss of what it does not name: its secrets are known by now."""
+    assert missing(options, reads, TOPICS) == told
+
+
+def test_partitions_that_are_assigned_to_nobody_are_no_fault() -> None:
+    """Spark reads nothing then."""
+    for nothing in ("{}", '{"orders": []}', '{"payments": []}'):
+        assert missing({"assign": nothing}, [], {"orders": {}}) is None
+
+
+def test_an_assigned_partition_is_missed_where_its_topic_has_none_that_is_assigned() -> None:
+    """The topic is there all the same."""
+    told = missing({"assign": '{"orders": [7]}'}, [], {"orders": {}})
+    assert told is not None
+    assert told.found.startswith("topic orders has no partition 7")
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"assign": '{"orders": [0]}'}, "orders, partition 1"),
+        ({"subscribe": "orders"}, "payments, partition 1"),
+    ],
+)
+def test_offsets_of_what_the_source_does_not_read_are_to_be_left_out(
+    options: dict[str, Any], place: str
+) -> None:
+    """It may well be there, and Spark wants no offsets of it."""
+    topic = place.partition(",")[0]
+    states = {0: PartitionState(9, 20)} if "assign" in options else TOPICS["orders"]
+    begin = {"orders": dict.fromkeys(states, -1)}
+    begin.setdefault(topic, {})[1] = -1
+    told = missing({**options, "startingOffsets": json.dumps(begin)}, [], {"orders": states})
+    found = f"names topic {place}, which the source does not read; leave it out"
+    assert told == Missing("startingOffsets", found)
+
+
+def test_offsets_of_a_topic_that_a_pattern_may_yet_match() -> None:
+    """It may come, or be mistyped."""
+    options = {"subscribePattern": ".*", "startingOffsets": '{"orders": {"0": -1, "1": -1}, "pay": {"0": 1}}'}
+    told = missing(options, [], TOPICS)
+    assert told is not None
+    assert told.found.startswith("topic pay is not there")
+    assert not told.permanent
+
+
+def test_offsets_have_to_name_every_partition() -> None:
+    """Of a pattern, too."""
+    told = missing({"subscribePattern": ".*", "startingOffsets": "{}"}, [], TOPICS)
+    assert told is not None
+    assert told.found.startswith("says nothing of topic orders, partition 0")
+    assert missing({"subscribePattern": ".*", "startingOffsets": "{}"}, [], {}) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "topics"),
+    [
+        ({"assign": '{"orders": [1]}'}, {"orders": {1: PartitionState(0, 5)}}),
+        ({"subscribe": "payments"}, {"payments": {0: PartitionState(0, 5)}}),
+    ],
+)
+def test_what_the_options_name_no_more_is_no_loss_to_accept(options: dict[str, Any], topics: Any) -> None:
+    """Its rows are there: the option is to be looked at first."""
+    told = missing(options, [Read({"orders": {0: 9}})], topics)
+    assert told is not None
+    assert told.option == next(iter(options))
+    said = "does not name topic orders, partition 0, which the checkpoint goes on with: name it again"
+    assert told.found.startswith(said)
+    assert "KAFKA_DATA_LOSS" not in told.found
+    assert missing({**options, "failOnDataLoss": False}, [Read({"orders": {0: 9}})], topics) is None
