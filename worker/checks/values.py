@@ -43,7 +43,6 @@ def _value(text: str | None) -> Any:
 
 
 def _hidden(value: Any) -> Any:
-    """A number that has a secret in it becomes a text."""
     match value:
         case str():
             return SECRETS.hide(value)
@@ -56,7 +55,10 @@ def _hidden(value: Any) -> Any:
 
 
 def _whole(digits: str) -> int | str:
-    """A number that a script could not hold is a text, so that all its digits arrive (protocol §2.1)."""
+    """A number that a script could not hold is a text, so that all its digits arrive (protocol §2.1).
+
+    So is one that has a secret in it, which is taken out of the text.
+    """
     number = int(digits)
     return number if abs(number) <= MAX_INT and SECRETS.hide(digits) == digits else digits
 
