@@ -57,6 +57,11 @@ class Outcome(NamedTuple):
     has_members: bool = False
     kept: tuple[Kept, ...] = ()
 
+    @property
+    def kept_topics(self) -> frozenset[str]:
+        """Those that were left alone."""
+        return frozenset(each.topic for each in self.kept)
+
 
 def judge(known: Mapping[Place, str], mine: Mark) -> Outcome:
     """Whether the offsets of a group may be written over, partition by partition.

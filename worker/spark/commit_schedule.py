@@ -24,13 +24,22 @@ KEPT_S: Final = 3600.0
 
 @dataclass
 class _Entry(Generic[News]):
-    """The latest news, when they are tried next, how often that failed, and when they are given up."""
+    """The latest news, when they are tried next, and when they are given up.
+
+    `failures` are tries that came to nothing, and `parts` those of which a part arrived, since the last one
+    that arrived whole; `has_arrived` says that a part at least of these news did, and no try failed since.
+    """
 
     news: News
     at: float
     failures: int = 0
-    is_told: bool = False
+    parts: int = 0
+    has_arrived: bool = False
     until: float | None = None
+
+    @property
+    def is_told(self) -> bool:
+        return self.has_arrived and not self.parts
 
 
 class CommitSchedule(Generic[Key, News]):
@@ -50,11 +59,11 @@ class CommitSchedule(Generic[Key, News]):
             self._entries[key] = _Entry(news, now)
             return
         entry.until = None
-        if entry.is_told and entry.news == news:
+        if entry.has_arrived and entry.news == news:
             return
-        if entry.is_told:
+        if entry.has_arrived:
             entry.at = now
-        entry.news, entry.is_told = news, False
+        entry.news, entry.has_arrived = news, False
 
     def due(self, now: float) -> tuple[Key, News] | None:
         """What is to be tried now; those that have waited longest go first."""
@@ -74,11 +83,24 @@ class CommitSchedule(Generic[Key, News]):
         entry = self._entries.get(key)
         if entry is None:
             return
-        entry.failures = 0
-        entry.is_told = entry.news is news
-        entry.at = now + AGAIN_S if entry.is_told else now
-        if entry.is_told and entry.until is not None:
+        entry.failures = entry.parts = 0
+        entry.has_arrived = entry.news is news
+        entry.at = now + AGAIN_S if entry.has_arrived else now
+        if entry.has_arrived and entry.until is not None:
             del self._entries[key]
+
+    def told_in_part(self, key: Key, news: News, now: float, chance: float) -> None:
+        """What did not arrive of them is tried again, later and later; newer ones are told at once.
+
+        `chance` is a random number in [0, 1), for the jitter.
+        """
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        entry.failures = 0
+        entry.has_arrived = entry.news is news
+        entry.at = now + self._retry.delay_s(entry.parts, chance) if entry.has_arrived else now
+        entry.parts += 1
 
     def failed(self, key: Key, now: float, chance: float) -> None:
         """They did not; `chance` is a random number in [0, 1), for the jitter."""
@@ -86,6 +108,7 @@ class CommitSchedule(Generic[Key, News]):
         if entry is not None:
             entry.at = now + self._retry.delay_s(entry.failures, chance)
             entry.failures += 1
+            entry.has_arrived = False
 
     def end(self, key: Key, now: float) -> None:
         """There will be no more news of it: what was not told is tried for a while."""
@@ -103,7 +126,7 @@ class CommitSchedule(Generic[Key, News]):
     @property
     def has_untried(self) -> bool:
         """Whether there is news that no try was made for."""
-        return any(not (entry.is_told or entry.failures) for entry in self._entries.values())
+        return any(not (entry.has_arrived or entry.failures) for entry in self._entries.values())
 
     def _forget(self, now: float) -> None:
         over = [key for key, entry in self._entries.items() if entry.until is not None and entry.until < now]

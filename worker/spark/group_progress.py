@@ -146,12 +146,13 @@ class GroupProgress:
             self._wrote(key, news, outcome)
 
     def _wrote(self, key: _Key, news: _News, outcome: Outcome) -> None:
-        if outcome.kept or outcome.has_members:
-            self._failed(key)
-            return
         with self._news:
             if outcome.is_fenced:
                 self._schedule.drop(key)
+            elif outcome.has_members or news.offsets.keys() <= outcome.kept_topics:
+                self._schedule.failed(key, self._now(), self._chance())
+            elif outcome.kept:
+                self._schedule.told_in_part(key, news, self._now(), self._chance())
             else:
                 self._schedule.told(key, news, self._now())
 

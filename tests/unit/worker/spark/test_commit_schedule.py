@@ -52,6 +52,39 @@ def test_what_failed_is_tried_again_though_nothing_is_new() -> None:
     assert told.due(12.0) == ("a", "10")
 
 
+def test_what_arrived_in_part_is_tried_again_and_newer_ones_at_once() -> None:
+    """What is somebody else's keeps nobody from telling the rest; a failure begins with its own pauses."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    for at, next_at in ((0.0, 1.0), (1.0, 3.0), (3.0, 7.0)):
+        assert told.due(at) == ("a", "3")
+        told.told_in_part("a", "3", at, HALF)
+        assert told.wait_s(at) == next_at - at
+    told.put("a", "4", 3.5)
+    assert told.due(3.5) == ("a", "4")
+    told.told_in_part("a", "3", 4.0, HALF)
+    assert told.due(4.0) == ("a", "4")
+    told.failed("a", 4.0, HALF)
+    assert told.wait_s(4.0) == 1.0
+    told.put("a", "5", 4.5)
+    assert told.due(4.5) is None
+    told.told_in_part("a", "5", 5.0, HALF)
+    told.put("a", "6", 5.5)
+    assert told.due(5.5) == ("a", "6")
+
+
+def test_what_arrived_in_part_of_a_query_that_is_over_is_tried_for_a_while() -> None:
+    """As what failed; the worker's end does not wait for it."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.told_in_part("a", "3", 0.0, HALF)
+    assert not untried(told)
+    told.end("a", 1.0)
+    assert told.due(2.0) == ("a", "3")
+    told.told("a", "3", 2.0)
+    assert told.wait_s(2.0) is None
+
+
 def test_one_that_fails_does_not_keep_others_waiting() -> None:
     """Who has waited longest goes first."""
     told = schedule()
@@ -113,12 +146,25 @@ def test_nothing_is_kept_of_a_query_that_is_over_once_it_is_told() -> None:
     assert told.wait_s(5.0) is None
 
 
+def test_the_last_news_of_a_query_that_came_during_a_write_are_told() -> None:
+    """It was over before the write of the ones before was."""
+    told = schedule()
+    told.put("a", "3", 0.0)
+    told.put("a", "5", 1.0)
+    told.end("a", 1.0)
+    told.told("a", "3", 2.0)
+    assert told.due(2.0) == ("a", "5")
+    told.told("a", "5", 3.0)
+    assert told.wait_s(3.0) is None
+
+
 def test_who_is_fenced_is_told_no_more() -> None:
     """Whatever was on its way."""
     told = schedule()
     told.put("a", "3", 0.0)
     told.drop("a")
     told.told("a", "3", 1.0)
+    told.told_in_part("a", "3", 1.0, HALF)
     told.failed("a", 1.0, HALF)
     told.end("a", 1.0)
     assert told.wait_s(1.0) is None
@@ -138,4 +184,7 @@ def test_what_was_not_tried_yet_is_known() -> None:
     assert not untried(told)
     told.told("a", "3", 1.0)
     told.put("a", "4", 1.0)
+    assert untried(told)
+    told.told_in_part("a", "4", 1.0, HALF)
+    told.put("a", "5", 1.0)
     assert untried(told)

@@ -58,9 +58,9 @@ class Brokers:
 class Bench:
     """Tasks of two sources with one group, whose batches end at offsets."""
 
-    def __init__(self) -> None:
+    def __init__(self, retry: Backoff = AT_ONCE) -> None:
         self.brokers = Brokers()
-        self.groups = GroupProgress(self.brokers, AT_ONCE)  # type: ignore[arg-type]  # all that it needs of them
+        self.groups = GroupProgress(self.brokers, retry)  # type: ignore[arg-type]  # all that it needs of them
 
     def begin(self, task: str = "t1", token: int = 7, **committed: int) -> Following:
         """A query starts, whose checkpoint has offsets by topic."""
@@ -203,6 +203,23 @@ def test_what_is_somebody_else_s_is_the_task_s_trouble_until_it_is_not(
     assert following.trouble is None
     assert warnings(logs) == [("sources.a", trouble)]
     assert bench.brokers.written == [("told", "t", 3, 7)]
+
+
+def test_a_topic_that_is_somebody_else_s_does_not_keep_the_others_waiting() -> None:
+    """Only a source of which nothing may be written waits for its next try."""
+    bench = Bench(Backoff(first_s=3600.0, limit_s=3600.0))
+    bench.brokers.answer = Outcome(kept=(Kept("t", 0, None),))
+    following = bench.begin()
+    for end in range(3):
+        following.tell({"sources.a": {"t": {0: end}, "x": {0: end}}})
+        bench.tries(1)
+    following.tell({"sources.a": {"t": {0: 1}}})
+    bench.tries(1)
+    bench.begin("t2", u=1)
+    bench.tries(1)
+    following.tell({"sources.a": {"t": {0: 4}, "x": {0: 4}}})
+    bench.close()
+    assert not bench.brokers.asked.acquire(blocking=False)
 
 
 def test_the_end_waits_for_what_was_not_tried(bench: Bench) -> None:
