@@ -142,6 +142,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         yield from self._source_faults()
         yield from find_problems(self.options, "options", for_spark=False)
         yield from self._conf_faults()
+        yield from self._label_faults()
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.entrypoint is None and self.fenced is True:
@@ -186,6 +187,11 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for key in self.spark_conf:
             if key in {SUBSTITUTE, SQL_ON_FILES} or key.startswith(CATALOGS):
                 yield Problem(path_to("spark_conf", key), "is for the worker's --spark-conf only")
+
+    def _label_faults(self) -> Iterator[Problem]:
+        for name in self.labels if readable(self.labels) else ():
+            if fault := reference_fault(name):
+                yield Problem(path_to("labels", name), fault)
 
     def runs_like(self, other: Definition) -> bool:
         """Whether a query of `other` may run on unchanged under this definition.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from definition.reading import path_to
+from definition.values import reference_fault
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Reference:
 
 
 def find_problems(value: object, path: str, *, for_spark: bool = True) -> Iterator[Problem]:
-    """What is wrong with the references in `value`, however deep they are in it.
+    """What is wrong with the references in `value`, however deep they are in it; in names there are none.
 
     Args:
         value: decoded JSON at `path`.
@@ -48,8 +49,8 @@ def find_problems(value: object, path: str, *, for_spark: bool = True) -> Iterat
         for_spark: Spark will see it, and Hadoop, and Kafka's client; each puts in its process's variables
             where a value asks for them, and Hadoop looks at what it has put in once more.
     """
-    for place, text in _texts(value, path):
-        if fault := _fault(text, for_spark=for_spark):
+    for place, text, is_name in _texts(value, path):
+        if fault := reference_fault(text) if is_name else _fault(text, for_spark=for_spark):
             yield Problem(place, fault)
 
 
@@ -90,12 +91,14 @@ def specimen(text: str) -> str | None:
     return _filled(text, lambda _: "0") if _fault(text, for_spark=False) is None else text
 
 
-def _texts(value: object, path: str) -> Iterable[tuple[str, str]]:
+def _texts(value: object, path: str) -> Iterable[tuple[str, str, bool]]:
+    """Each text with its place, and whether it is the name of what stands there."""
     match value:
         case str():
-            yield path, value
+            yield path, value, False
         case dict():
             for key, each in value.items():
+                yield path_to(path, key), key, True
                 yield from _texts(each, path_to(path, key))
         case list() | tuple():
             for at, each in enumerate(value):

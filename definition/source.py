@@ -11,7 +11,7 @@ from definition.intervals import trigger_interval_fault
 from definition.kafka_options import option_problems as kafka_problems
 from definition.reading import Constraint, Section, path_to, readable
 from definition.references import find_problems, option_problems
-from definition.values import IDENTIFIER, Format, LiteralText, Scalar
+from definition.values import IDENTIFIER, ConsumerGroup, Format, LiteralText, Scalar
 from protocol.connectors import KAFKA, needed
 from protocol.messages.tasks import Problem
 
@@ -105,7 +105,7 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     watermark: Watermark | None = None
     key: Payload | None = None
     value: Payload | None = None
-    commit_group: LiteralText | None = None
+    commit_group: ConsumerGroup | None = None
 
     @property
     def is_kafka(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from definition.reading import Constraint
+from protocol.names import MAX_NAME_LENGTH
 
 IDENTIFIER = r"[^\W\d]\w*"
 """What Python, and SQL without quotes, take for a name."""
@@ -31,6 +32,11 @@ def reference_fault(text: str) -> str | None:
     return _NO_REFERENCE if _REFERENCE.search(text) else None
 
 
+def group_fault(name: str) -> str | None:
+    """What is wrong with the name of a consumer group: it stands beside each of its offsets in Kafka."""
+    return None if len(name) <= MAX_NAME_LENGTH else f"has more than {MAX_NAME_LENGTH} characters"
+
+
 def format_fault(name: str) -> str | None:
     """What is wrong with the name of a format, or of a class that is one."""
     if not name.strip() or _FORMAT.fullmatch(name):
@@ -40,10 +46,13 @@ def format_fault(name: str) -> str | None:
 
 _FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
 _REFERENCE = re.compile(r"\$\{(?:env|file):")
-_NO_REFERENCE = "takes no ${env:NAME} or ${file:PATH}; those are for options and spark_conf"
+_NO_REFERENCE = "takes no ${env:NAME} or ${file:PATH}; those are for the values of options and spark_conf"
 Text = Annotated[str, Constraint(blank_fault), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
 LiteralText = Annotated[Text, Constraint(reference_fault)]
 """A text that is meant as it stands; `Text` may have references, or signs that only look like some."""
+ConsumerGroup = Annotated[
+    LiteralText, Constraint(group_fault), msgspec.Meta(extra_json_schema={"maxLength": MAX_NAME_LENGTH})
+]
 Format = Annotated[
     str, Constraint(format_fault), msgspec.Meta(extra_json_schema={"pattern": rf"^{_FORMAT.pattern}$"})
 ]

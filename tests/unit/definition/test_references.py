@@ -187,18 +187,37 @@ JSON = {"format": "json", "schema": "id LONG"}
         ("sink.partition_by[0]", {**DECLARED, "sink": {"format": "parquet", "partition_by": ["${env:D}"]}}),
         ("worker", {**DECLARED, "worker": "${env:HOST}"}),
         ("labels.zone", {**DECLARED, "labels": {"zone": "${env:ZONE}"}}),
+        ('labels["${env:ZONE}"]', {**DECLARED, "labels": {"${env:ZONE}": "a"}}),
+        ('spark_conf["${env:C}"]', {**DECLARED, "spark_conf": {"${env:C}": "a"}}),
+        (
+            'source.options["a${file:n}"]',
+            {**DECLARED, "source": {"format": "x", "options": {"a${file:n}": 1}}},
+        ),
+        (
+            'source.value.options["${env:O}"]',
+            {**DECLARED, "source": {**KAFKA, "value": {**JSON, "options": {"${env:O}": "a"}}}},
+        ),
+        ('sink.options["${env:O}"]', {**DECLARED, "sink": {"format": "x", "options": {"${env:O}": "a"}}}),
+        ('options.a[0]["${env:O}"]', {"entrypoint": "a:b", "options": {"a": [{"${env:O}": "${env:V}"}]}}),
     ],
 )
 def test_where_nobody_looks_references_up_they_are_refused(place: str, document: dict[str, Any]) -> None:
     """They would be the name of a table, or a worker that is not there."""
     assert _problems(document) == [
-        (place, "takes no ${env:NAME} or ${file:PATH}; those are for options and spark_conf")
+        (place, "takes no ${env:NAME} or ${file:PATH}; those are for the values of options and spark_conf")
     ]
+
+
+def test_a_consumer_group_s_name_is_no_longer_than_others() -> None:
+    """It stands in Kafka beside each offset, and a request with more than a mebibyte of them is refused."""
+    for length, problems in ((249, []), (250, [("source.commit_group", "has more than 249 characters")])):
+        document = {**DECLARED, "source": {**KAFKA, "commit_group": "g" * length}}
+        assert _problems(document) == problems
 
 
 def test_signs_that_only_look_like_references_stay() -> None:
     """In names, and in SQL."""
-    assert _problems({**DECLARED, "labels": {"a": "${x}", "b": "$5"}}) == []
+    assert _problems({**DECLARED, "labels": {"a": "${x}", "b": "$5", "${x}": "c"}}) == []
     assert _problems({**DECLARED, "sql": "SELECT '${env:HOME}' AS x FROM source"}) == []
 
 
