@@ -1,4 +1,6 @@
+import java.net.URLEncoder;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -13,6 +15,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
@@ -45,6 +48,13 @@ public class KafkaTopics {
             }
         }
         return found.toString();
+    }
+
+    /** Those of the lines that are among the names. */
+    public Collection named(Collection names, String lines) {
+        Collection found = new HashSet(Arrays.asList(lines.split("\n")));
+        found.retainAll(names);
+        return found;
     }
 
     /** A line for each topic: its name, its id, how many partitions it has, and which of them have no leader. */
@@ -94,6 +104,34 @@ public class KafkaTopics {
         return lines.toString();
     }
 
+    /** What is to be written to a group, given as lines of a topic's name, a partition's number and an offset. */
+    public Map commits(String positions, String metadata) {
+        Map offsets = positions(positions.split("\n"));
+        for (Iterator each = offsets.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            entry.setValue(new OffsetAndMetadata(((Long) entry.getValue()).longValue(), metadata));
+        }
+        return offsets;
+    }
+
+    /**
+     * A line for each partition that has an offset in a group: its topic's name, its number, and what stands
+     * beside the offset, which may be any text and is written as in a URL.
+     */
+    public String metadata(Map committed) throws Exception {
+        StringBuilder lines = new StringBuilder();
+        for (Iterator each = committed.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            if (entry.getValue() != null) {
+                TopicPartition place = (TopicPartition) entry.getKey();
+                String text = ((OffsetAndMetadata) entry.getValue()).metadata();
+                lines.append(place.topic()).append(' ').append(place.partition());
+                lines.append(' ').append(URLEncoder.encode(text, "UTF-8")).append('\n');
+            }
+        }
+        return lines.toString();
+    }
+
     /**
      * How often brokers were asked; then a line for each partition that has shown its first row: its topic's
      * name, its number, and that row's time. Given are lines with the offset that each is read from.
@@ -119,12 +157,17 @@ public class KafkaTopics {
         }
     }
 
-    private static Set seek(KafkaConsumer consumer, String[] lines) {
+    private static Map positions(String[] lines) {
         Map offsets = new HashMap();
         for (int i = 0; i < lines.length; i++) {
             String[] parts = lines[i].split(" ");
             offsets.put(new TopicPartition(parts[0], Integer.parseInt(parts[1])), Long.valueOf(parts[2]));
         }
+        return offsets;
+    }
+
+    private static Set seek(KafkaConsumer consumer, String[] lines) {
+        Map offsets = positions(lines);
         consumer.assign(offsets.keySet());
         for (Iterator each = offsets.entrySet().iterator(); each.hasNext();) {
             Map.Entry entry = (Map.Entry) each.next();

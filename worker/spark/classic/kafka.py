@@ -17,7 +17,7 @@ from worker.spark.classic.kafka_topics import KafkaTopics
 from worker.spark.classic.kafka_watch import ClusterWatches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
@@ -84,7 +84,7 @@ class KafkaBrokers:
     ) -> Outcome:
         """By a look, and a write of what may be written."""
         with self.clients.asking(options, Question.GROUP) as client:
-            return ConsumerGroup(client, consumer_group).commit(offsets, mark)
+            return ConsumerGroup(client, self._topics, consumer_group).commit(offsets, mark)
 
     def watch(self, options: Mapping[str, Any]) -> Watching:
         """Ask the source's cluster every few seconds whether it answers."""
@@ -103,11 +103,9 @@ class KafkaBrokers:
         """Those of the topics that are there; asked for by name, one that is not would be an error."""
         there = client.answer(client.admin.listTopics().names(), of_any=True)
         pattern = pattern_of(options)
-        if pattern is None:
-            names = [name for name in named_of(options) if there.contains(name)]
-        else:
-            names = self._topics.matching(there, pattern)
-        found = client.answer(client.admin.describeTopics(self._java_list(names)).allTopicNames())
+        names = named_of(options) if pattern is None else self._topics.matching(there, pattern)
+        wanted = self._topics.named(there, names)
+        found = client.answer(client.admin.describeTopics(wanted).allTopicNames())
         return self._topics.described(found)
 
     def _times(
@@ -118,12 +116,6 @@ class KafkaBrokers:
             return {}
         settings = self.clients.java_map({**client.config, **_ONE_ROW_EACH})
         return self._topics.first_times(client, settings, positions)
-
-    def _java_list(self, items: Iterable[Any]) -> Any:
-        made = self._jvm.java.util.ArrayList()
-        for each in items:
-            made.add(each)
-        return made
 
 
 def allow_no_oauth_urls(jvm: Any) -> None:
@@ -142,7 +134,8 @@ def isolation(config: Mapping[str, str]) -> str:
 
 
 def _partitions(topics: Mapping[str, Topic], options: Mapping[str, Any]) -> list[tuple[str, int]]:
-    assigned = assigned_of(options)
+    given = assigned_of(options)
+    assigned = None if given is None else {name: set(numbers) for name, numbers in given.items()}
     return [
         (name, number)
         for name, topic in topics.items()

@@ -11,6 +11,7 @@ import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote_plus
 
 from py4j.protocol import Py4JJavaError
 
@@ -68,6 +69,10 @@ class KafkaTopics:
             raise _too_slow(pattern, found[1:], names)
         return found.splitlines()
 
+    def named(self, names: Any, wanted: Iterable[str]) -> Any:
+        """Those of a set of Java's that are wanted, as another; a text of several lines names no topic."""
+        return self._java.named(names, "\n".join(name for name in wanted if "\n" not in name))
+
     def described(self, topics: Any) -> dict[str, Topic]:
         """What a client's description of topics says."""
         lines = (line.split(" ") for line in str(self._java.described(topics)).splitlines())
@@ -89,7 +94,7 @@ class KafkaTopics:
         admin = self._jvm.org.apache.kafka.clients.admin
         spec = getattr(admin.OffsetSpec, end)()
         level = getattr(self._jvm.org.apache.kafka.common.IsolationLevel, isolation)
-        wanted = self._java.wanted("\n".join(f"{topic} {number}" for topic, number in asked), spec)
+        wanted = self._wanted(asked, spec)
         result = client.admin.listOffsets(wanted, admin.ListOffsetsOptions(level))
         try:
             client.answer(result.all())
@@ -109,11 +114,28 @@ class KafkaTopics:
             settings: of a consumer, as a map of Java's.
             positions: the offset in each partition.
         """
-        wanted = "\n".join(f"{topic} {number} {offset}" for (topic, number), offset in positions.items())
-        polls, *lines = str(self._java.firstTimes(settings, wanted, POLL_MS, TIMES_MS)).splitlines()
+        polls, *lines = str(
+            self._java.firstTimes(settings, _lines(positions), POLL_MS, TIMES_MS)
+        ).splitlines()
         for _ in range(int(polls)):
             client.count(answered=True)
         return _by_place(lines)
+
+    def partitions(self, places: Iterable[Place]) -> Any:
+        """A collection of Java's."""
+        return self._wanted(places, None).keySet()
+
+    def commits(self, positions: Mapping[Place, int], metadata: str) -> Any:
+        """What a client writes to a group: offsets, and what is to stand beside each, as a map of Java's."""
+        return self._java.commits(_lines(positions), metadata)
+
+    def metadata(self, committed: Any) -> dict[Place, str]:
+        """What stands beside the offsets of a group, as a client has them, where there are any."""
+        lines = (line.split(" ") for line in str(self._java.metadata(committed)).splitlines())
+        return {(topic, int(number)): unquote_plus(text) for topic, number, text in lines}
+
+    def _wanted(self, places: Iterable[Place], of_each: Any) -> Any:
+        return self._java.wanted("\n".join(f"{topic} {number}" for topic, number in places), of_each)
 
     def _offsets(self, result: Any, wanted: Any) -> dict[Place, int]:
         """Those that have arrived."""
@@ -136,6 +158,10 @@ def _too_slow(pattern: str, name: str, names: Any) -> QueryError:
     else:
         why = f"takes too long for the names of {names.size():,} topics"
     return QueryError(f"subscribePattern: {pattern} {why}; write it more simply", permanent=bool(name))
+
+
+def _lines(positions: Mapping[Place, int]) -> str:
+    return "\n".join(f"{topic} {number} {offset}" for (topic, number), offset in positions.items())
 
 
 def _by_place(lines: Iterable[str]) -> dict[Place, int]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from py4j.clientserver import JavaClient
+from py4j.protocol import MEMORY_COMMAND_NAME
 from structlog.testing import capture_logs
 
 from tests.integration.spark.kafka.conftest import orders, until
 from worker.lag.group_offsets import Kept, Mark, Outcome
+from worker.spark.classic import kafka_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.integration.spark.conftest import Database
     from tests.kafka.broker import Broker
     from tests.kafka.topic import Topic
@@ -70,6 +78,45 @@ async def test_a_former_owner_does_not_put_the_group_back(engine: Any, topic: To
     )
     assert await asyncio.to_thread(commit, topic.name, 6, new) == Outcome()
     assert offsets_of(topic.broker, group) == {(topic.name, 0): 6, (other.name, 0): 0}
+
+
+async def test_more_offsets_than_a_request_takes_are_written_in_several(
+    engine: Any, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers refuse a mebibyte of them at once."""
+    monkeypatch.setattr(kafka_groups, "MOST_WRITTEN", 2)
+    group, ends = f"{topic.name}-parts", {0: 1, 1: 0, 2: 2}
+    for number, end in ends.items():
+        topic.produce(orders(end), partition=number)
+    before = engine.kafka_requests.get(("group", True), 0)
+    assert await asyncio.to_thread(commit, engine, topic, group, ends) == Outcome()
+    assert engine.kafka_requests["group", True] == before + 3
+    assert offsets_of(topic.broker, group) == {(topic.name, number): end for number, end in ends.items()}
+
+
+async def test_many_partitions_take_no_more_calls_into_the_jvm_than_few(engine: Any, topic: Topic) -> None:
+    """All tasks of a worker share the thread that commits."""
+    wide = topic.broker.topic(f"{topic.name}-wide", partitions=60)
+
+    def calls(told: Topic, count: int) -> int:
+        with counted_calls() as calls:
+            assert commit(engine, told, f"{told.name}-calls", dict.fromkeys(range(count), 0)) == Outcome()
+        return len(calls)
+
+    await asyncio.to_thread(calls, topic, 3)  # names of classes are looked up once
+    assert await asyncio.to_thread(calls, topic, 3) == await asyncio.to_thread(calls, wide, 60)
+
+
+@pytest.mark.parametrize("metadata", ["", "two words", "%0A+ a\nline\r \u2028", "sparkherd g/t1 token 7\n"])
+async def test_whatever_an_application_leaves_beside_an_offset_is_not_a_task_s(
+    engine: Any, topic: Topic, metadata: str
+) -> None:
+    """It may be any text."""
+    topic.produce(orders(2), partition=0)
+    commit_as_an_application(topic, topic.name, 2, metadata)
+    told = await asyncio.to_thread(commit, engine, topic, topic.name, {0: 1, 1: 1})
+    assert told == Outcome(kept=(Kept(topic.name, 0, None),))
+    assert offsets_of(topic.broker, topic.name) == {(topic.name, 0): 2}
 
 
 async def test_tasks_and_sources_of_one_group_are_all_told(
@@ -157,10 +204,33 @@ def offsets_of(broker: Broker, group: str) -> dict[tuple[str, int], int]:
     return {(each.topic, each.partition): each.offset for each in asked.result(30).topic_partitions}
 
 
-def commit_as_an_application(topic: Topic, group: str, offset: int) -> None:
+def commit(engine: Any, topic: Topic, group: str, ends: dict[int, int]) -> Outcome:
+    """As task `t1` of group `g` does, under the token 7."""
+    brokers, options = engine._backend.brokers, topic.source()["options"]
+    outcome: Outcome = brokers.commit(options, group, {topic.name: ends}, Mark("g", "t1", 7))
+    return outcome
+
+
+@contextmanager
+def counted_calls() -> Iterator[list[str]]:
+    """What this thread asks of the JVM meanwhile, but for letting go of objects, at whatever time."""
+    calls, send, mine = [], JavaClient.send_command, threading.get_ident()
+
+    def counted(self: Any, command: str, *args: Any, **named: Any) -> Any:
+        if threading.get_ident() == mine and not command.startswith(MEMORY_COMMAND_NAME):
+            calls.append(command)
+        return send(self, command, *args, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JavaClient, "send_command", counted)
+        yield calls
+
+
+def commit_as_an_application(topic: Topic, group: str, offset: int, metadata: str = "") -> None:
     """As one does that assigns partitions to itself, and so is no member of the group."""
     consumer = Consumer({"bootstrap.servers": topic.broker.bootstrap, "group.id": group, "log_level": 0})
     try:
-        consumer.commit(offsets=[TopicPartition(topic.name, 0, offset)], asynchronous=False)
+        place = TopicPartition(topic.name, 0, offset, metadata)
+        consumer.commit(offsets=[place], asynchronous=False)
     finally:
         consumer.close()
