@@ -197,7 +197,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(pattern=r"^[A-Za-z0-9+._$-]+(?![\s\S])")], ...],
         Meta(
             description="What tasks may use of JDBC beside postgresql and sqlite: a database as in"
-            " jdbc:mysql:, the class of a driver, or an option of a connection."
+            " jdbc:mysql:, the class of a driver, or an option of a connection or of a table."
         ),
     ] = ()
     capacity: Annotated[

@@ -19,6 +19,8 @@ SUITES = {
         "tests/unit/assignors/test_eligibility.py",
         "tests/unit/protocol/test_fencing.py",
         "tests/unit/protocol/test_connectors.py",
+        "tests/unit/worker/spark/test_jdbc.py",
+        "tests/unit/worker/spark/test_relation_options.py",
     ),
     "simulation": ("tests/simulation/test_histories.py",),
 }

@@ -66,7 +66,7 @@ def _as_it_is_read(
     """The definition with its secrets, and without what is not done in a check, which is noted."""
     secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
     resolved = secrets.resolve(definition).definition
-    require_harmless(resolved, settings.allow_jdbc)
+    require_harmless(resolved, definition, settings.allow_jdbc)
     reading, left_out = for_check(resolved)
     for path in left_out:
         findings.note(path, "is left out in a check, which sends no statement but the query itself")

@@ -80,7 +80,7 @@ def launch(
     owner = Owner(spec.group, spec.task, spec.token, resets)
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
-    require_harmless(resolved.definition, settings.allow_jdbc)
+    require_harmless(resolved.definition, spec.definition, settings.allow_jdbc)
     steps.at("Spark, for a session")
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:

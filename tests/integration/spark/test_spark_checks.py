@@ -267,3 +267,18 @@ async def test_a_schema_means_what_the_task_s_own_settings_say(
     sql = "SELECT typeof(at) AS kind FROM source"
     await catch_up(await start(**definition, sql=sql, sink=database.sink()))
     assert database.query("SELECT kind FROM flights") == [("timestamp_ntz",)]
+
+
+async def test_no_database_calls_java_in_a_check(check: Check, flights: Flights) -> None:
+    """Derby comes with Spark; a check refuses what a task would, and shows no rows."""
+    flights.add()
+    options = {"url": "jdbc:derby:memory:checked;create=true", "query": "SELECT 1 AS x FROM sysibm.sysdummy1"}
+    sources = {
+        "flights": flights.source,
+        "told": {"format": "jdbc", "static": True, "options": options},
+    }
+    found = await check(sources=sources, sql="SELECT told.x FROM flights CROSS JOIN told", sink=NOOP)
+    [(path, message)] = said(found.problems)
+    assert path == "sources.told.options.url"
+    assert message.startswith("is of jdbc:derby, whose driver may run Java")
+    assert (found.columns, found.rows) == (None, ())

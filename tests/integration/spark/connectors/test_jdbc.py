@@ -14,11 +14,14 @@ import pytest_asyncio
 import sqlalchemy as sa
 
 from definition.document import parse_definition
-from tests.integration.spark.conftest import refusal
+from tests.integration.spark.conftest import CONNECTORS, refusal
 from worker.query_engine import CheckSpec
+from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from pyspark.sql import SparkSession
 
     from protocol.messages.checks import CheckResult
     from tests.integration.spark.conftest import Database, Flights, JvmLog
@@ -160,3 +163,51 @@ async def test_a_check_makes_no_database(engine: SparkEngine, flights: Flights, 
         connection.execute("CREATE TABLE t AS SELECT 7 AS x")
     found = await look(engine, flights, {"options": options})
     assert (found.problems, found.rows) == ((), ((7,),))
+
+
+NEED_TO_BE_ALLOWED = {
+    "postgresql": {
+        *("authenticationpluginclassname", "classloaderstrategy", "connectexecutor", "connectexecutorarg"),
+        *("socketfactory", "socketfactoryarg", "sslfactory", "sslfactoryarg", "sslhostnameverifier"),
+        *("sslpasswordcallback", "sspiserviceclass", "xmlfactoryfactory"),  # all of these load classes
+        *(
+            "gsslib",
+            "gssusedefaultcreds",
+            "jaasapplicationname",
+            "jaaslogin",
+            "usespnego",
+        ),  # the worker's logins
+        *("loggerfile", "loggerlevel", "service", "replication"),  # files of the worker; another protocol
+    },
+    "sqlite": {"enable_load_extension", "temp_store_directory"},
+}
+OF_SQLITE_ITSELF = {"mode", "cache", "immutable", "nolock", "psow"}
+"""In the URIs of its files; no options of the driver's."""
+ENUMS = {
+    "postgresql": ("org.postgresql.PGProperty", "getName"),
+    "sqlite": ("org.sqlite.SQLiteConfig$Pragma", "getPragmaName"),
+}
+
+
+@pytest.mark.parametrize("database", OF_DRIVERS)
+def test_each_option_of_the_shipped_drivers_is_known(spark: SparkSession, database: str) -> None:
+    """A new version of a driver may bring options: each is either no harm, or has to be allowed."""
+    jvm: Any = spark._jvm
+    name, named = ENUMS[database]
+    files = sorted((CONNECTORS / "jdbc").glob(f"{database}*.jar"))
+    urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, len(files))  # type: ignore[union-attr]
+    for index, file in enumerate(files):
+        urls[index] = jvm.java.net.URL(file.as_uri())
+    with_driver = jvm.java.net.URLClassLoader(urls)
+    options = {str(getattr(each, named)()).lower() for each in with_driver.loadClass(name).getEnumConstants()}
+    harmless, others = OF_DRIVERS[database] - OF_SQLITE_ITSELF, NEED_TO_BE_ALLOWED[database]
+    assert not harmless & others
+    assert options == harmless | others
+
+
+def test_options_of_spark_s_are_known(spark: SparkSession) -> None:
+    """Those that its JDBC does not hand on to drivers."""
+    jvm: Any = spark._jvm
+    of_jdbc = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions
+    constants = {name for name in dir(of_jdbc) if name.startswith("JDBC_")}
+    assert {str(getattr(of_jdbc, name)()).lower() for name in constants} == OF_SPARK

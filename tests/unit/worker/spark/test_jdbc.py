@@ -8,11 +8,28 @@ from typing import Any
 import pytest
 
 from definition.document import Definition, parse_definition
-from worker.query_engine import QueryError
+from tests.fakes.spark_backend import FakeBackend
+from worker.query_engine import CheckSpec, QueryError, QuerySpec
+from worker.spark.check import check
+from worker.spark.check_runs import Cancellation
 from worker.spark.jdbc import for_check, require_harmless
+from worker.spark.jdbc_options import OF_SPARK, OF_TABLES, STATEMENTS
+from worker.spark.launch import launch
+from worker.spark.settings import SparkSettings
+from worker.spark.starts import StartSteps
 
 POSTGRESQL = "jdbc:postgresql://db.example/shop"
+SQLITE = "jdbc:sqlite:/data/shop.db"
 STREAM = {"format": "rate"}
+DERBY = "org.apache.derby.jdbc.EmbeddedDriver"
+DRIVERS = {
+    "postgresql": ["org.postgresql.Driver"],
+    "sqlite": ["org.sqlite.JDBC"],
+    "mysql": ["com.mysql.cj.jdbc.Driver", "com.mysql.jdbc.Driver"],
+    "mariadb": ["org.mariadb.jdbc.Driver"],
+    "sqlserver": ["com.microsoft.sqlserver.jdbc.SQLServerDriver"],
+    "oracle": ["oracle.jdbc.OracleDriver", "oracle.jdbc.driver.OracleDriver"],
+}
 
 
 def definition(sink: Any = None, **source: Any) -> Definition:
@@ -29,9 +46,17 @@ def jdbc(**options: Any) -> Definition:
     return definition(format="jdbc", options={"dbtable": "t", **options})
 
 
-def refused(wanted: Definition, *allowed: str) -> QueryError:
+def in_catalog(**options: Any) -> Definition:
+    return definition(table="shop.t", options=options)
+
+
+def passes(wanted: Definition, *allowed: str) -> None:
+    require_harmless(wanted, wanted, allowed)
+
+
+def refused(wanted: Definition, *allowed: str, written: Definition | None = None) -> QueryError:
     with pytest.raises(QueryError) as error:
-        require_harmless(wanted, allowed)
+        require_harmless(wanted, written or wanted, allowed)
     assert error.value.permanent
     return error.value
 
@@ -41,25 +66,29 @@ def refused(wanted: Definition, *allowed: str) -> QueryError:
     [
         {"url": POSTGRESQL},
         {"url": POSTGRESQL, "driver": "org.postgresql.Driver", "sslmode": "require", "user": "u"},
-        {"url": f"{POSTGRESQL}?sslmode=verify-full&sslrootcert=/etc/ca.pem"},
-        {"url": "jdbc:postgresql://logger.example/socketfactory", "sessionInitStatement": "SET x = 1"},
-        {"url": "jdbc:sqlite:/data/shop.db", "driver": "org.sqlite.JDBC"},
+        {"url": f"{POSTGRESQL}?sslmode=verify-full&&sslrootcert=/etc/ca.pem"},
+        {"url": f"{POSTGRESQL}?user=u&password=XYjndi=z;socketFactory=(a,logger=b)?tracefile=="},
+        {"url": "jdbc:postgresql://logger.example/socketfactory=x", "sessionInitStatement": "SET x = 1"},
+        {"url": f"{POSTGRESQL}?ApplicationName=:resource:"},
+        {"url": SQLITE, "driver": " org.sqlite.JDBC ", "Open_Mode": 1},
+        {"url": f"{SQLITE}?mode=ro&cache=shared&journal_mode=WAL"},
+        dict.fromkeys(OF_SPARK - {"url", "driver"}, "x") | {"url": POSTGRESQL},
     ],
 )
-def test_databases_that_are_elsewhere_are_read(options: dict[str, Any]) -> None:
-    """By the drivers that are known, with options that only say how to reach them."""
-    require_harmless(jdbc(**options), ())
+def test_databases_whose_drivers_are_known_are_read(options: dict[str, Any]) -> None:
+    """With options that only say how to reach and read them; values may be anything."""
+    passes(jdbc(**options))
 
 
 @pytest.mark.parametrize(
     ("url", "name"),
     [
-        ("jdbc:derby:memory:x;create=true", "derby"),
-        ("JDBC:Derby:memory:x;create=true", "derby"),
+        ("jdbc:derby:memory:x", "derby"),
+        ("JDBC:Derby:memory:x", "Derby"),
         ("  jdbc:derby:x", "derby"),
-        ("jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'http://x'", "h2"),
+        ("jdbc:h2:mem:x", "h2"),
         ("jdbc:hsqldb:mem:x", "hsqldb"),
-        ("jdbc:hive2:///;initFile=/tmp/x", "hive2"),
+        ("jdbc:hive2:///", "hive2"),
         ("jdbc:mysql://h/x", "mysql"),
     ],
 )
@@ -70,7 +99,7 @@ def test_a_database_that_may_run_java_is_refused(url: str, name: str) -> None:
     assert f"is of jdbc:{name}, whose driver may run Java in the worker" in error.cause
     assert f"--allow-jdbc {name} on" in error.cause
     assert url not in error.cause
-    require_harmless(jdbc(url=url), (name,))
+    passes(jdbc(url=url), name.upper())
 
 
 @pytest.mark.parametrize(
@@ -78,68 +107,189 @@ def test_a_database_that_may_run_java_is_refused(url: str, name: str) -> None:
     [
         jdbc(URL="jdbc:derby:x"),
         jdbc(url=POSTGRESQL, Url="jdbc:derby:x"),
-        definition(format="org.apache.spark.sql.jdbc", options={"url": "jdbc:derby:x"}),
+        definition(format="org.apache.spark.sql.JDBC", options={"url": "jdbc:derby:x"}),
         definition(format="com.example.Any", options={"url": "jdbc:derby:x"}),
-        definition(table="shop.t", options={"url": "jdbc:derby:x"}),
+        definition(
+            format="com.example.Any", options={"url": "\x01 JDBC:postgresql:x", "Url": "jdbc:derby:x"}
+        ),
         definition(format="rate", sink={"format": "com.example.Any", "options": {"url": "jdbc:derby:x"}}),
     ],
 )
 def test_whatever_it_is_called(wanted: Definition) -> None:
-    """By another name of the format, in other letters, as a table of a catalog, in a sink."""
-    assert "jdbc:derby" in refused(wanted).cause
+    """By another name of the format, in other letters, in a sink."""
+    error = refused(wanted)
+    assert ".url: is of jdbc:derby" in error.cause.lower() or "does not begin" in error.cause
 
 
 def test_a_url_that_is_none() -> None:
     """A driver may take what begins otherwise."""
-    assert "does not begin as jdbc:postgresql: does" in refused(jdbc(url="derby:x")).cause
+    for url in ("derby:x", "jdbc:", "xjdbc:postgresql:x", 5):
+        assert "does not begin as jdbc:postgresql: does" in refused(jdbc(url=url)).cause
 
 
 @pytest.mark.parametrize("options", [{"url": POSTGRESQL}, {}])
 def test_a_driver_that_is_not_known(options: dict[str, Any]) -> None:
     """Its class would be loaded, whatever it is, and take the URL as it likes."""
-    name = "org.apache.derby.jdbc.EmbeddedDriver"
-    error = refused(jdbc(**options, driver=name))
+    error = refused(jdbc(**options, driver=DERBY))
     assert error.path == "sources.table.options.driver"
+    assert f"--allow-jdbc {DERBY} on" in error.cause
+    passes(jdbc(**options, Driver=DERBY), DERBY)
+
+
+def test_a_driver_that_is_empty() -> None:
+    """There is nothing to allow."""
+    assert refused(jdbc(url=POSTGRESQL, driver=" ")).cause.endswith("is empty: name the driver's class")
+
+
+@pytest.mark.parametrize(("database", "driver"), [(d, each) for d in DRIVERS for each in DRIVERS[d]])
+def test_a_database_brings_its_driver(database: str, driver: str) -> None:
+    """Who allows the one allows the other, and no driver besides."""
+    wanted = jdbc(url=f"jdbc:{database}:x", driver=driver)
+    if database in {"postgresql", "sqlite"}:
+        passes(wanted)
+    else:
+        assert refused(wanted).path == "sources.table.options.url"
+        assert refused(jdbc(driver=driver)).path == "sources.table.options.driver"
+        passes(wanted, database)
+    assert refused(jdbc(driver=DERBY), database).path == "sources.table.options.driver"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        (f"{POSTGRESQL}?socketFactory=a.B&socketFactoryArg=x", "socketFactory"),
+        (f"{POSTGRESQL}?user=u&connectExecutor=a.B", "connectExecutor"),
+        (f"{POSTGRESQL}?user=u&classLoaderStrategy", "classLoaderStrategy"),
+        (f"{POSTGRESQL}?user=u&%73ocketFactory=a.B", "%73ocketFactory"),
+        (f"{POSTGRESQL}?dbtable=x", "dbtable"),
+        ("jdbc:sqlite:/data/x.db?enable_load_extension=true", "enable_load_extension"),
+        ("jdbc:sqlite:/data/x.db?cache=private&temp_store_directory=/x", "temp_store_directory"),
+        ("jdbc:mysql://h/x?autoDeserialize=true", "autoDeserialize"),
+        ("jdbc:mysql://h/x?user=u;autoDeserialize", "autoDeserialize"),
+        ("jdbc:mysql://(host=h,allowLoadLocalInfile = true)/x", "allowLoadLocalInfile"),
+        ("jdbc:mysql://address=(host=h)(queryInterceptors=a.B)/x", "queryInterceptors"),
+        ("jdbc:mysql://x?tlsCiphersuites?a.B", "tlsCiphersuites"),
+        ("jdbc:mariadb://h/x?credentialType=AWS-IAM", "credentialType"),
+        ("jdbc:db2://h/x:clientRerouteServerListJNDIName=ldap://x;", "clientRerouteServerListJNDIName"),
+        ("jdbc:sqlserver://h;databaseName=d;trustManagerClass={a.B}", "trustManagerClass"),
+        ("jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'http://x'", "INIT"),
+        ("jdbc:derby:x;create=true", "create"),
+    ],
+)
+def test_connection_strings_that_do_more_than_connect(url: str, name: str) -> None:
+    """Of each database only parameters pass that are known; a worker may allow others by their names."""
+    databases = ("mysql", "mariadb", "db2", "sqlserver", "h2", "derby")
+    error = refused(jdbc(url=url), *databases)
+    assert error.path == "sources.table.options.url"
+    assert f"has {name}, which" in error.cause
     assert f"--allow-jdbc {name} on" in error.cause
-    require_harmless(jdbc(**options, driver=name), (name,))
+    passes(jdbc(url=url), *databases, name, "socketFactoryArg", "%73ocketFactory", "a.B")
 
 
-def test_a_database_brings_its_driver() -> None:
-    """Who allows the one allows the other."""
-    mysql = jdbc(url="jdbc:mysql://h/x", driver="com.mysql.cj.jdbc.Driver")
-    assert refused(mysql).path == "sources.table.options.url"
-    require_harmless(mysql, ("mysql",))
+def test_encoded_brackets_hide_no_parameter() -> None:
+    """As MySQL's driver takes hosts; the name is not as it is written, so it is not told."""
+    error = refused(jdbc(url="jdbc:mysql://address%253D(host=h)(%71ueryInterceptors%3Da.B)/x"), "mysql")
+    assert "has NAME, which is not known to be no harm (NAME is not shown" in error.cause
+
+
+def test_sqlite_fetches_no_database() -> None:
+    """Whatever is allowed: there is no name to allow it by."""
+    error = refused(jdbc(url="jdbc:sqlite::Resource:http://host/x.db"), "sqlite", ":resource:")
+    assert "has :resource:, by which the driver fetches files" in error.cause
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        f"{POSTGRESQL}?socketFactory=a.B&socketFactoryArg=x",
-        f"{POSTGRESQL}?user=u&%73ocketFactory=a.B",
-        f"{POSTGRESQL}?sslfactory=a.B",
-        f"{POSTGRESQL}?loggerLevel=TRACE&loggerFile=/tmp/x.jsp",
-        "jdbc:sqlite:/data/x.db?enable_load_extension=true",
-        "jdbc:sqlite::resource:http://host/x.db",
-        "jdbc:mysql://h/x?autoDeserialize=true",
-        "jdbc:mysql://(host=h,allowLoadLocalInfile = true)/x",
-        "jdbc:mysql://address=(host=h)(%71ueryInterceptors=a.B)/x",
-        "jdbc:mariadb://h/x?allowLocalInfile=true",
-        "jdbc:db2://h/x:clientRerouteServerListJNDIName=ldap://x;",
+        "jdbc:mysql://h/x?useSSL=true&characterEncoding=utf8&serverTimezone=UTC&connectTimeout=5",
+        "jdbc:mysql://address=(host=h)(port=1)/x?user=u&password=a=b(c,d)",
+        "jdbc:mariadb://h/x?sslMode=verify-full&socketTimeout=5",
+        "jdbc:sqlserver://h;databaseName=d;encrypt=true;user=u;password=p",
+        "jdbc:oracle:thin:@(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=h)(PORT=1))(CONNECT_DATA=(SERVICE_NAME=x)))",
     ],
 )
-def test_connection_strings_that_do_more_than_connect(url: str) -> None:
-    """They load classes and libraries, or read and write files of the worker; of allowed databases, too."""
-    assert refused(jdbc(url=url), "mysql", "mariadb", "db2").path == "sources.table.options.url"
+def test_plain_parameters_of_allowed_databases(url: str) -> None:
+    """Where the database is, and who reads."""
+    passes(jdbc(url=url, user="u", password="p"), "mysql", "mariadb", "sqlserver", "oracle")
 
 
-@pytest.mark.parametrize("name", ["socketFactory", "LoggerFile", "autoDeserialize", "enable_load_extension"])
-def test_the_same_as_options(name: str) -> None:
+@pytest.mark.parametrize("name", ["socketFactory", "LoggerFile", "connectExecutor", "autoDeserialize", "x"])
+@pytest.mark.parametrize("url", [{"url": POSTGRESQL}, {"url": SQLITE}, {"url": "jdbc:mysql://h/x"}, {}])
+def test_the_same_as_options(name: str, url: dict[str, str]) -> None:
     """Spark hands what it does not know itself on to the driver."""
-    wanted = jdbc(url=POSTGRESQL, **{name: "x"})
-    error = refused(wanted)
+    wanted = jdbc(**url, **{name: "x"})
+    error = refused(wanted, "mysql")
     assert error.path == f"sources.table.options.{name}"
-    assert f"--allow-jdbc {name.lower()} on" in error.cause
-    require_harmless(wanted, (name,))
+    assert f"--allow-jdbc {name} on" in error.cause
+    passes(wanted, "mysql", name)
+
+
+def test_options_go_with_their_database() -> None:
+    """What is known of one driver is not known of another."""
+    assert refused(jdbc(url=SQLITE, ApplicationName="x")).path == "sources.table.options.ApplicationName"
+    assert refused(jdbc(url=POSTGRESQL, mode="x")).path == "sources.table.options.mode"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("url", "driver", "dbtable", "query", "sessionInitStatement", "prepareQuery", "hint", "user"),
+        *("createTableOptions", "enable_load_extension", "keytab", "connectionProvider"),
+    ],
+)
+@pytest.mark.parametrize(
+    "described",
+    [{"table": "shop.t"}, {"format": "iceberg", "table": "shop.t"}, {"format": "x.IcebergSource"}],
+)
+def test_tables_keep_the_connections_of_their_catalogs(name: str, described: dict[str, str]) -> None:
+    """Options would be put in place of the catalog's own, or be statements in its name."""
+    value = POSTGRESQL if name == "url" else "org.postgresql.Driver"
+    wanted = definition(**described, options={"path": "shop.t", name: value})
+    assert refused(wanted).path == f"sources.table.options.{name}"
+    passes(wanted, name)
+    sink = {"table": "shop.t", "options": {name: value}}
+    assert refused(definition(sink, format="rate")).path == f"sink.options.{name}"
+
+
+def test_an_allowed_url_of_a_table_is_looked_at() -> None:
+    """Who allows tables to lead elsewhere has not allowed to lead them anywhere."""
+    assert "is of jdbc:derby" in refused(in_catalog(url="jdbc:derby:x"), "url").cause
+    assert "is not a driver" in refused(in_catalog(driver=DERBY), "driver").cause
+
+
+def test_how_tables_are_read_is_no_harm() -> None:
+    """Options of the lakes, and how much of a database is read at a time."""
+    passes(in_catalog(**dict.fromkeys(OF_TABLES, "x")))
+    passes(in_catalog(maxFilesPerTrigger=1, fetchSize=10))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        definition(format="org.neo4j.spark.DataSource", options={"driver": "bolt", "url": "neo4j://h"}),
+        definition(format="csv", options={"logger": "x", "prepareQuery": "x"}),
+        definition({"format": "sql", "options": {"url": "sqlite:///x", "table": "t"}}, format="csv"),
+    ],
+)
+def test_other_sources_are_not_concerned(wanted: Definition) -> None:
+    """Though their options be called the same."""
+    passes(wanted)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ({"url": "jdbc:mysql://h/x?password=${env:P}"}, {"url": "jdbc:mysql://h/x?password=abc&S3cret=x"}),
+        ({"url": "${env:P}"}, {"url": "jdbc:S3cret:x"}),
+        ({"url": "${env:P}"}, {"url": "S3cret"}),
+        ({"driver": "${env:P}"}, {"driver": "S3cret"}),
+    ],
+)
+def test_nothing_of_a_secret_is_told(written: dict[str, str], value: dict[str, str]) -> None:
+    """A name is told only if it stands in the definition as it was given."""
+    error = refused(jdbc(**value), "mysql", written=jdbc(**written))
+    assert "s3cret" not in error.cause.lower()
+    assert error.path == f"sources.table.options.{next(iter(value))}"
 
 
 def test_a_check_sends_no_statement_but_the_query() -> None:
@@ -159,9 +309,61 @@ def test_a_check_sends_no_statement_but_the_query() -> None:
     assert reading.sources["stream"] == wanted.sources["stream"]
 
 
+def test_nor_to_the_database_of_a_catalog() -> None:
+    """Though the worker allow it to tasks."""
+    reading, left_out = for_check(in_catalog(fetchsize=1, **dict.fromkeys(STATEMENTS, "DELETE FROM t")))
+    assert sorted(left_out) == sorted(f"sources.table.options.{name}" for name in STATEMENTS)
+    assert reading.sources["table"].options == {"fetchsize": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({"Url": SQLITE, "open_mode": 1, "OPEN_MODE": 6}, {"Url": SQLITE, "open_mode": "1"}),
+        (
+            {"url": POSTGRESQL, "readOnly": True, "READONLY": False, "readonlymode": "ignore"},
+            {"url": POSTGRESQL, "readOnly": "true", "readOnlyMode": "always"},
+        ),
+        ({"url": "jdbc:mysql://h/x"}, {"url": "jdbc:mysql://h/x"}),
+        ({"URL": SQLITE, "url": POSTGRESQL}, None),
+    ],
+)
+def test_no_option_undoes_that(options: dict[str, Any], asked: dict[str, Any] | None) -> None:
+    """The letters that it is written in do not matter to Spark, and the last one counts."""
+    read = for_check(jdbc(**options))[0].sources["table"].options
+    if asked is None:
+        assert (read["open_mode"], read["readOnly"]) == ("1", "true")
+    else:
+        assert read == {"dbtable": "t", **asked}
+
+
 def test_a_check_leaves_other_sources_as_they_are() -> None:
     """Though their options be called the same."""
     wanted = parse_definition(
         b'{"source": {"format": "x", "options": {"prepareQuery": "y"}}, "sink": {"format": "noop"}}'
     )
     assert for_check(wanted) == (wanted, [])
+
+
+SETTINGS = SparkSettings(app_name="t", checkpoint_root="nowhere", allow_secret_env=("TESTED_",))
+
+
+def ignore(_: str) -> None:
+    """A step."""
+
+
+def test_a_task_is_refused_before_spark_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its references resolved, and with none of what they stand for in the cause."""
+    monkeypatch.setenv("TESTED_URL", "jdbc:derby:x")
+    spec = QuerySpec("g", "t", 1, jdbc(url="${env:TESTED_URL}"))
+    with pytest.raises(QueryError, match=r"^sources.table.options.url: is of jdbc:NAME, whose driver"):
+        launch(FakeBackend(), spec, SETTINGS, lambda: True, StartSteps(ignore))
+
+
+def test_a_check_is_refused_before_spark_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likewise."""
+    monkeypatch.setenv("TESTED_URL", "jdbc:derby:x")
+    spec = CheckSpec("g", jdbc(url="${env:TESTED_URL}"), 1, "beginning")
+    [problem] = check(FakeBackend(), spec, SETTINGS, Cancellation(ignore)).problems
+    assert problem.path == "sources.table.options.url"
+    assert problem.message.startswith("is of jdbc:NAME, whose driver")
