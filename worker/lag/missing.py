@@ -69,6 +69,30 @@ class _Place(NamedTuple):
         return f"{LOSS} topic {self.topic}, partition {self.number}"
 
 
+class _Subscription(NamedTuple):
+    """What a source's options have it read: topics by name, these partitions of theirs, or by a pattern."""
+
+    topics: Sequence[str]
+    assigned: Mapping[str, frozenset[int]] | None
+    has_pattern: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> _Subscription:
+        """By options in any spelling."""
+        return cls(named_of(options), assigned_of(options), pattern_of(options) is not None)
+
+    @property
+    def option(self) -> str:
+        """Where the names stand."""
+        return "subscribe" if self.assigned is None else "assign"
+
+    def names(self, topic: str, number: int) -> bool:
+        """Whether it has the source read a partition, if that is there; by a pattern it may."""
+        if self.assigned is not None:
+            return number in self.assigned.get(topic, ())
+        return self.has_pattern or topic in self.topics
+
+
 def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -> Missing | None:
     """The first thing that a source asks for in vain; None if all is there, as far as brokers can tell.
 
@@ -80,31 +104,22 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
     """
     given = {name.lower(): value for name, value in options.items()}
     accepts = str(given.get("failondataloss", True)).lower() == "false"
-    lost = chain.from_iterable(_lost(given, read, topics, accepts=accepts) for read in reads)
-    losses = lost if reads else _begun(given, topics, accepts=accepts)
+    subscription = _Subscription.of(options)
+    lost = chain.from_iterable(_lost(subscription, read, topics, accepts=accepts) for read in reads)
+    losses = lost if reads else _begun(given, subscription, topics, accepts=accepts)
     faults = (Missing(name, fault) for name, fault in option_faults(options))
-    return next(chain(faults, _asked_for(given, topics), losses), None)
+    return next(chain(faults, _asked_for(subscription, topics), losses), None)
 
 
-def _asked_for(given: Mapping[str, Any], topics: Topics) -> Iterator[Missing]:
+def _asked_for(subscription: _Subscription, topics: Topics) -> Iterator[Missing]:
     """Topics and partitions by name. Each may be made any moment, so another try is worth it."""
-    assigned = assigned_of(given)
-    option = "subscribe" if assigned is None else "assign"
-    for name in named_of(given):
+    for name in subscription.topics:
         if name not in topics:
-            yield Missing(option, f"topic {name} {_UNKNOWN}", permanent=False)
-    for topic, numbers in (assigned or {}).items():
+            yield Missing(subscription.option, f"topic {name} {_UNKNOWN}", permanent=False)
+    for topic, numbers in (subscription.assigned or {}).items():
         for number in sorted(numbers):
             if topic in topics and number not in topics[topic]:
-                yield _no_partition(option, topic, number)
-
-
-def _reads(given: Mapping[str, Any], topic: str, number: int) -> bool:
-    """Whether the options have it read a partition, if that is there; by a pattern it may."""
-    assigned = assigned_of(given)
-    if assigned is not None:
-        return number in assigned.get(topic, ())
-    return pattern_of(given) is not None or topic in named_of(given)
+                yield _no_partition(subscription.option, topic, number)
 
 
 def _no_partition(option: str, topic: str, number: int) -> Missing:
@@ -112,12 +127,12 @@ def _no_partition(option: str, topic: str, number: int) -> Missing:
     return Missing(option, found, permanent=False)
 
 
-def _lost(given: Mapping[str, Any], read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
+def _lost(subscription: _Subscription, read: Read, topics: Topics, *, accepts: bool) -> Iterator[Missing]:
     """Rows that the checkpoint wants."""
     for place in _places(read):
         state = topics.get(place.topic, {}).get(place.number)
-        if not _reads(given, place.topic, place.number) and not (accepts and _is_done(place)):
-            yield _left_out(given, place)
+        if not subscription.names(place.topic, place.number) and not (accepts and _is_done(place)):
+            yield _left_out(subscription.option, place)
         elif state is None:
             yield from _gone(place, accepts=accepts)
         elif not accepts:
@@ -133,9 +148,8 @@ def _places(read: Read) -> Iterator[_Place]:
             yield _Place(topic, number, begins.get(number), planned.get(number))
 
 
-def _left_out(given: Mapping[str, Any], place: _Place) -> Missing:
+def _left_out(option: str, place: _Place) -> Missing:
     """A partition that the options name no more. Spark says of it that it was deleted."""
-    option = "subscribe" if assigned_of(given) is None else "assign"
     found = f"does not name topic {place.topic}, partition {place.number}, which the checkpoint goes on with"
     return Missing(option, f"{found}: name it again; if it is to be left out for good, {_LEAVE}")
 
@@ -182,7 +196,9 @@ def _made_anew(read: Read, topics: Topics) -> Iterator[Missing]:
             yield Missing(None, f"{found}, and its first rows would be left out: {_ACCEPT}")
 
 
-def _begun(given: Mapping[str, Any], topics: Topics, *, accepts: bool) -> Iterator[Missing]:
+def _begun(
+    given: Mapping[str, Any], subscription: _Subscription, topics: Topics, *, accepts: bool
+) -> Iterator[Missing]:
     """Offsets by partition, of which Spark wants all, unless another option says where to begin."""
     option = "startingOffsets"
     offsets = None if given.keys() & set(_BY_TIME) else by_partition(given.get(option.lower()))
@@ -200,15 +216,15 @@ def _begun(given: Mapping[str, Any], topics: Topics, *, accepts: bool) -> Iterat
             elif 0 <= wanted < state.begin and not accepts:
                 found = f"{place}: wants offset {wanted}, the earliest there is {state.begin}"
                 yield Missing(option, f"{found}; correct it, -2 is the earliest")
-    yield from _named_in_vain(given, option, offsets, topics)
+    yield from _named_in_vain(option, offsets, subscription, topics)
 
 
 def _named_in_vain(
-    given: Mapping[str, Any], option: str, offsets: Offsets, topics: Topics
+    option: str, offsets: Offsets, subscription: _Subscription, topics: Topics
 ) -> Iterator[Missing]:
     """Partitions that are not read, or not there: Spark wants no others than those that it reads."""
     for topic, number in ((topic, number) for topic, numbers in offsets.items() for number in numbers):
-        if not _reads(given, topic, number):
+        if not subscription.names(topic, number):
             found = f"names topic {topic}, partition {number}, which the source does not read; leave it out"
             yield Missing(option, found)
         elif topic not in topics:
