@@ -63,6 +63,8 @@ NOWHERE = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 TLS = {"kafka.security.protocol": "SSL"}
 BEYOND = {"startingOffsets": '{"NAME": {"0": 1000, "1": 0, "2": 0}}'}
 MISSING = {"assign": '{"NAME": [0, 7]}', "subscribe": None}
+ALL_MISSING = {**MISSING, "assign": '{"NAME": [7]}'}
+NOT_READ = {**MISSING, "assign": '{"NAME": [0]}', "startingOffsets": '{"NAME": {"0": 0, "1": 0}}'}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,8 @@ MISSING = {"assign": '{"NAME": [0, 7]}', "subscribe": None}
         ),
         (BEYOND, "source.options.startingOffsets: topic NAME, partition 0: wants offset 1000", "permanent"),
         (MISSING, "source.options.assign: topic NAME has no partition 7", ""),
+        (ALL_MISSING, "source.options.assign: topic NAME has no partition 7", ""),
+        (NOT_READ, "source.options.startingOffsets: names topic NAME, partition 1, which the", "permanent"),
         ({**TLS, "kafka.ssl.truststore.location": "/absent.jks"}, "/absent.jks", ""),
         ({"kafka.security.protocol": "SASLL"}, "Invalid value SASLL for configuration", "permanent"),
     ],

@@ -172,6 +172,22 @@ async def test_a_missing_partition_may_come(start: Any, topic: Topic, database: 
     assert database.query("SELECT partition, offset FROM flights ORDER BY offset") == [(3, 0), (3, 1)]
 
 
+async def test_a_partition_that_is_assigned_no_more_is_no_loss(
+    start: Any, topic: Topic, database: Database
+) -> None:
+    """Its rows are there. Spark would say that it was deleted."""
+    topic.produce(orders(4), partition=0)
+    definition = {"sql": SQL, "sink": database.sink()}
+    query = await start(source=assigned(topic, 0, 1), **definition)
+    await catch_up(query)
+    await query.stop(20)
+    told = await refusal(start, permanent=True, source=assigned(topic, 1), token=2, **definition)
+    said = f"source.options.assign: does not name topic {topic.name}, partition 0, which the checkpoint"
+    assert told.startswith(said)
+    query = await start(source=assigned(topic, 0, 1), token=3, **definition)
+    await catch_up(query)
+
+
 async def test_offsets_by_time_go_before_offsets(start: Any, topic: Topic, database: Database) -> None:
     """What Spark does not look at is not judged."""
     topic.produce(orders(4), partition=0)
