@@ -133,6 +133,7 @@ def test_a_driver_that_is_not_known(options: dict[str, Any]) -> None:
     error = refused(jdbc(**options, driver=DERBY))
     assert error.path == "sources.table.options.driver"
     assert f"--allow-jdbc {DERBY} on" in error.cause
+    assert refused(jdbc(**options, Driver=DERBY)).path == "sources.table.options.Driver"
     passes(jdbc(**options, Driver=DERBY), DERBY)
 
 
@@ -188,7 +189,7 @@ def test_connection_strings_that_do_more_than_connect(url: str, name: str) -> No
 
 def test_encoded_brackets_hide_no_parameter() -> None:
     """As MySQL's driver takes hosts; the name is not as it is written, so it is not told."""
-    error = refused(jdbc(url="jdbc:mysql://address%253D(host=h)(%71ueryInterceptors%3Da.B)/x"), "mysql")
+    error = refused(jdbc(url="jdbc:mysql://address%253D(host=h)(%2571ueryInterceptors%253Da.B)/x"), "mysql")
     assert "has NAME, which is not known to be no harm (NAME is not shown" in error.cause
 
 
@@ -228,6 +229,9 @@ def test_options_go_with_their_database() -> None:
     """What is known of one driver is not known of another."""
     assert refused(jdbc(url=SQLITE, ApplicationName="x")).path == "sources.table.options.ApplicationName"
     assert refused(jdbc(url=POSTGRESQL, mode="x")).path == "sources.table.options.mode"
+    assert refused(jdbc(mode="x")).path == "sources.table.options.mode"
+    assert refused(definition(format="x.JDBC", options={"mode": "x"})).path == "sources.table.options.mode"
+    passes(jdbc(User="u", connectTimeout=5))
 
 
 @pytest.mark.parametrize(
