@@ -66,12 +66,15 @@ class CommitSchedule(Generic[Key, News]):
         entry.news, entry.has_arrived = news, False
 
     def due(self, now: float) -> tuple[Key, News] | None:
-        """What is to be tried now; those that have waited longest go first."""
+        """What is to be tried now; those that have waited longest go first.
+
+        Where tries failed lately, the next one comes when nobody else waits: each may take as long as brokers
+        that do not answer are waited for.
+        """
         self._forget(now)
-        key = min(self._entries, key=lambda each: self._entries[each].at, default=None)
-        if key is None or self._entries[key].at > now:
-            return None
-        return key, self._entries[key].news
+        due = {key: entry for key, entry in self._entries.items() if entry.at <= now}
+        key = min(due, key=lambda each: (due[each].failures > 0, due[each].at), default=None)
+        return None if key is None else (key, due[key].news)
 
     def wait_s(self, now: float) -> float | None:
         """Seconds until something is to be tried; None if there is nothing."""

@@ -119,6 +119,27 @@ def test_what_was_told_already_is_no_news() -> None:
     assert told.due(4.0) == ("a", "4")
 
 
+def test_coordinators_that_do_not_answer_keep_nobody_else_waiting() -> None:
+    """Each try takes ten seconds, and there are more of them than time; the others' news go before."""
+    told, now, sick = schedule(), 0.0, [f"sick{number}" for number in range(20)]
+    for name in sick:
+        told.put(name, "1", now)
+    for _ in sick:
+        due = told.due(now)
+        assert due is not None
+        now += 10.0
+        told.failed(due[0], now, HALF)
+    for batch in ("1", "2", "3"):
+        told.put("well", batch, now)
+        assert told.due(now) == ("well", batch)
+        told.told("well", batch, now)
+        retried = told.due(now)
+        assert retried is not None
+        assert retried[0] in sick
+        now += 10.0
+        told.failed(retried[0], now, HALF)
+
+
 def test_the_last_news_of_a_query_that_is_over_are_still_told_for_a_while() -> None:
     """A new query of the task has as long as it likes again."""
     told = schedule()
