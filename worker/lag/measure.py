@@ -16,13 +16,15 @@ class PartitionState(NamedTuple):
     """What a broker says of a partition: its first offset, the next one, and when the first unread row came.
 
     That time is in milliseconds since 1970, None if it was not asked for, or there is no such row. `topic_id`
-    is the one that a topic keeps as long as it lives; None of brokers that give out none.
+    is the one that a topic keeps as long as it lives, `cluster_id` that of the cluster that has given it out;
+    None of brokers that give out none, or were not asked for it.
     """
 
     begin: int
     end: int
     unread_at_ms: int | None = None
     topic_id: str | None = None
+    cluster_id: str | None = None
 
 
 def lags(

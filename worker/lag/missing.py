@@ -6,7 +6,7 @@ host a partition, and not which. What Spark does with each was tried with 4.1.1 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -16,7 +16,7 @@ from worker.lag.measure import PartitionState
 from worker.lag.subscription import assigned_of, named_of, pattern_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from worker.lag.offset_log import Offsets
 
@@ -33,6 +33,11 @@ _UNKNOWN = "is not there, or the source's user may not see it; create it, or cor
 _BY_TIME = ("startingtimestamp", "startingoffsetsbytimestamp")
 """Options of which Spark prefers each to `startingOffsets`."""
 
+Ids: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
+"""Of topics, by the id of their cluster and by their name: each cluster gives out its own.
+
+Of a name there are several where clusters were set up with one id, as by images that bring it along.
+"""
 Topics: TypeAlias = Mapping[str, Mapping[int, PartitionState]]
 
 
@@ -40,12 +45,12 @@ class Read(NamedTuple):
     """What a checkpoint says of a source: the next offsets to read, where a begun batch ends, and ids.
 
     The first offsets are those where the last finished batch ended, or before that those that the source
-    began at. The ids are those that the topics had when the task was started last, as far as they were noted.
+    began at. The ids are those that topics had when the task was started last, as far as they were noted.
     """
 
     begins: Offsets = MappingProxyType({})  # type: ignore[assignment]  # never written to
     planned: Offsets = MappingProxyType({})  # type: ignore[assignment]  # likewise
-    ids: Mapping[str, str] = MappingProxyType({})
+    ids: Ids = MappingProxyType({})
 
 
 class Missing(NamedTuple):
@@ -188,12 +193,21 @@ def _out_of_reach(place: _Place, state: PartitionState) -> Iterator[Missing]:
 
 
 def _made_anew(read: Read, topics: Topics) -> Iterator[Missing]:
-    """A topic that has as many rows again looks like the one before, but for its id."""
-    for topic, before in sorted(read.ids.items()):
-        now = next((state.topic_id for state in topics.get(topic, {}).values()), None)
-        if (topic in read.begins or topic in read.planned) and now not in {None, before}:
-            found = f"{LOSS} topic {topic} was made anew (its id was {before}, and is {now})"
+    """A topic that has as many rows again looks like the one before, but for its id.
+
+    In another cluster the topic of that name is a copy, and has another id as well.
+    """
+    for topic in sorted({*read.begins, *read.planned}):
+        cluster, now = id_of(topics.get(topic, {}))
+        before = read.ids.get(cluster or "", {}).get(topic, ())
+        if before and now is not None and now not in before:
+            found = f"{LOSS} topic {topic} was made anew (its id was {' or '.join(before)}, and is {now})"
             yield Missing(None, f"{found}, and its first rows would be left out: {_ACCEPT}")
+
+
+def id_of(partitions: Mapping[int, PartitionState]) -> tuple[str | None, str | None]:
+    """The id of a topic's cluster, and its own, as far as brokers tell them."""
+    return next(((each.cluster_id, each.topic_id) for each in partitions.values()), (None, None))
 
 
 def _begun(

@@ -102,7 +102,7 @@ def launch(
         handle = session.start(writer, partial(_begin, may_write, steps))
         watched: list[Watching] = []
         try:
-            watched += watch_sources(backend.brokers, definition)
+            watched += watch_sources(backend.brokers, definition, order)
             following = follow()
         except BaseException:
             _put_down(backend, session, handle, watched)

@@ -15,10 +15,11 @@ from worker.lag.missing import Read
 from worker.lag.offset_log import furthest_behind, initial_of, of_place, offsets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from definition.document import Definition
     from definition.source import Source
+    from worker.lag.missing import Ids
     from worker.lag.offset_log import Lines, Offsets, Order
     from worker.spark.checkpoint import CheckpointFolder
 
@@ -27,10 +28,13 @@ SOURCES_FILE: Final = "sparkherd-sources.json"
 
 
 class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a start has noted: the order of the plan, and the ids of topics by the place of their source."""
+    """What starts have noted: the order of the plan, and the ids of topics by their cluster's and their name.
+
+    The places of sources are not in it: a task whose sources are called otherwise goes on with its offsets.
+    """
 
     order: list[str | None] = []
-    topics: dict[str, dict[str, str]] = {}
+    ids: dict[str, dict[str, list[str]]] = {}
 
 
 def kafka_sources(definition: Definition) -> Iterator[tuple[str, Source]]:
@@ -40,12 +44,23 @@ def kafka_sources(definition: Definition) -> Iterator[tuple[str, Source]]:
             yield definition.path_of(view), source
 
 
+def read_sources(definition: Definition, planned: Order) -> Iterator[tuple[str, Source]]:
+    """Of `kafka_sources` those that the query reads; all if the order of its plan is unknown."""
+    return (found for found in kafka_sources(definition) if not planned or found[0] in planned)
+
+
 def noted(folder: CheckpointFolder) -> Noted:
-    """What the last start has noted."""
+    """What was noted; nothing if that cannot be read."""
+    return read_note(folder) or Noted()
+
+
+def read_note(folder: CheckpointFolder) -> Noted | None:
+    """What was noted, None if it cannot be read; who goes on without it knows less, and nothing wrong."""
+    text = folder.read(SOURCES_FILE)
     try:
-        return msgspec.json.decode(folder.read(SOURCES_FILE) or "{}", type=Noted)
-    except msgspec.DecodeError:  # whoever wrote it was killed over it
-        return Noted()
+        return Noted() if text is None else msgspec.json.decode(text, type=Noted)
+    except msgspec.DecodeError:
+        return None
 
 
 def is_order_needed(definition: Definition) -> bool:
@@ -88,21 +103,26 @@ class SourceOffsets:
     """The lines of a checkpoint's logs: where the last finished batch ended, and the last one that was begun.
 
     `initial` is where each source has begun, which it keeps by itself, and which counts until a first batch
-    is finished: Spark goes by its options only before it has begun. `topics` are the ids that topics had, by
-    the place of their source.
+    is finished: Spark goes by its options only before it has begun. `ids` are those that topics had.
     """
 
     committed: Lines
     planned: Lines
     initial: Lines
-    topics: Mapping[str, Mapping[str, str]]
+    ids: Ids
 
     @classmethod
-    def of(cls, folder: CheckpointFolder, topics: Mapping[str, Mapping[str, str]]) -> SourceOffsets:
+    def of(cls, folder: CheckpointFolder, ids: Ids) -> SourceOffsets:
         """As they are now."""
         committed = committed_offsets(folder)
         initial = [] if committed else _initial(folder)
-        return cls(committed, _entry(folder, folder.last("offsets")), initial, topics)
+        return cls(committed, _entry(folder, folder.last("offsets")), initial, ids)
+
+    @property
+    def topics(self) -> set[str]:
+        """All that the lines are about."""
+        lines = (*self.committed, *self.planned, *self.initial)
+        return {topic for line in lines for topic in line or ()}
 
     def reads(self, place: str, definition: Definition, planned: Order) -> Sequence[Read]:
         """What is known of a source, of each time that the query reads it; nothing if it has not begun.
@@ -117,9 +137,8 @@ class SourceOffsets:
         if any(len(log) not in {0, len(order)} for log in logs[:2]) or len(self.initial) > len(order):
             return [Read()]
         own = (of_place([*log, *[None] * (len(order) - len(log))], order, place) for log in logs)
-        ids = self.topics.get(place, {})
         return [
-            Read(done or initial or {}, begun or {}, ids)
+            Read(done or initial or {}, begun or {}, self.ids)
             for done, begun, initial in zip(*own, strict=True)
             if self.planned or initial is not None
         ]

@@ -6,14 +6,15 @@ topic nor the offsets. Behind Spark Connect there is no client of Kafka's to ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
+import structlog
 
-from worker.lag.missing import missing
+from worker.lag.missing import id_of, missing
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
-from worker.spark.source_offsets import SOURCES_FILE, Noted, SourceOffsets, kafka_sources, noted
+from worker.spark.source_offsets import SOURCES_FILE, Noted, SourceOffsets, read_note, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +22,26 @@ if TYPE_CHECKING:
     from definition.document import Definition
     from definition.source import Source
     from worker.lag.measure import PartitionState
-    from worker.lag.missing import Read, Topics
+    from worker.lag.missing import Ids, Read, Topics
     from worker.lag.offset_log import Order
     from worker.spark.backend import Brokers, Watching
     from worker.spark.checkpoint import CheckpointFolder
 
 
+log = structlog.get_logger(__name__)
+
 PATIENCE: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
 """How long Spark's source waits for brokers where nobody else can ask them, in ms."""
 ATTEMPTS: Final = "fetchOffset.numRetries"
 """How often it asks them before its query fails; despite the name the first time counts."""
+
+
+class TopicId(NamedTuple):
+    """What brokers say of a topic: the id of their cluster, its name, and its own id."""
+
+    cluster: str
+    topic: str
+    topic_id: str
 
 
 def with_patience(definition: Definition) -> Definition:
@@ -65,37 +76,60 @@ def require_sources(
         definition: with its references resolved.
         checkpoint: the task's.
         order: the places of the sources in the order of the plan; empty if that is unknown.
-        at: is told which source's brokers it comes to, for they may have to be waited for.
+        at: is told what it comes to, for that may have to be waited for: each source's brokers, and the
+            checkpoint. Raises if nobody wants the start any more.
 
     Raises:
         QueryError: names the source, and what is not there.
     """
-    sources = list(kafka_sources(definition))
+    sources = list(read_sources(definition, order))
     if brokers is None or not sources:
         return
-    before = noted(checkpoint)
-    offsets = SourceOffsets.of(checkpoint, before.topics)
-    topics: dict[str, dict[str, str]] = {}
+    note = read_note(checkpoint)
+    if note is None:
+        about = {"checkpoint": checkpoint.place, "file": SOURCES_FILE}
+        log.warning("a note cannot be read; topics made anew since are not known by their ids", **about)
+    before = note or Noted()
+    offsets = SourceOffsets.of(checkpoint, before.ids)
+    ids: set[TopicId] = set()
     for path, source in sources:
         at(f"the brokers of {path}")
-        topics[path] = require_topics(brokers, path, source, offsets.reads(path, definition, order))
-    now = Noted(list(order), topics)
-    if now != before:
+        ids |= require_topics(brokers, path, source, offsets.reads(path, definition, order))
+    now = Noted(list(order), _merged(before.ids, ids, offsets.topics))
+    if now != note:
+        at(f"the checkpoint {checkpoint.place}")
         checkpoint.create(SOURCES_FILE, msgspec.json.encode(now).decode())
 
 
-def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[Watching]:
+def _merged(before: Ids, now: set[TopicId], wanted: set[str]) -> dict[str, dict[str, list[str]]]:
+    """What brokers say now counts, and what they do not tell stays, of topics that a checkpoint is about."""
+    told = {(each.cluster, each.topic) for each in now}
+    kept = {
+        TopicId(cluster, topic, topic_id)
+        for cluster, topics in before.items()
+        for topic, ids in topics.items()
+        for topic_id in ids
+        if topic in wanted and (cluster, topic) not in told
+    }
+    merged: dict[str, dict[str, list[str]]] = {}
+    for cluster, topic, topic_id in sorted(now | kept):
+        merged.setdefault(cluster, {}).setdefault(topic, []).append(topic_id)
+    return merged
+
+
+def watch_sources(brokers: Brokers | None, definition: Definition, order: Order = ()) -> Sequence[Watching]:
     """Look after the clusters that a running query reads from.
 
     Args:
         brokers: who asks; None if nobody can.
         definition: with its references resolved.
+        order: as for `require_sources`.
     """
     if brokers is None:
         return ()
     watched: list[Watching] = []
     try:
-        watched.extend(brokers.watch(source.options) for _, source in kafka_sources(definition))
+        watched.extend(brokers.watch(source.options) for _, source in read_sources(definition, order))
     except BaseException:
         for each in watched:
             each.close()
@@ -103,8 +137,8 @@ def watch_sources(brokers: Brokers | None, definition: Definition) -> Sequence[W
     return watched
 
 
-def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[Read] = ()) -> dict[str, str]:
-    """The ids of a source's topics, when all is there.
+def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[Read] = ()) -> set[TopicId]:
+    """The ids of a source's topics, when all is there, as far as brokers tell them.
 
     Args:
         brokers: who asks.
@@ -123,8 +157,12 @@ def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[
     if found is not None:
         place = path if found.option is None else f"{path}.options.{found.option}"
         raise QueryError.at(place, found.found, permanent=found.permanent)
-    ids = {topic: next((each.topic_id for each in states.values()), None) for topic, states in topics.items()}
-    return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
+    ids = ((topic, *id_of(states)) for topic, states in topics.items())
+    return {
+        TopicId(cluster, topic, topic_id)
+        for topic, cluster, topic_id in ids
+        if cluster is not None and topic_id is not None
+    }
 
 
 def answered(topics: Mapping[str, Mapping[int, PartitionState | None]]) -> Topics:

@@ -314,3 +314,22 @@ async def test_an_entry_point_whose_checkpoint_lags_behind(
 
     query = await start(entrypoint=entrypoint(run))
     assert (query.checkpoint is not None) == is_told
+
+
+def test_a_file_that_is_put_into_a_checkpoint_is_whole_or_what_it_was_before(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    """It is written beside and renamed, over one of an earlier version with its checksum, too."""
+    backend: Any = engine._backend
+    folder = backend.checkpoint(str(tmp_path / "checkpoint"))
+    stream = folder._files.create(folder._path(f"{folder.place}/note"))
+    stream.write(bytearray(b"the former"))
+    stream.close()
+    with pytest.raises(UnicodeEncodeError):
+        folder.create("note", "cannot be written \ud800")
+    assert folder.read("note") == "the former"
+    folder.create("note", "the newer one")
+    assert folder.read("note") == "the newer one"
+    assert {path.name for path in Path(folder.place).iterdir()} == {"note", ".note.crc"}
+    folder.create("another", "made with its folder")
+    assert folder.read("another") == "made with its folder"

@@ -28,7 +28,9 @@ class HadoopCheckpoint(CheckpointFolder):
         jvm: Any = spark._jvm  # noqa: SLF001 - where PySpark keeps it
         self._path: Any = jvm.org.apache.hadoop.fs.Path
         context: Any = spark.sparkContext
-        self._files: Any = self._path(place).getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        self._conf: Any = context._jsc.hadoopConfiguration()  # noqa: SLF001 - where PySpark keeps it
+        self._files: Any = self._path(place).getFileSystem(self._conf)
+        self._managers: Any = jvm.org.apache.spark.sql.execution.streaming.checkpointing
 
     def mark(self, frame: DataFrame, batch_id: int) -> Mark:
         """Which batch it is that the calling thread of Spark's is at.
@@ -76,13 +78,18 @@ class HadoopCheckpoint(CheckpointFolder):
             stream.close()
 
     def create(self, name: str, text: str) -> None:
-        """As a file."""
+        """As a file, like Spark's own: whoever is killed over it leaves what was there before."""
+        folder = self._path(self.place)
         try:
-            stream = self._files.create(self._path(f"{self.place}/{name}"), True)  # noqa: FBT003 - Java's
+            self._files.mkdirs(folder)
+            manager = self._managers.CheckpointFileManager.create(folder, self._conf)
+            stream = manager.createAtomic(self._path(f"{self.place}/{name}"), True)  # noqa: FBT003 - Java's
             try:
                 stream.write(bytearray(text.encode()))
-            finally:
-                stream.close()
+            except BaseException:
+                stream.cancel()
+                raise
+            stream.close()
         except Py4JJavaError as error:
             raise QueryError(f"the checkpoint {self.place} cannot be written to: {_line(error)}") from error
 

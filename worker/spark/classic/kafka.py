@@ -63,6 +63,7 @@ class KafkaBrokers:
         """
         with self.clients.asking(options, purpose) as client:
             described = self._described(client, options)
+            cluster_id = self._cluster_id(client) if purpose is Question.START else None
             partitions = _partitions(described, options)
             level = isolation(client.config)
             led = [(topic, number) for topic, number in partitions if number not in described[topic].unled]
@@ -72,10 +73,9 @@ class KafkaBrokers:
         states: dict[str, dict[int, PartitionState | None]] = {topic: {} for topic in described}
         for place in partitions:
             topic, number = place
+            ids = described[topic].topic_id, cluster_id
             states[topic][number] = (
-                None
-                if place not in ends
-                else PartitionState(begins[place], ends[place], times.get(place), described[topic].topic_id)
+                PartitionState(begins[place], ends[place], times.get(place), *ids) if place in ends else None
             )
         return states
 
@@ -107,6 +107,10 @@ class KafkaBrokers:
         wanted = self._topics.named(there, names)
         found = client.answer(client.admin.describeTopics(wanted).allTopicNames())
         return self._topics.described(found)
+
+    def _cluster_id(self, client: KafkaClient) -> str | None:
+        found = client.answer(client.admin.describeCluster().clusterId(), of_any=True)
+        return None if found is None else str(found)
 
     def _times(
         self, client: KafkaClient, positions: Mapping[tuple[str, int], int]

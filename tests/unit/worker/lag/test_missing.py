@@ -95,14 +95,16 @@ def test_each_time_that_a_source_is_read_is_judged() -> None:
 def test_a_first_batch_that_was_begun_is_judged_by_its_plan() -> None:
     """Where it begins is what the source has kept, or nothing is known of; its options do not count."""
     options = {**BY_NAME, "startingOffsets": '{"orders": {"0": 9}}'}
-    topics = {"orders": {0: PartitionState(0, 3, topic_id="new")}}
+    topics = {"orders": {0: PartitionState(0, 3, topic_id="new", cluster_id="c")}}
     told = missing(options, [Read(planned={"orders": {0: 4}})], topics)
     assert told is not None
     assert "the batch that was begun is to go from offset 0 to 4, and the next row will get 3" in told.found
-    told = missing(options, [Read(planned={"orders": {0: 2}}, ids={"orders": "old"})], topics)
+    told = missing(options, [Read(planned={"orders": {0: 2}}, ids={"c": {"orders": ["old"]}})], topics)
     assert told is not None
     assert "topic orders was made anew" in told.found
-    assert missing(options, [Read(planned={"orders": {0: 2}}, ids={"orders": "new"})], topics) is None
+    assert (
+        missing(options, [Read(planned={"orders": {0: 2}}, ids={"c": {"orders": ["new"]}})], topics) is None
+    )
     assert missing(options, [Read()], topics) is None
 
 
@@ -151,19 +153,32 @@ def test_a_pattern_may_match_nothing_yet() -> None:
 
 def test_a_topic_that_was_made_anew_is_known_by_its_id() -> None:
     """It may have more rows by now than were read of the old one, and looks like it then."""
-    topics = {"orders": {0: PartitionState(0, 20, topic_id="new")}}
-    told = missing(BY_NAME, [Read({"orders": {0: 4}}, ids={"orders": "old", "gone": "x"})], topics)
+    topics = {"orders": {0: PartitionState(0, 20, topic_id="new", cluster_id="c")}}
+    told = missing(BY_NAME, [Read({"orders": {0: 4}}, ids={"c": {"orders": ["old"], "gone": ["x"]}})], topics)
     assert told is not None
     assert told.found.startswith("[KAFKA_DATA_LOSS] topic orders was made anew (its id was old, and is new)")
     assert "`failOnDataLoss: false`" in told.found
     accepted = {**BY_NAME, "failOnDataLoss": False}
-    assert missing(accepted, [Read({"orders": {0: 4}}, ids={"orders": "old"})], topics) is None
-    assert missing(BY_NAME, [Read({"orders": {0: 4}}, ids={"orders": "new"})], topics) is None
+    assert missing(accepted, [Read({"orders": {0: 4}}, ids={"c": {"orders": ["old"]}})], topics) is None
+    assert missing(BY_NAME, [Read({"orders": {0: 4}}, ids={"c": {"orders": ["new"]}})], topics) is None
+
+
+def test_a_topic_of_another_cluster_is_a_copy_and_not_made_anew() -> None:
+    """A task that was moved goes on with the offsets of its mirror, where each topic has another id."""
+    topics = {"orders": {0: PartitionState(0, 20, topic_id="new", cluster_id="elsewhere")}}
+    read = Read({"orders": {0: 4}}, ids={"c": {"orders": ["old"]}})
+    assert missing(BY_NAME, [read], topics) is None
+    back = {"orders": {0: PartitionState(0, 20, topic_id="new", cluster_id="c")}}
+    assert missing(BY_NAME, [read], back) is not None
+    same = Read({"orders": {0: 4}}, ids={"c": {"orders": ["new", "old"]}})
+    assert missing(BY_NAME, [same], back) is None
+    unnamed = {"orders": {0: PartitionState(0, 20, topic_id="new")}}
+    assert missing(BY_NAME, [read], unnamed) is None
 
 
 def test_brokers_that_give_out_no_ids_are_believed() -> None:
     """There is nothing to tell a topic from another by."""
-    assert missing(BY_NAME, [Read({"orders": {0: 9, 1: 0}}, ids={"orders": "old"})], TOPICS) is None
+    assert missing(BY_NAME, [Read({"orders": {0: 9, 1: 0}}, ids={"c": {"orders": ["old"]}})], TOPICS) is None
 
 
 @pytest.mark.parametrize(("ends", "is_fit"), [(9, True), (15, True), (20, True), (3, False), (21, False)])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 KAFKA = {"format": "kafka", "options": {"subscribe": "t"}}
 ORDER = ["sources.b", None, "sources.a"]
 """Of the plan: another one than the definition's."""
+IDS = {"cluster": {"t": ["id"]}}
 TWO = 'v1\n{}\n{"t":{"0":5}}\n7\n{"t":{"0":23}}'
 
 
@@ -53,32 +54,32 @@ SINGLE = parse_definition(json.dumps({"source": KAFKA, "sink": {"format": "noop"
 
 def reads(folder: Folder, place: str, order: Any = ORDER, of: Any = None) -> Any:
     """What is known of a source of the definition."""
-    offsets = SourceOffsets.of(folder, {"sources.a": {"t": "id-a"}})
+    offsets = SourceOffsets.of(folder, IDS)
     return offsets.reads(place, of or definition("a", "b"), order)
 
 
-def test_each_source_has_its_own_line_and_the_ids_of_its_own_topics() -> None:
+def test_each_source_has_its_own_line() -> None:
     """Though both name one topic."""
     folder = Folder({"offsets/3": TWO, "commits/3": "v1\n{}"})
-    assert reads(folder, "sources.a") == [Read({"t": {0: 23}}, {"t": {0: 23}}, {"t": "id-a"})]
-    assert reads(folder, "sources.b") == [Read({"t": {0: 5}}, {"t": {0: 5}})]
+    assert reads(folder, "sources.a") == [Read({"t": {0: 23}}, {"t": {0: 23}}, IDS)]
+    assert reads(folder, "sources.b") == [Read({"t": {0: 5}}, {"t": {0: 5}}, IDS)]
 
 
 def test_a_batch_that_was_begun_goes_from_the_last_finished_one_to_its_plan() -> None:
     """Which are two entries."""
     later = 'v1\n{}\n{"t":{"0":6}}\n8\n{"t":{"0":23}}'
     folder = Folder({"offsets/3": TWO, "commits/3": "v1\n{}", "offsets/4": later})
-    assert reads(folder, "sources.b") == [Read({"t": {0: 5}}, {"t": {0: 6}})]
+    assert reads(folder, "sources.b") == [Read({"t": {0: 5}}, {"t": {0: 6}}, IDS)]
 
 
 def test_the_first_batch_goes_from_where_the_source_has_begun() -> None:
     """Which it keeps by itself, under its number in the plan."""
     begun = {"sources/0/0": '\0v1\n{"t":{"0":2}}', "sources/2/0": 'v1\n{"t":{"0":9}}'}
     folder = Folder({"offsets/0": TWO, **begun})
-    assert reads(folder, "sources.b") == [Read({"t": {0: 2}}, {"t": {0: 5}})]
-    assert reads(folder, "sources.a") == [Read({"t": {0: 9}}, {"t": {0: 23}}, {"t": "id-a"})]
+    assert reads(folder, "sources.b") == [Read({"t": {0: 2}}, {"t": {0: 5}}, IDS)]
+    assert reads(folder, "sources.a") == [Read({"t": {0: 9}}, {"t": {0: 23}}, IDS)]
     unplanned = Folder({"sources/0/0": '\0v1\n{"t":{"0":2}}'})
-    assert reads(unplanned, "sources.b") == [Read({"t": {0: 2}})]
+    assert reads(unplanned, "sources.b") == [Read({"t": {0: 2}}, {}, IDS)]
     assert reads(unplanned, "sources.a") == []
 
 
@@ -87,13 +88,13 @@ def test_a_line_that_says_nothing_is_not_made_up_for(line: str) -> None:
     """Once a batch is finished nobody goes by where the source began, nor by its options."""
     entry = f"v1\n{{}}\n{line}"
     folder = Folder({"offsets/3": entry, "commits/3": "v1\n{}", "sources/0/0": 'v1\n{"t":{"0":2}}'})
-    assert reads(folder, "source", (), SINGLE) == [Read()]
+    assert reads(folder, "source", (), SINGLE) == [Read({}, {}, IDS)]
 
 
 def test_where_a_source_has_begun_is_not_asked_once_it_has_finished_a_batch() -> None:
     """Each file may be a request to a store."""
     folder = Folder({"offsets/3": 'v1\n{}\n{"t":{"0":5}}', "commits/3": "v1\n{}", "sources/0/0": "x"})
-    assert reads(folder, "source", (), SINGLE) == [Read({"t": {0: 5}}, {"t": {0: 5}})]
+    assert reads(folder, "source", (), SINGLE) == [Read({"t": {0: 5}}, {"t": {0: 5}}, IDS)]
     assert "sources/0/0" not in folder.asked
 
 

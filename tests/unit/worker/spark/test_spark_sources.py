@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import structlog
 
 from definition.document import parse_definition
 from worker.lag.measure import PartitionState
@@ -13,6 +14,9 @@ from worker.query_engine import QueryError, ignore_step
 from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.source_offsets import SOURCES_FILE
 from worker.spark.sources import require_sources, watch_sources, with_patience
+from worker.spark.starts import StartSteps
+
+NOTED = {"ids": {"here": {"t": ["first"]}}}
 
 
 class Folder(CheckpointFolder):
@@ -39,13 +43,16 @@ class Brokers:
 
     def __init__(self) -> None:
         self.topic_id: str | None = "first"
+        self.cluster_id: str | None = "here"
+        self.asked = 0
         self.trouble: QueryError | None = None
         self.is_led = True
 
     def states(self, _options: Any, _committed: Any, _purpose: Any) -> Any:
+        self.asked += 1
         if self.trouble is not None:
             raise self.trouble
-        known = PartitionState(0, 10, topic_id=self.topic_id)
+        known = PartitionState(0, 10, topic_id=self.topic_id, cluster_id=self.cluster_id)
         return {"t": {0: known, 1: known if self.is_led else None}}
 
 
@@ -53,6 +60,13 @@ def definition(**options: Any) -> Any:
     """A task that reads t."""
     source = {"format": "kafka", "options": {"subscribe": "t", **options}}
     return parse_definition(json.dumps({"source": source, "sink": {"format": "noop"}}).encode())
+
+
+def several(*views: str) -> Any:
+    """A task that reads t in each of these views."""
+    source = {"format": "kafka", "options": {"subscribe": "t"}}
+    document = {"sources": dict.fromkeys(views, source), "sql": "SELECT 1", "sink": {"format": "noop"}}
+    return parse_definition(json.dumps(document).encode())
 
 
 def test_a_partition_that_nobody_answers_for_is_an_outage_and_told_by_its_number() -> None:
@@ -65,9 +79,9 @@ def test_a_partition_that_nobody_answers_for_is_an_outage_and_told_by_its_number
     assert (told.value.outage, told.value.permanent, folder.writes) == (True, False, 0)
 
 
-def start(brokers: Any, folder: Folder, **options: Any) -> None:
+def start(brokers: Any, folder: Folder, order: Any = (), of: Any = None, **options: Any) -> None:
     """Ask, as a start does."""
-    require_sources(brokers, definition(**options), folder, (), ignore_step)
+    require_sources(brokers, of or definition(**options), folder, order, ignore_step)
 
 
 def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> None:
@@ -75,7 +89,7 @@ def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> N
     brokers, folder = Brokers(), Folder()
     start(brokers, folder)
     start(brokers, folder)
-    assert json.loads(folder.files[SOURCES_FILE]) == {"topics": {"source": {"t": "first"}}}
+    assert json.loads(folder.files[SOURCES_FILE]) == NOTED
     assert folder.writes == 1
     brokers.topic_id = "second"
     with pytest.raises(QueryError, match=r"^source: \[KAFKA_DATA_LOSS\] topic t was made anew") as refused:
@@ -85,12 +99,109 @@ def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> N
     start(brokers, folder)
 
 
-def test_a_note_that_cannot_be_read_is_written_anew() -> None:
-    """Its writer was killed over it."""
+@pytest.mark.parametrize("note", ['{"ids": {"here": {"t": "fi', '{"ids": 7}', ""])
+def test_a_note_that_cannot_be_read_is_written_anew(note: str) -> None:
+    """And told of, for a topic that was made anew since is not known."""
     brokers, folder = Brokers(), Folder()
-    folder.files[SOURCES_FILE] = '{"topics": {"source": {"t": "fi'
+    folder.files[SOURCES_FILE] = note
+    with structlog.testing.capture_logs() as logs:
+        start(brokers, folder)
+    assert [(each["log_level"], each["file"]) for each in logs] == [("warning", SOURCES_FILE)]
+    assert json.loads(folder.files[SOURCES_FILE]) == NOTED
+
+
+def test_brokers_that_tell_no_ids_for_once_leave_those_that_were_noted() -> None:
+    """An old broker of a cluster, or one behind a gateway; a topic made anew is known afterwards."""
+    brokers, folder = Brokers(), Folder()
     start(brokers, folder)
-    assert json.loads(folder.files[SOURCES_FILE]) == {"topics": {"source": {"t": "first"}}}
+    for unknown in ({"topic_id": None}, {"cluster_id": None}):
+        quiet = Brokers()
+        vars(quiet).update(unknown)
+        start(quiet, folder)
+    assert json.loads(folder.files[SOURCES_FILE]) == NOTED
+    brokers.topic_id = "second"
+    with pytest.raises(QueryError, match="made anew"):
+        start(brokers, folder)
+
+
+def test_a_source_that_is_called_otherwise_has_the_ids_of_before() -> None:
+    """From `source` to one of `sources`: its offsets go on, so its topics are the same."""
+    brokers, folder = Brokers(), Folder()
+    start(brokers, folder)
+    brokers.topic_id = "second"
+    with pytest.raises(QueryError, match=r"^sources\.a: .* made anew"):
+        start(brokers, folder, of=several("a"))
+
+
+def test_a_task_that_is_moved_to_a_mirror_goes_on_and_the_ids_of_both_clusters_are_noted() -> None:
+    """Each cluster gives out ids of its own."""
+    brokers, folder = Brokers(), Folder()
+    start(brokers, folder)
+    brokers.topic_id, brokers.cluster_id = "copy", "there"
+    start(brokers, folder)
+    assert json.loads(folder.files[SOURCES_FILE]) == {
+        "ids": {"here": {"t": ["first"]}, "there": {"t": ["copy"]}}
+    }
+    brokers.topic_id = "second"
+    with pytest.raises(QueryError, match=r"its id was copy, and is second"):
+        start(brokers, folder)
+
+
+def test_clusters_that_were_set_up_with_one_id_are_not_taken_for_each_other() -> None:
+    """Images of Kafka bring an id along; two sources of one topic's name are two topics then."""
+
+    class Two(Brokers):
+        """Each asked by turns."""
+
+        def states(self, *asked: Any) -> Any:
+            self.topic_id = "second" if self.topic_id == "first" else "first"
+            return super().states(*asked)
+
+    brokers, folder = Two(), Folder()
+    for _ in range(2):
+        start(brokers, folder, (), several("a", "b"))
+    assert json.loads(folder.files[SOURCES_FILE]) == {"ids": {"here": {"t": ["first", "second"]}}}
+
+
+def test_topics_that_the_checkpoint_is_not_about_are_forgotten() -> None:
+    """A pattern may find another topic every day."""
+    brokers, folder = Brokers(), Folder()
+    folder.files[SOURCES_FILE] = json.dumps(
+        {"ids": {"here": {"t": ["first"], "old": ["x"]}, "gone": {"u": ["y"]}}}
+    )
+    start(brokers, folder)
+    assert json.loads(folder.files[SOURCES_FILE]) == NOTED
+
+
+def test_a_source_that_the_query_does_not_read_is_neither_asked_for_nor_watched() -> None:
+    """Its brokers, its topics and where it would begin are nothing to the others."""
+    brokers, folder = Brokers(), Folder()
+    start(brokers, folder, ["sources.a"], several("a", "b"))
+    assert brokers.asked == 1
+    start(brokers, folder, [None], several("a", "b"))
+    assert brokers.asked == 1
+    start(brokers, folder, (), several("a", "b"))
+    assert brokers.asked == 3
+    clusters: Any = Clusters()
+    assert watch_sources(clusters, several("a", "b"), ["sources.b"]) == clusters.open
+
+
+def test_a_start_that_was_given_up_while_brokers_were_asked_notes_nothing() -> None:
+    """A newer owner may have noted something by then."""
+    folder = Folder()
+    steps = StartSteps(ignore_step)
+
+    class Slow(Brokers):
+        """Answers after somebody has lost patience."""
+
+        def states(self, *asked: Any) -> Any:
+            steps.give_up()
+            return super().states(*asked)
+
+    slow: Any = Slow()
+    with pytest.raises(QueryError, match="was given up"):
+        require_sources(slow, definition(), folder, (), steps.at)
+    assert folder.writes == 0
 
 
 def test_what_brokers_say_is_told_with_the_place_of_the_source() -> None:
