@@ -138,8 +138,7 @@ def isolation(config: Mapping[str, str]) -> str:
 
 
 def _partitions(topics: Mapping[str, Topic], options: Mapping[str, Any]) -> list[tuple[str, int]]:
-    given = assigned_of(options)
-    assigned = None if given is None else {name: set(numbers) for name, numbers in given.items()}
+    assigned = assigned_of(options)
     return [
         (name, number)
         for name, topic in topics.items()
