@@ -16,6 +16,8 @@ SUITES = {
         "tests/unit/worker/membership",
         "tests/unit/worker/tasks",
         "tests/unit/worker/lag",
+        "tests/unit/worker/spark/test_commit_schedule.py",
+        "tests/unit/definition/test_references.py",
         "tests/unit/assignors/test_eligibility.py",
         "tests/unit/protocol/test_fencing.py",
         "tests/unit/protocol/test_connectors.py",

@@ -22,6 +22,7 @@ def test_a_mark_is_read_as_it_was_written() -> None:
         "",
         "sparkherd",
         "sparkherd g/t1 token 7 ",
+        "sparkherd g/t1 token 7\n",
         "sparkherd g/t1 token -7",
         "my sparkherd g/t1 token 7",
         "x" * 4000,

@@ -85,6 +85,13 @@ def test_a_batch_that_wants_rows_of_a_deleted_topic_cannot_be_done() -> None:
     assert not told.permanent
 
 
+def test_a_checkpoint_may_be_at_either_end_of_what_there_is() -> None:
+    """The end is where the next row will be, and a batch that was begun may end there."""
+    for offset in (9, 20):
+        assert missing(BY_NAME, [Read({"orders": {0: offset}}, {"orders": {0: 20}})], TOPICS) is None
+    assert missing(BY_NAME, [Read({"orders": {0: 21}})], TOPICS) is not None
+
+
 def test_each_time_that_a_source_is_read_is_judged() -> None:
     """One of them may be behind the other."""
     fine, late = Read({"orders": {0: 9, 1: 0}}), Read({"orders": {0: 4, 1: 0}})
