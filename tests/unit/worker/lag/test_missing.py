@@ -186,6 +186,8 @@ def test_a_topic_of_another_cluster_is_a_copy_and_not_made_anew() -> None:
 def test_brokers_that_give_out_no_ids_are_believed() -> None:
     """There is nothing to tell a topic from another by."""
     assert missing(BY_NAME, [Read({"orders": {0: 9, 1: 0}}, ids={"c": {"orders": ["old"]}})], TOPICS) is None
+    without_id = {"orders": {0: PartitionState(0, 20, cluster_id="c")}}
+    assert missing(BY_NAME, [Read({"orders": {0: 9}}, ids={"c": {"orders": ["old"]}})], without_id) is None
 
 
 @pytest.mark.parametrize(("ends", "is_fit"), [(9, True), (15, True), (20, True), (3, False), (21, False)])
