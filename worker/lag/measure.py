@@ -70,7 +70,8 @@ def total(partitions: Iterable[PartitionLag], now_ms: int) -> TaskLag:
     """The lag of a task, with those partitions that nobody knows of, and that are furthest behind."""
     every = list(partitions)
     rows = [each.behind for each in every if each.behind is not None]
-    ages = [each.behind_ms for each in every if each.behind_ms is not None]
+    late = [each for each in every if each.behind] or every
+    ages = [each.behind_ms for each in late if each.behind_ms is not None]
     unknown = sum(each.end is None for each in every)
     by_need = sorted(every, key=lambda each: (each.end is not None, -(each.behind or 0), *_place(each)))
     first = by_need[:MOST_PARTITIONS]

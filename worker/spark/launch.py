@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -108,12 +108,22 @@ def launch(
             _put_down(backend, session, handle, watched)
             raise
         told = None if handle.commits_late else checkpoint
-        if following is None:
-            return Launched(handle, session, told, found.committed, watched=watched)
-        return Launched(handle, session, told, found.committed, following.finished, [*watched, following])
+        launched = Launched(handle, session, told, found.committed, watched=watched)
+        return launched if following is None else _followed(launched, following)
     except BaseException:
         session.close()
         raise
+
+
+def _followed(launched: Launched, following: Following) -> Launched:
+    """Consumer groups are told of each finished batch, unless it ends before the checkpoint knows of it.
+
+    Then they know of what the checkpoint had when the query began: they are never ahead of it.
+    """
+    watched = [*launched.watched, following]
+    if launched.handle.commits_late:
+        return replace(launched, watched=watched)
+    return replace(launched, finished=following.finished, watched=watched)
 
 
 def _put_down(

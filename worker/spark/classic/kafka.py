@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JJavaError
+
 from worker.lag.measure import PartitionState
 from worker.lag.subscription import assigned_of, named_of, pattern_of
 from worker.spark.backend import Question
@@ -115,11 +117,18 @@ class KafkaBrokers:
     def _times(
         self, client: KafkaClient, positions: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], int]:
-        """When the first unread row of each was written, as far as it can be read in time."""
+        """When the first unread row of each was written, as far as it can be read in time.
+
+        Rows may be deleted while they are looked at: how much is unread is known all the same.
+        """
         if not positions:
             return {}
         settings = self.clients.java_map({**client.config, **_ONE_ROW_EACH})
-        return self._topics.first_times(client, settings, positions)
+        try:
+            return self._topics.first_times(client, settings, positions)
+        except Py4JJavaError:
+            client.count(answered=False)
+            return {}
 
 
 def allow_no_oauth_urls(jvm: Any) -> None:

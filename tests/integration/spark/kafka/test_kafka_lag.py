@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.spark.conftest import catch_up
 from tests.integration.spark.kafka.conftest import eaten, orders
+from worker.spark.classic import kafka
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +108,27 @@ async def test_what_retention_has_eaten_is_lost(
     await eaten(topic, tmp_path, 0, 9)
     told = await lag()
     assert (told.lost, told.rows) == (5, 5)
+
+
+async def test_rows_that_are_deleted_during_a_look_leave_the_lag_without_an_age(
+    start: Any, topic: Topic, lag: Any, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The consumer is refused an offset that was there a moment ago; the client is kept."""
+    topic.produce(orders(4), partition=0)
+    query = await start(source=topic.source(), sql=SQL, sink={"format": "noop"})
+    await catch_up(query)
+    await query.stop(20)
+    topic.produce(orders(10), partition=0)
+    topic.delete_before({0: 9})
+    monkeypatch.setattr(kafka, "_unread", lambda *_: {(topic.name, 0): 4})
+    backend: Any = engine._backend
+    before = dict(backend.brokers.clients._kept)
+    told = await lag()
+    assert (told.rows, told.behind_ms, told.trouble) == (5, None, None)
+    assert backend.brokers.clients._kept.items() >= before.items()
+    assert backend.brokers.clients._kept
+    monkeypatch.undo()
+    assert (await lag()).behind_ms is not None
 
 
 async def test_a_broker_that_is_not_there_is_the_trouble(

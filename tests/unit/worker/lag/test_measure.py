@@ -80,3 +80,12 @@ def test_the_sums_are_over_all_and_those_told_are_the_furthest() -> None:
     assert lag.behind_ms == many - 1
     assert [each.partition for each in lag.partitions] == list(range(5, many))
     assert lag.left_out == 5
+
+
+def test_where_no_age_is_known_of_what_is_behind_there_is_none() -> None:
+    """Rather than that of a partition that is not behind, which is none at all."""
+    states = {"t": {0: PartitionState(0, 9), 1: PartitionState(0, 3)}}
+    behind = lags({"t": {0: 4, 1: 3}}, states, NOW)
+    assert [each.behind_ms for each in behind] == [None, 0]
+    assert total(behind, NOW).behind_ms is None
+    assert total(behind[1:], NOW).behind_ms == 0

@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ from worker.query_engine import EngineDeath, NotedQuery, QueryError
 from worker.sinks.errors import BatchRefusedError
 from worker.spark.batch_gate import BatchGate
 from worker.spark.engine import SparkEngine
+from worker.spark.launch import Launched, _followed
 from worker.spark.starts import AT_ONCE
 
 if TYPE_CHECKING:
@@ -347,6 +349,17 @@ async def test_where_a_query_keeps_its_progress(
     backend.commits_late = commits_late
     query = await engine.start(spec())
     assert query.checkpoint == told
+
+
+@pytest.mark.parametrize(("commits_late", "told"), [(False, [{}]), (True, [])])
+def test_consumer_groups_are_never_ahead_of_the_checkpoint(*, commits_late: bool, told: list[Any]) -> None:
+    """Of a query whose checkpoint lags behind its batches they are told when it starts only."""
+    finished: list[Any] = []
+    following: Any = SimpleNamespace(finished=finished.append)
+    session: Any = None
+    followed = _followed(Launched(FakeHandle(commits_late=commits_late), session, None, None), following)
+    followed.finished({})
+    assert (finished, followed.watched) == (told, [following])
 
 
 async def test_what_is_noted_down_is_the_group_s(backend: FakeBackend, engine: SparkEngine) -> None:
