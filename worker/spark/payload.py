@@ -206,10 +206,12 @@ def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str], payl
 def _names(text: Column, payload: Payload) -> Column:
     """The names of an object's fields; null if they cannot be read.
 
-    Spark has a faster function for that. It takes no options, and not all that is taken without any, as NaN.
+    Spark's function for that takes no options, and not all that is taken without any, as NaN. To read the
+    names once more where it fails would cost each row time, whether it comes to that or not.
     """
-    names = f.map_keys(f.from_json(text, "map<string,string>", _permissive(payload)))
-    return names if payload.options else f.coalesce(f.json_object_keys(text), names)
+    if not payload.options:
+        return f.json_object_keys(text)
+    return f.map_keys(f.from_json(text, "map<string,string>", _permissive(payload)))
 
 
 def _csv(column: Column, payload: Payload, path: str) -> _Reading:
