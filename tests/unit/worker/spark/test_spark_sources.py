@@ -97,6 +97,7 @@ def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> N
     assert refused.value.permanent
     start(brokers, folder, failOnDataLoss=False)
     start(brokers, folder)
+    assert json.loads(folder.files[SOURCES_FILE]) == {"ids": {"here": {"t": ["second"]}}}
 
 
 @pytest.mark.parametrize("note", ['{"ids": {"here": {"t": "fi', '{"ids": 7}', ""])
