@@ -261,7 +261,8 @@ async def test_a_topic_that_was_made_anew_in_a_batch_is_a_loss_that_can_be_accep
 ) -> None:
     """Spark does the batch again as far as it can be done, and goes on at the end of what is there."""
     topic.produce(orders(4), partition=0)
-    definition = {"source": topic.source(options={"failOnDataLoss": False}), "sql": SQL}
+    accepted = {"failOnDataLoss": False, "kafkaConsumer.pollTimeoutMs": 5000}  # else two minutes
+    definition = {"source": topic.source(options=accepted), "sql": SQL}
     query = await start(**definition, sink=database.sink())
     await catch_up(query)
     await query.stop(20)
