@@ -44,7 +44,7 @@ async def test_a_wrong_source_is_named(start: Any, flights: Any, database: Any, 
 )
 async def test_what_is_not_installed_is_told_at_once(start: Any, reads: str, writes: str, said: str) -> None:
     """No other try can mend it: the cause says what to install, and is there for good."""
-    definition = {"source": {"format": reads, "options": {"subscribe": "x"}}, "sink": {"format": writes}}
+    definition = {"source": {"format": reads, "options": {"url": "jdbc:sqlite:"}}, "sink": {"format": writes}}
     assert said in await refusal(start, permanent=True, **definition)
 
 

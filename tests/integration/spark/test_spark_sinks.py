@@ -228,6 +228,10 @@ async def test_a_batch_that_outlives_its_lease(
     assert not log.exists()
 
 
+NAMED_INSERT = "(InsertIntoStatement|UnresolvedInsert)"
+"""Which of the two is the version's."""
+
+
 @pytest.mark.parametrize(
     ("statement", "kind"),
     [
@@ -247,9 +251,9 @@ async def test_a_batch_that_outlives_its_lease(
         ("CREATE TEMP FUNCTION IDENTIFIER('a' || 'b') AS 'x.Y'", "CreateFunctionCommand"),
         ("CREATE FUNCTION IDENTIFIER('a' || 'b') AS 'x.Y'", "CreateFunction"),
         ("CACHE TABLE IDENTIFIER('a' || 'b')", "CacheTable"),
-        ("INSERT INTO IDENTIFIER('a' || 'b') SELECT 1", "InsertIntoStatement"),
-        ("WITH q AS (SELECT 1) INSERT INTO IDENTIFIER('a' || 'b') SELECT * FROM q", "InsertIntoStatement"),
-        ("FROM source INSERT INTO IDENTIFIER('a' || 'b') SELECT *", "InsertIntoStatement"),
+        ("INSERT INTO IDENTIFIER('a' || 'b') SELECT 1", NAMED_INSERT),
+        ("WITH q AS (SELECT 1) INSERT INTO IDENTIFIER('a' || 'b') SELECT * FROM q", NAMED_INSERT),
+        ("FROM source INSERT INTO IDENTIFIER('a' || 'b') SELECT *", NAMED_INSERT),
     ],
 )
 def test_statements_that_are_no_queries(spark: SparkSession, statement: str, kind: str) -> None:
