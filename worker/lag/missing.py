@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from definition.kafka_options import by_partition, option_faults
 from worker.lag.measure import PartitionState
-from worker.lag.subscription import assigned_of, named_of, pattern_of
+from worker.lag.subscription import assigned_of, lowered, named_of, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +107,7 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
             `options` say.
         topics: what the brokers say of the topics that it reads.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = lowered(options)
     accepts = str(given.get("failondataloss", True)).lower() == "false"
     subscription = _Subscription.of(options)
     lost = chain.from_iterable(_lost(subscription, read, topics, accepts=accepts) for read in reads)

@@ -14,7 +14,7 @@ _SUBSCRIBE, _PATTERN, _ASSIGN = "subscribe", "subscribepattern", "assign"
 
 def named_of(options: Mapping[str, Any]) -> Sequence[str]:
     """The topics that a source with these options names; none if it has a pattern."""
-    given = _lowered(options)
+    given = lowered(options)
     if _SUBSCRIBE in given:
         return [name for each in str(given[_SUBSCRIBE]).split(",") if (name := each.strip())]
     return [topic for topic, numbers in _assigned(given.get(_ASSIGN)).items() if numbers]
@@ -22,7 +22,7 @@ def named_of(options: Mapping[str, Any]) -> Sequence[str]:
 
 def pattern_of(options: Mapping[str, Any]) -> str | None:
     """What the topics that it reads are matched by, in Java's words; None if it names them."""
-    given = _lowered(options)
+    given = lowered(options)
     return str(given[_PATTERN]).strip() if _PATTERN in given else None
 
 
@@ -31,11 +31,12 @@ def assigned_of(options: Mapping[str, Any]) -> Mapping[str, frozenset[int]] | No
 
     None of any topic if they cannot be read, with which no query begins (`definition.kafka_options`).
     """
-    given = _lowered(options)
+    given = lowered(options)
     return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
 
 
-def _lowered(options: Mapping[str, Any]) -> dict[str, Any]:
+def lowered(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options by their names in lower case: Spark knows them in any."""
     return {name.lower(): value for name, value in options.items()}
 
 
