@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import contextmanager
-from functools import partial, reduce
-from operator import and_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as f
@@ -22,9 +20,9 @@ from worker.query_engine import QueryError
 from worker.spark.causes import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from definition.document import Definition
     from definition.source import Payload, Source
@@ -46,19 +44,21 @@ UNREADABLE = "cannot be taken apart as"
 
 
 class _Reading(NamedTuple):
-    """How one column is read: what it becomes, and when that is not what its schema says.
+    """How one column is read, in SQL: what it becomes, and when that is not what its schema says.
 
-    `row` is of the raw column. `is_bad` is of the row, and says when it fails. `spare` are fields of the row
-    that only that looks at.
+    `row` is of the raw column. `is_bad` is of the row, `_ROW`, and says when it fails. `spare` are fields of
+    the row that only that looks at.
     """
 
-    row: Column
-    is_bad: Callable[[Column], Column] | None = None
+    row: str
+    is_bad: str | None = None
     spare: tuple[str, ...] = ()
 
 
 def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
     """The frame with the fields of `source.value` as columns, and `key` as what `source.key` makes of it.
+
+    As texts of SQL: built of PySpark's columns, it took 750 calls into the JVM to start a query.
 
     Args:
         frame: what Spark's Kafka source yields.
@@ -100,7 +100,9 @@ def _with_fields(frame: DataFrame, payload: Payload, path: str) -> DataFrame:
         return frame
     fields = [name for name in kind.fieldNames() if name not in spare]
     _refuse_hidden(fields, kept, path)
-    return frame.select(*(f.col("value")[name].alias(name) for name in fields), *kept)
+    return frame.selectExpr(
+        *(f"value.{_name(name)} AS {_name(name)}" for name in fields), *(_name(name) for name in kept)
+    )
 
 
 def places_of_rows(definition: Definition) -> Iterator[str]:
@@ -128,39 +130,59 @@ def _read(frame: DataFrame, column: str, payload: Payload, path: str) -> tuple[D
 
     In two steps, so that Spark takes each row apart once, however often it is looked at.
     """
-    reading = _READERS[payload.format](f.col(column), payload, path)
-    row = f.col(_ROW)
+    reading = _READERS[payload.format](column, payload, path)
+    row = f.expr(reading.row)
     if reading.is_bad is None:
-        return frame.withColumn(column, reading.row), reading.spare
-    is_bad = f.col(column).isNotNull() & reading.is_bad(row)
-    value = f.when(is_bad, _error(path, payload)).otherwise(row)
-    return frame.withColumn(_ROW, reading.row).withColumn(column, value).drop(_ROW), reading.spare
+        return frame.withColumn(column, row), reading.spare
+    is_bad = f"{column} IS NOT NULL AND ({reading.is_bad})"
+    value = f.expr(f"CASE WHEN {is_bad} THEN {_error(path, payload)} ELSE {_ROW} END")
+    return frame.withColumn(_ROW, row).withColumn(column, value).drop(_ROW), reading.spare
 
 
-def _error(path: str, payload: Payload) -> Column:
-    place = [f.lit(f"{path}: topic "), f.col("topic"), f.lit(", partition "), f.col("partition")]
-    said = f.lit(f": {UNREADABLE} {payload.format}")
-    return f.raise_error(f.concat(*place, f.lit(", offset "), f.col("offset"), said))
+def _error(path: str, payload: Payload) -> str:
+    place = f"{_text(f'{path}: topic ')}, topic, ', partition ', partition, ', offset ', offset"
+    return f"raise_error(concat({place}, {_text(f': {UNREADABLE} {payload.format}')}))"
 
 
-def _text(column: Column, payload: Payload, _path: str) -> _Reading:
-    return _Reading(column.cast("string"), (lambda row: ~f.is_valid_utf8(row)) if payload.fails else None)
+def _text(text: str) -> str:
+    """A literal; how quotes and backslashes in one are read is a setting that a definition may change."""
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
-def _json(column: Column, payload: Payload, path: str) -> _Reading:
+def _name(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _plain(column: str, payload: Payload, _path: str) -> _Reading:
+    return _Reading(_string(column), f"NOT is_valid_utf8({_ROW})" if payload.fails else None)
+
+
+def _string(column: str) -> str:
+    return f"CAST({column} AS STRING)"
+
+
+def _json(column: str, payload: Payload, path: str) -> _Reading:
     """Spark reads the first value of a text and leaves the rest: so a field is put before the last brace.
 
     It is found in the row only if that brace is the one that ends the first object. Where comments are
     allowed, a brace may be in one; so nothing is put there, and what is behind the object is not looked at.
     """
-    schema, text = _schema(payload, path), column.cast("string")
+    schema, text = _schema(payload, path), _string(column)
     if not payload.fails:
-        return _Reading(f.from_json(text, schema, _permissive(payload)))
+        return _Reading(_from("json", text, schema, _permissive(payload)))
     wanted, options = schema.fieldNames(), _permissive(payload, columnNameOfCorruptRecord=_CORRUPT)
     schema = schema.add(_END, BooleanType()).add(_CORRUPT, StringType())
     whole = text if _allows_comments(payload) else _with_end(column)
-    row = f.from_json(whole, schema, options)
-    return _Reading(row, lambda row: _is_bad(text, row, wanted, payload), spare=(_END, _CORRUPT))
+    row = _from("json", whole, schema, options)
+    return _Reading(row, _is_bad(text, wanted, payload), spare=(_END, _CORRUPT))
+
+
+def _from(kind: Literal["json", "csv"], text: str, schema: StructType, options: Mapping[str, str]) -> str:
+    return f"from_{kind}({text}, {_text(schema.toDDL())}, {_map(options)})"
+
+
+def _map(options: Mapping[str, str]) -> str:
+    return f"map({', '.join(_text(each) for pair in options.items() for each in pair)})"
 
 
 def _allows_comments(payload: Payload) -> bool:
@@ -168,83 +190,84 @@ def _allows_comments(payload: Payload) -> bool:
     return given.get("allowcomments") == "true"
 
 
-def _is_bad(text: Column, row: Column, wanted: Sequence[str], payload: Payload) -> Column:
+def _is_bad(text: str, wanted: Sequence[str], payload: Payload) -> str:
     """Whether a text is not one object of the wanted fields."""
-    is_broken = _is_corrupt(text, row)
+    is_broken = _is_corrupt(text)
     if not _allows_comments(payload):
-        is_broken = (is_broken | row[_END].isNull()) & ~f.rlike(text, f.lit(_EMPTY))
-    return is_broken | _is_of_another_schema(text, row, wanted, payload)
+        is_broken = f"({is_broken} OR {_ROW}.{_END} IS NULL) AND NOT rlike({text}, {_text(_EMPTY)})"
+    return f"({is_broken}) OR ({_is_of_another_schema(text, wanted, payload)})"
 
 
-def _with_end(column: Column) -> Column:
+def _with_end(column: str) -> str:
     """The text with one more field; null if it does not end as an object does.
 
     Bytes are cut off, and not characters, which would have to be counted; and few texts have to be trimmed.
     """
-    text, field = column.cast("string"), f.lit(f',"{_END}":true}}'.encode())
-    trimmed = f.rtrim(text, f.lit(_SPACE))
+    trimmed = f"TRIM(TRAILING {_text(_SPACE)} FROM {_string(column)})"
 
-    def with_field(given: Column) -> Column:
-        return f.concat(f.substring(given, 1, f.octet_length(given) - 1), field)
+    def with_field(given: str) -> str:
+        field = f',"{_END}":true}}'.encode().hex()
+        return f"concat(substring({given}, 1, octet_length({given}) - 1), X'{field}')"
 
-    whole = f.when(text.endswith("}"), with_field(column))
-    return whole.when(trimmed.endswith("}"), with_field(trimmed.cast("binary"))).cast("string")
+    plain = f"WHEN endswith({_string(column)}, '}}') THEN {with_field(column)}"
+    spaced = f"WHEN endswith({trimmed}, '}}') THEN {with_field(f'CAST({trimmed} AS BINARY)')}"
+    return f"CAST(CASE {plain} {spaced} END AS STRING)"
 
 
-def _is_of_another_schema(text: Column, row: Column, fields: Sequence[str], payload: Payload) -> Column:
+def _is_of_another_schema(text: str, fields: Sequence[str], payload: Payload) -> str:
     """Whether there is something, but nothing of what was asked for: that would be nothing but nulls.
 
     Only an object without any field has no colon. Where the names cannot be read, though the row could, as
     with deep nesting, they are taken for known. What stands here twice Spark would compute for each row,
     whatever comes before it, and so would take each text apart once more for its fields.
     """
-    is_empty = reduce(and_, (row[name].isNull() for name in fields))
-    has_known = f.arrays_overlap(_names(text, payload), f.array(*map(f.lit, fields)))
-    return is_empty & f.contains(text, f.lit(":")) & ~f.coalesce(has_known, f.lit(True))  # noqa: FBT003
+    is_empty = " AND ".join(f"{_ROW}.{_name(name)} IS NULL" for name in fields)
+    has_known = f"arrays_overlap({_names(text, payload)}, array({', '.join(map(_text, fields))}))"
+    return f"{is_empty} AND contains({text}, ':') AND NOT coalesce({has_known}, true)"
 
 
-def _names(text: Column, payload: Payload) -> Column:
+def _names(text: str, payload: Payload) -> str:
     """The names of an object's fields; null if they cannot be read.
 
     Spark's function for that takes no options, and not all that is taken without any, as NaN. To read the
     names once more where it fails would cost each row time, whether it comes to that or not.
     """
     if not payload.options:
-        return f.json_object_keys(text)
-    return f.map_keys(f.from_json(text, "map<string,string>", _permissive(payload)))
+        return f"json_object_keys({text})"
+    return f"map_keys(from_json({text}, 'map<string,string>', {_map(_permissive(payload))}))"
 
 
-def _csv(column: Column, payload: Payload, path: str) -> _Reading:
-    schema = _schema(payload, path)
-    text = column.cast("string")
+def _csv(column: str, payload: Payload, path: str) -> _Reading:
+    schema, text = _schema(payload, path), _string(column)
     if not payload.fails:
-        return _Reading(f.from_csv(text, schema.toDDL(), _permissive(payload)))
+        return _Reading(_from("csv", text, schema, _permissive(payload)))
     options = _permissive(payload, columnNameOfCorruptRecord=_CORRUPT)
-    row = f.from_csv(text, schema.add(_CORRUPT, StringType()).toDDL(), options)
-    return _Reading(row, partial(_is_corrupt, text), spare=(_CORRUPT,))
+    row = _from("csv", text, schema.add(_CORRUPT, StringType()), options)
+    return _Reading(row, _is_corrupt(text), spare=(_CORRUPT,))
 
 
-def _is_corrupt(text: Column, row: Column) -> Column:
-    return ~f.is_valid_utf8(text) | row.isNull() | row[_CORRUPT].isNotNull()
+def _is_corrupt(text: str) -> str:
+    return f"NOT is_valid_utf8({text}) OR {_ROW} IS NULL OR {_ROW}.{_CORRUPT} IS NOT NULL"
 
 
-def _avro(column: Column, payload: Payload, path: str) -> _Reading:
-    from pyspark.sql.avro.functions import from_avro  # noqa: PLC0415 - of a package that few have
-
+def _avro(column: str, payload: Payload, path: str) -> _Reading:
     schema = _avro_record(payload, path)
     if not payload.fails:
-        return _Reading(from_avro(column, json.dumps(schema), _permissive(payload)))
+        return _Reading(_from_avro(column, schema, _permissive(payload)))
     mark = {"name": _READ, "type": "boolean", "default": True}
     wanted = json.dumps({**schema, "fields": [*schema["fields"], mark]})
-    row = from_avro(column, json.dumps(schema), _permissive(payload, avroSchema=wanted))
-    return _Reading(row, lambda row: row.isNull() | row[_READ].isNull(), spare=(_READ,))
+    row = _from_avro(column, schema, _permissive(payload, avroSchema=wanted))
+    return _Reading(row, f"{_ROW} IS NULL OR {_ROW}.{_READ} IS NULL", spare=(_READ,))
 
 
-def _protobuf(column: Column, payload: Payload, _path: str) -> _Reading:
-    from pyspark.sql.protobuf.functions import from_protobuf  # noqa: PLC0415 - of a package that few have
+def _from_avro(column: str, schema: dict[str, Any], options: Mapping[str, str]) -> str:
+    return f"from_avro({column}, {_text(json.dumps(schema))}, {_map(options)})"
 
-    row = from_protobuf(column, payload.message or "", payload.descriptor, _permissive(payload))
-    return _Reading(row, (lambda row: row.isNull()) if payload.fails else None)
+
+def _protobuf(column: str, payload: Payload, _path: str) -> _Reading:
+    message, descriptor = _text(payload.message or ""), _text(payload.descriptor or "")
+    row = f"from_protobuf({column}, {message}, {descriptor}, {_map(_permissive(payload))})"
+    return _Reading(row, f"{_ROW} IS NULL" if payload.fails else None)
 
 
 def _permissive(payload: Payload, **ours: str) -> dict[str, str]:
@@ -280,8 +303,8 @@ def _avro_record(payload: Payload, path: str) -> dict[str, Any]:
     return schema
 
 
-_READERS: dict[str, Callable[[Column, Payload, str], _Reading]] = {
-    "text": _text,
+_READERS: dict[str, Callable[[str, Payload, str], _Reading]] = {
+    "text": _plain,
     "json": _json,
     "csv": _csv,
     "avro": _avro,

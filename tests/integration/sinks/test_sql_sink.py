@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
 from definition.sink import SqlOptions
 from worker.sinks.base import Field, Written
@@ -56,20 +57,30 @@ def test_a_batch_seen_before_is_passed_over(make_sink: MakeSink, batch: Any, pee
 
 
 def test_a_zombie_writes_nothing(make_sink: MakeSink, batch: Any, peek: Any) -> None:
-    """Once a newer owner has claimed the task, the older one's batch is not even computed."""
+    """Once a newer owner has claimed the task, nothing comes of the older one's batches."""
     zombie = make_sink(1)
     zombie.write(batch(0, [("UA", 1.0)]))
     owner = make_sink(2)
     late = batch(1, [("UA", 2.0)])
     with pytest.raises(FencedError, match="its token 1 is older than 2"):
         zombie.write(late)
-    assert late.computed == 0
+    assert peek(ROWS) == [("UA", 1.0)]
     owner.write(batch(1, [("UA", 2.0)]))
     with pytest.raises(FencedError):
         zombie.write(batch(1, [("UA", 2.0)]))
     assert peek(ROWS) == [("UA", 1.0), ("UA", 2.0)]
     assert peek(FENCE) == [(2, 0, "c1", 1, 2)]
     assert peek.leftovers() == []
+
+
+def test_a_batch_asks_the_fence_once(make_sink: MakeSink, batch: Any) -> None:
+    """Only the first batch after a claim may have been written before, and the claim knows of that."""
+    sink = make_sink(1)
+    asked: list[str] = []
+    sa.event.listen(sink._engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
+    sink.write(batch(0, [("UA", 1.0)]))
+    sink.write(batch(1, [("AA", 1.0)]))
+    assert sum(text.startswith("SELECT") and "sparkherd_fence" in text for text in asked) == 2, asked
 
 
 def test_a_zombie_between_computing_and_writing(make_sink: MakeSink, batch: Any, peek: Any) -> None:
