@@ -13,13 +13,14 @@ MAYBE_OPTIONS_IN_SQL: Final = (
     f"{OPTIONS_IN_SQL}; behind a Spark Connect server, texts that have WITH before a bracket, and comments"
     " right after WITH, count as well"
 )
-_WITH: Final = re.compile(r"(?<!\w)WITH\s*+(?:\(|/\*|--)")
+_WITH: Final = re.compile(r"(?<![^\W\d])WITH\s*+(?:\(|/\*|--)")
 
 
 def may_have_options(sql: str) -> bool:
     """Whether SQL may give options to a table, where no lexer of Spark's is at hand.
 
     What is within texts counts as well, and so does a comment right after WITH, which may hide a bracket:
-    rather one query too many is refused than one too few. Spark reads words in capitals (Java's, of any `i`).
+    rather one query too many is refused than one too few. Spark reads words in capitals (Java's, of any `i`),
+    and takes a number before a word for its end.
     """
     return _WITH.search(sql.upper()) is not None

@@ -25,6 +25,7 @@ NAMES = [
     "`system`.`builtin`.`Java_Method`",
     "IDENTIFIER('ref' || 'lect')",
 ]
+COMMAND = "SELECT TRANSFORM(1) USING 'id' AS (x)"
 PLACES = [
     "SELECT id, {call} AS carrier FROM source",
     "SELECT id FROM source WHERE {call} > ''",
@@ -68,10 +69,17 @@ async def test_no_place_calls_java(place: str, start: Any, flights: Any, databas
         "WITH told AS (SELECT TRANSFORM(id) USING 'id' AS (x) FROM source) SELECT x AS carrier FROM told",
         "SELECT id, (SELECT max(x) FROM (SELECT TRANSFORM(1) USING 'id' AS (x))) AS carrier FROM source",
         "SELECT id FROM source WHERE EXISTS (SELECT TRANSFORM(a) USING 'id' AS (x) FROM VALUES (1) AS t(a))",
+        f"SELECT sum(id) OVER w AS carrier FROM source WINDOW w AS (PARTITION BY ({COMMAND}))",
+        f"SELECT sum(id) OVER v AS carrier FROM source WINDOW w AS (ORDER BY ({COMMAND})), v AS w",
+        f"FROM source |> SELECT sum(id) OVER w AS carrier WINDOW w AS (PARTITION BY ({COMMAND}))",
+        f"FROM source |> SET id = ({COMMAND})",
+        f"SELECT * FROM explode(TABLE(source) PARTITION BY ({COMMAND}))",
+        f"SELECT * FROM IDENTIFIER(({COMMAND})) TIMESTAMP AS OF 1",
+        'SELECT TRANSFORM(id) USING /* a */ "id" AS (carrier) FROM source',
     ],
 )
 async def test_no_command_of_the_system_is_run(sql: str, start: Any, flights: Any, database: Any) -> None:
-    """TRANSFORM starts a process for each partition, as the worker; it may be deep in the query."""
+    """TRANSFORM starts a process for each partition, as the worker; it may be where no plan shows it."""
     said = await refusal(start, source=flights.source, sql=sql, sink=database.sink())
     assert said.startswith("sql: USING runs a command of the system, which is off in the sql of a task")
     assert "--allow-entrypoint" in said

@@ -23,6 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from protocol.messages.membership import EngineEnd
 from telemetry.scope import in_scope
 from worker.query_engine import EngineDeath, QueryError
+from worker.spark.classic.java_names import RememberedNames
 from worker.spark.classic.jvm_heartbeat import HEARTBEAT_S, JvmHeartbeat
 from worker.spark.classic.submission import environment
 from worker.spark.packages import unresolved
@@ -92,6 +93,7 @@ class Jvm:
             with environment(environ):
                 given = {"stderr": writer, "pass_fds": tuple(inherited)}
                 gateway = launch_gateway(None, given)  # type: ignore[no-untyped-call]  # theirs
+            gateway.jvm = RememberedNames(gateway.jvm)
             return cls(gateway, lines)
         except PySparkRuntimeError:
             raise QueryError(why_not_ready(list(lines))) from None

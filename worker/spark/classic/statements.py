@@ -22,8 +22,8 @@ _EXECUTED = {"UnresolvedExecuteImmediate", "Call", "InsertIntoDir"}
 """What Spark executes too, though it is neither of the two before it is analysed."""
 _NAMED_LATER = "PlanWithUnresolvedIdentifier"
 """Whatever has a name by IDENTIFIER(...) of more than a text; commands, too."""
-_COMMAND_LINE = "ScriptTransformation"
-"""`SELECT TRANSFORM(...) USING 'command'`, and MAP and REDUCE, which are the same."""
+_COMMAND_LINE = ("STRING_LITERAL", "DOUBLEQUOTED_STRING", "COLON", "QUESTION")
+"""What stands behind the USING of `SELECT TRANSFORM(...) USING 'command'`, and of MAP and REDUCE."""
 _JAVA_CALLERS = ("java_method", "reflect", "try_reflect")
 """Spark's functions that call any static method, `System.getenv` and `System.load` among them."""
 
@@ -44,36 +44,42 @@ def require_query(session: SparkSession, text: str) -> None:
             raise QueryError.at(
                 "sql", f"is no query but a {kind}; it is to be one SELECT that reads the sources"
             )
-        if kind == _COMMAND_LINE:
-            raise QueryError.at(
-                "sql",
-                "USING runs a command of the system, which is off in the sql of a task:"
-                " move it to an entry point (--allow-entrypoint)",
-                permanent=True,
-            )
-    if _has_relation_options(session, text):
+    lexed = _Lexed(session, text)
+    if lexed.has("USING", *_COMMAND_LINE):
+        raise QueryError.at(
+            "sql",
+            "USING runs a command of the system, which is off in the sql of a task:"
+            " move it to an entry point (--allow-entrypoint)",
+            permanent=True,
+        )
+    if lexed.has("WITH", "LEFT_PAREN"):
         raise QueryError.at("sql", OPTIONS_IN_SQL, permanent=True)
 
 
-def _has_relation_options(session: SparkSession, text: str) -> bool:
-    """Whether a WITH is followed by a bracket, by Spark's lexer: only options are written so.
+class _Lexed:
+    """A text by Spark's lexer.
 
-    Plans do not show all of them: those of a table named by IDENTIFIER or read AS OF a time come later.
+    Plans do not show all that is in their text: queries in the WINDOW clause, options of a table named by
+    IDENTIFIER or read AS OF a time.
     """
-    jvm: Any = session._jvm  # noqa: SLF001 - the one way to its lexer
-    parser, antlr = jvm.org.apache.spark.sql.catalyst.parser, jvm.org.antlr.v4.runtime
-    lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(antlr.CharStreams.fromString(text)))
-    tokens = antlr.CommonTokenStream(lexer)
-    tokens.fill()
-    opening = parser.SqlBaseLexer.LEFT_PAREN
-    found = tokens.getTokens(0, tokens.size() - 1, parser.SqlBaseLexer.WITH) or ()
-    return any(_after(tokens, each.getTokenIndex()).getType() == opening for each in found)
 
+    def __init__(self, session: SparkSession, text: str) -> None:
+        jvm: Any = session._jvm  # noqa: SLF001 - the one way to its lexer
+        parser, antlr = jvm.org.apache.spark.sql.catalyst.parser, jvm.org.antlr.v4.runtime
+        self._kinds = parser.SqlBaseLexer
+        lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(antlr.CharStreams.fromString(text)))
+        self._tokens = antlr.CommonTokenStream(lexer)
+        self._tokens.fill()
 
-def _after(tokens: Any, index: int) -> Any:
-    """The token after that one, comments and spaces left out."""
-    tokens.seek(index)
-    return tokens.LT(2)
+    def has(self, word: str, *before: str) -> bool:
+        """Whether the word stands before one of those tokens, comments and spaces between them left out."""
+        wanted = {getattr(self._kinds, name) for name in before}
+        found = self._tokens.getTokens(0, self._tokens.size() - 1, getattr(self._kinds, word)) or ()
+        return any(self._after(each.getTokenIndex()).getType() in wanted for each in found)
+
+    def _after(self, index: int) -> Any:
+        self._tokens.seek(index)
+        return self._tokens.LT(2)
 
 
 def drop_java_callers(session: SparkSession) -> None:

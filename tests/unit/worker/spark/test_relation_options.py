@@ -18,6 +18,7 @@ from worker.spark.relation_options import may_have_options
         "t WITH -- (\n -- \\\n x\n\t(a 'b')",
         "t WITH /* x */ (a 'b')",
         "t WITH --\r(a 'b')",
+        "t TIMESTAMP AS OF 1E+5WITH (a 'b')",
     ],
 )
 def test_options_are_found(relation: str) -> None:
