@@ -17,6 +17,7 @@ from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
 from definition.sink import FENCED_SINKS, Sink
 from definition.source import ONLY_SOURCE, Source, view_fault
+from definition.spark_conf import setting_fault
 from definition.values import IDENTIFIER, Text, blank_fault, nul_fault, reference_fault
 from protocol.connectors import Needs, needed
 from protocol.messages.base import MAX_INT
@@ -30,13 +31,6 @@ MOST_BYTES = 1_048_576
 
 A decoder holds up every other thread until it is done: two seconds for eight megabytes of brackets.
 """
-
-SUBSTITUTE = "spark.sql.variable.substitute"
-"""Has Spark fill `${env:NAME}` in SQL from its own environment."""
-SQL_ON_FILES = "spark.sql.runSQLOnFiles"
-"""Lets SQL read files by their names, as in `` csv.`/data/x.csv` ``."""
-CATALOGS = "spark.sql.catalog."
-"""What begins so has Spark make objects of any class, such as one that sends statements to any database."""
 
 _NO_WHOLE = "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a"
 
@@ -185,8 +179,8 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
             return
         yield from find_problems(self.spark_conf, "spark_conf")
         for key in self.spark_conf:
-            if key in {SUBSTITUTE, SQL_ON_FILES} or key.startswith(CATALOGS):
-                yield Problem(path_to("spark_conf", key), "is for the worker's --spark-conf only")
+            if fault := setting_fault(key):
+                yield Problem(path_to("spark_conf", key), fault)
 
     def _label_faults(self) -> Iterator[Problem]:
         for name in self.labels if readable(self.labels) else ():

@@ -18,6 +18,7 @@ SUITES = {
         "tests/unit/worker/lag",
         "tests/unit/worker/spark/test_commit_schedule.py",
         "tests/unit/definition/test_references.py",
+        "tests/unit/definition/test_spark_conf.py",
         "tests/unit/assignors/test_eligibility.py",
         "tests/unit/protocol/test_fencing.py",
         "tests/unit/protocol/test_connectors.py",

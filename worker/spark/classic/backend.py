@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from definition.document import SQL_ON_FILES, SUBSTITUTE
+from definition.spark_conf import SQL_ON_FILES, SUBSTITUTE
 from protocol.connectors import KAFKA
 from worker.query_engine import QueryError, SparkKind
 from worker.spark.backend import SparkBackend

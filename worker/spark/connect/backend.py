@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from pyspark.errors import PySparkException
 
-from definition.document import SQL_ON_FILES, SUBSTITUTE
+from definition.spark_conf import SQL_ON_FILES, SUBSTITUTE
 from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
 from worker.spark.backend import SparkBackend

@@ -139,11 +139,20 @@ async def test_a_lost_engine_is_told(bench: Bench) -> None:
     )
 
 
-async def test_a_definition_of_a_later_version(bench: Bench) -> None:
-    """The manager understood it, this worker does not: what it does not know is the problem."""
-    bench.manager.definition = msgspec.Raw(
-        b'{"source": {"format": "rate"}, "sink": {"format": "noop"}, "new": 1}'
-    )
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({"new": 1}, "new"),
+        (
+            {"spark_conf": {"spark.datasource.iceberg.url": "jdbc:derby:x"}},
+            'spark_conf["spark.datasource.iceberg.url"]',
+        ),
+    ],
+)
+async def test_a_definition_of_another_version(bench: Bench, more: dict[str, Any], path: str) -> None:
+    """The manager took it, this worker does not: what it does not know, or refuses, is the problem."""
+    document = {"source": {"format": "rate"}, "sink": {"format": "noop"}, **more}
+    bench.manager.definition = msgspec.Raw(msgspec.json.encode(document))
     await bench.take("c1")
-    assert [problem.path for problem in bench.outcome.problems] == ["new"]
+    assert [problem.path for problem in bench.outcome.problems] == [path]
     assert bench.engine.checks == []

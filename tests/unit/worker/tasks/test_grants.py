@@ -43,6 +43,13 @@ def test_a_definition_that_cannot_be_read_is_a_fault_with_its_place() -> None:
     assert "sinc" in grant.fault
 
 
+def test_a_definition_that_was_made_before_it_was_refused_is_a_fault() -> None:
+    """A task may be older than what this worker knows of Spark."""
+    grant = read_grant(granted("t", spark_conf={"spark.datasource.iceberg.url": "jdbc:derby:x"}))
+    assert grant.definition is None
+    assert 'spark_conf["spark.datasource.iceberg.url"]: is for the worker' in grant.fault
+
+
 def test_an_unknown_target_is_a_fault() -> None:
     """Running it would be a guess."""
     grant = read_grant(granted("t", target="HIBERNATING"))
