@@ -162,7 +162,11 @@ class OwnerlessTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LagResponse(Response, frozen=True, kw_only=True):
-    """The tasks to be measured next, as of `tasks_revision`; none for who does not lead the group."""
+    """The tasks to be measured next, as of `tasks_revision`; none for who does not lead the group.
+
+    `ownerless` counts all there are: a round of all takes as many looks as that takes.
+    """
 
     tasks: tuple[OwnerlessTask, ...] = ()
+    ownerless: Annotated[int, msgspec.Meta(ge=0)] = 0
     tasks_revision: Revision | None = None

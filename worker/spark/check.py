@@ -19,7 +19,7 @@ from worker.spark.query_output import fields
 from worker.spark.reader import load, query
 from worker.spark.rendering import rendered
 from worker.spark.sampling import sample
-from worker.spark.source_offsets import kafka_sources
+from worker.spark.source_offsets import read_sources
 from worker.spark.sources import require_topics, with_patience
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from definition.document import Definition
+    from definition.source import Source
     from protocol.messages.checks import CheckResult
+    from worker.lag.offset_log import Order
     from worker.query_engine import CheckSpec
     from worker.spark.backend import SparkBackend
     from worker.spark.check_runs import Cancellation
@@ -93,11 +95,12 @@ class _Check:
         self._at = at
         self._findings = findings
         self._is_unread = False
+        self._order: Order = ()
 
     def run(self) -> None:
         """Columns first; rows only of what could be a query."""
-        self._require_topics()
         streamed = self._streamed()
+        self._require_topics(streamed)
         if streamed is not None:
             self._findings.columns(streamed.dtypes)
             self._require_streamable(streamed)
@@ -105,12 +108,13 @@ class _Check:
         if streamed is not None and self._spec.rows and not self._is_unread:
             self._show_rows()
 
-    def _require_topics(self) -> None:
-        """Spark itself would find out in the first batch only, and say less."""
+    def _require_topics(self, streamed: DataFrame | None) -> None:
+        """Of what is read; Spark itself would find out in the first batch only, and say less."""
         brokers = self._backend.brokers
         if brokers is None:
             return
-        for path, source in kafka_sources(self._definition):
+        self._order = () if streamed is None else self._session.sources_of(streamed)
+        for path, source in read_sources(self._definition, self._order):
             self._at(f"the brokers of {path}")
             try:
                 require_topics(brokers, path, source)
@@ -185,7 +189,10 @@ class _Check:
         if not rows:
             self._findings.note("", "of the rows that were looked at, none would be written")
 
-    def _sampled(self, source: Any, path: str) -> DataFrame | None:
+    def _sampled(self, source: Source, path: str) -> DataFrame | None:
+        """Of a source that the query does not read, the stream, which asks nobody."""
+        if source.is_kafka and self._order and path not in self._order and not source.static:
+            return load(self._session.spark, source, path)
         frame, note = sample(self._session.spark, source, path, self._spec.begin, self._backend.brokers)
         if note is not None:
             self._findings.note(path, note)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from worker.lag.offset_log import Order
+
 
 class CheckSession(ABC):
     """A session in which nothing is written, and no query is started."""
@@ -17,6 +19,11 @@ class CheckSession(ABC):
     @abstractmethod
     def require_query(self, text: str) -> None:
         """As `worker.spark.backend.QuerySession.require_query`."""
+
+    def sources_of(self, frame: DataFrame) -> Order:
+        """As `worker.spark.backend.QuerySession.sources_of`, of a query that is not written yet."""
+        del frame
+        return ()
 
     @abstractmethod
     def refuse_unsupported(self, frame: DataFrame, output_mode: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from worker.waiting import Backoff
@@ -20,6 +21,10 @@ AGAIN_S: Final = 3600.0
 after they were committed (`offsets.retention.minutes`), and a former owner may have written over them."""
 KEPT_S: Final = 3600.0
 """How long after a query's end its last news is still tried."""
+SHARE: Final = 3
+"""Seconds of writes that arrive to one of tries that failed before, while both have something to do."""
+CREDIT_S: Final = 1.0
+"""Of such seconds not more are saved up: a coordinator that does not answer takes ten of them at once."""
 
 
 @dataclass
@@ -51,6 +56,9 @@ class CommitSchedule(Generic[Key, News]):
     def __init__(self, retry: Backoff = RETRY) -> None:
         self._retry = retry
         self._entries: dict[Key, _Entry[News]] = {}
+        self._began = 0.0
+        self._is_charged = False
+        self._credit_s = 0.0
 
     def put(self, key: Key, news: News, now: float) -> None:
         """They are to be told at once; where others wait, or tries failed lately, when it is their turn."""
@@ -68,13 +76,19 @@ class CommitSchedule(Generic[Key, News]):
     def due(self, now: float) -> tuple[Key, News] | None:
         """What is to be tried now; those that have waited longest go first.
 
-        Where tries failed lately, the next one comes when nobody else waits: each may take as long as brokers
-        that do not answer are waited for.
+        Where tries failed lately, the next one may take as long as brokers that do not answer are waited for.
+        So it comes when nobody else waits, and otherwise in its share of the time (`SHARE`).
         """
         self._forget(now)
-        due = {key: entry for key, entry in self._entries.items() if entry.at <= now}
-        key = min(due, key=lambda each: (due[each].failures > 0, due[each].at), default=None)
-        return None if key is None else (key, due[key].news)
+        due = [(entry.at, key) for key, entry in self._entries.items() if entry.at <= now]
+        failed = [each for each in due if self._entries[each[1]].failures]
+        others = [each for each in due if not self._entries[each[1]].failures]
+        chosen = failed if failed and (self._credit_s > 0 or not others) else others
+        self._began, self._is_charged = now, chosen is failed and bool(others)
+        if not chosen:
+            return None
+        _, key = min(chosen, key=itemgetter(0))
+        return key, self._entries[key].news
 
     def wait_s(self, now: float) -> float | None:
         """Seconds until something is to be tried; None if there is nothing."""
@@ -83,6 +97,7 @@ class CommitSchedule(Generic[Key, News]):
 
     def told(self, key: Key, news: News, now: float) -> None:
         """They arrived; of a query that is over that was all, and what came meanwhile is told at once."""
+        self._account(now, has_arrived=True)
         entry = self._entries.get(key)
         if entry is None:
             return
@@ -97,6 +112,7 @@ class CommitSchedule(Generic[Key, News]):
 
         `chance` is a random number in [0, 1), for the jitter.
         """
+        self._account(now, has_arrived=True)
         entry = self._entries.get(key)
         if entry is None:
             return
@@ -107,6 +123,7 @@ class CommitSchedule(Generic[Key, News]):
 
     def failed(self, key: Key, now: float, chance: float) -> None:
         """They did not; `chance` is a random number in [0, 1), for the jitter."""
+        self._account(now, has_arrived=False)
         entry = self._entries.get(key)
         if entry is not None:
             entry.at = now + self._retry.delay_s(entry.failures, chance)
@@ -130,6 +147,15 @@ class CommitSchedule(Generic[Key, News]):
     def has_untried(self) -> bool:
         """Whether there is news that no try was made for."""
         return any(not (entry.has_arrived or entry.failures) for entry in self._entries.values())
+
+    def _account(self, now: float, *, has_arrived: bool) -> None:
+        """A try is over: what it took is charged to those that failed before, or gives them time."""
+        took = now - self._began
+        if self._is_charged:
+            self._credit_s -= took
+        elif has_arrived:
+            self._credit_s = min(self._credit_s + took / SHARE, CREDIT_S)
+        self._began, self._is_charged = now, False
 
     def _forget(self, now: float) -> None:
         over = [key for key, entry in self._entries.items() if entry.until is not None and entry.until < now]

@@ -11,7 +11,7 @@ from worker.lag.measure import lags, total
 from worker.query_engine import QueryError, ignore_step
 from worker.secrets import Secrets
 from worker.spark.causes import refusal
-from worker.spark.source_offsets import committed_by_source, kafka_sources
+from worker.spark.source_offsets import committed_by_source, kafka_sources, sources_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -63,8 +63,9 @@ def _read(
     resets = 0 if spec.reset is None else spec.reset.number
     place = settings.checkpoint(spec.group, spec.task, resets)
     at(f"the checkpoint {place}")
-    by_source = committed_by_source(backend.checkpoint(place), resolved)
-    return [(path, source, by_source.get(path, {})) for path, source in kafka_sources(resolved)]
+    folder = backend.checkpoint(place)
+    by_source = committed_by_source(folder, resolved)
+    return [(path, source, by_source.get(path, {})) for path, source in sources_read(resolved, folder)]
 
 
 def _partitions(

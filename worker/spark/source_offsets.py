@@ -49,6 +49,16 @@ def read_sources(definition: Definition, planned: Order) -> Iterator[tuple[str, 
     return (found for found in kafka_sources(definition) if not planned or found[0] in planned)
 
 
+def sources_read(definition: Definition, folder: CheckpointFolder) -> Iterator[tuple[str, Source]]:
+    """Of `kafka_sources` those that the task read when it was started last.
+
+    All, if it was not, or if its definition has other sources since.
+    """
+    order = noted(folder).order
+    places = {definition.path_of(view) for view in definition.views}
+    return read_sources(definition, order if places.issuperset(filter(None, order)) else ())
+
+
 def noted(folder: CheckpointFolder) -> Noted:
     """What was noted; nothing if that cannot be read."""
     return read_note(folder) or Noted()

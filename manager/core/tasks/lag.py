@@ -14,8 +14,6 @@ from protocol.connectors import KAFKA
 from protocol.messages.ownership import LagResponse, OwnerlessTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from manager.core.group import Group
     from manager.core.member import Parked
     from manager.core.stored_rows import TaskRow
@@ -40,8 +38,13 @@ def tell(turn: Turn, request: LagRequest, parked: Parked) -> None:
     for task, lag in request.tasks.items():
         if task in group.tasks.definitions and group.tasks.owner_of(task) is None:
             note(turn, task, lag)
-    asked = () if request.more else tuple(_ownerless(turn))
-    turn.answer(parked, LagResponse(tasks=asked, tasks_revision=group.header.tasks_revision))
+    if request.more:
+        turn.answer(parked, LagResponse(tasks_revision=group.header.tasks_revision))
+        return
+    rows = _ownerless(group)
+    asked = tuple(_asked(turn, row) for row in rows[:MOST_AT_ONCE])
+    revision = group.header.tasks_revision
+    turn.answer(parked, LagResponse(tasks=asked, ownerless=len(rows), tasks_revision=revision))
 
 
 def note(turn: Turn, task: str, lag: TaskLag) -> None:
@@ -68,18 +71,22 @@ def shown(turn: Turn, task: str) -> TaskLag | None:
     return progress.lag
 
 
-def _ownerless(turn: Turn) -> Iterator[OwnerlessTask]:
+def _ownerless(group: Group) -> list[TaskRow]:
     """Those asked for longest ago come first: whatever cannot be measured is in the way of none."""
-    group, registry = turn.group, turn.group.tasks
+    registry = group.tasks
     rows = [
         row
         for row in registry.definitions.values()
         if row.needs is not None and KAFKA in row.needs.sources and registry.owner_of(row.task) is None
     ]
-    for row in sorted(rows, key=lambda each: (_asked_at(group, each), each.task))[:MOST_AT_ONCE]:
-        ownership = registry.ownership_of(group.name, row.task)
-        _progress(group, row.task).lag_asked_at = turn.now
-        yield OwnerlessTask(task=row.task, definition=row.definition, reset=ownership.reset)
+    return sorted(rows, key=lambda each: (_asked_at(group, each), each.task))
+
+
+def _asked(turn: Turn, row: TaskRow) -> OwnerlessTask:
+    group = turn.group
+    _progress(group, row.task).lag_asked_at = turn.now
+    reset = group.tasks.ownership_of(group.name, row.task).reset
+    return OwnerlessTask(task=row.task, definition=row.definition, reset=reset)
 
 
 def _asked_at(group: Group, row: TaskRow) -> int:

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from worker.spark.check_session import CheckSession
 from worker.spark.classic.active_session import make_active
+from worker.spark.classic.plan_order import sources_of
 from worker.spark.classic.statements import drop_java_callers, require_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from worker.lag.offset_log import Order
 
 _POOL = "spark.scheduler.pool"
 
@@ -31,6 +34,10 @@ class ClassicCheckSession(CheckSession):
         """As of a query's session."""
         require_query(self.spark, text)
         drop_java_callers(self.spark)
+
+    def sources_of(self, frame: DataFrame) -> Order:
+        """By the analysed plan."""
+        return sources_of(frame)
 
     def refuse_unsupported(self, frame: DataFrame, output_mode: str) -> bool:
         """By the very checker that Spark asks before it starts a query."""

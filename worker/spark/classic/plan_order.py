@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from worker.spark.reader import PLACE
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql import DataFrame
 
     from worker.lag.offset_log import Order
 
@@ -24,13 +24,13 @@ _OF_TABLES: Final = "StreamingRelationV2"
 _RELATIONS: Final = frozenset({"StreamingRelation", _OF_TABLES})
 
 
-def sources_of(writer: DataStreamWriter) -> Order:
-    """The places of the sources that a writer's query reads; none if two of them are the same.
+def sources_of(frame: DataFrame) -> Order:
+    """The places of the sources that a query reads; none if two of them are the same.
 
     Nor of a Spark whose plans are made of something else: without the order less is known, and no more.
     """
     try:
-        streams = _streams(writer)
+        streams = _streams(frame)
         if any(first.equals(second) for first, second in combinations(streams, 2)):
             return ()
         return [_place(each) for each in streams]
@@ -38,9 +38,9 @@ def sources_of(writer: DataStreamWriter) -> Order:
         return ()
 
 
-def _streams(writer: DataStreamWriter) -> list[Any]:
-    frame: Any = writer._df  # noqa: SLF001 - where PySpark keeps it
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - likewise
+def _streams(frame: DataFrame) -> list[Any]:
+    java: Any = frame._jdf  # noqa: SLF001 - where PySpark keeps it
+    leaves = java.queryExecution().analyzed().collectLeaves()
     relations = [leaves.apply(number) for number in range(leaves.length())]
     return [each for each in relations if _kind(each) in _RELATIONS]
 

@@ -65,7 +65,8 @@ class ClassicQuerySession(QuerySession):
 
     def sources_of(self, writer: DataStreamWriter) -> Order:
         """By the analysed plan, which Spark walks through in the same way."""
-        return sources_of(writer)
+        frame: Any = writer._df  # noqa: SLF001 - where PySpark keeps it
+        return sources_of(frame)
 
     def inherit(self) -> None:
         """A query dies with its JVM, and that with its worker: one that is left is only fenced off."""

@@ -29,7 +29,10 @@ SHARE: Final = 4
 Brokers that did not answer do not count: once they do, one is to hear of it soon.
 """
 AGAIN_S: Final = 600.0
-"""From the beginning of a look to the end of such a pause: the manager shows a word for 15 minutes."""
+"""From one look at a task to the next, as far as pauses go: the manager shows a word for 15 minutes.
+
+Of tasks that nobody owns one round takes many looks, and each may have its part of that only.
+"""
 
 
 class LagReports:
@@ -63,6 +66,7 @@ class LagReports:
         self._measured: dict[str, TaskLag] = {}
         self._untold: dict[str, TaskLag] = {}
         self._answered_s = 0.0
+        self._part = 1.0
 
     @property
     def ownerless(self) -> dict[str, TaskLag]:
@@ -74,11 +78,11 @@ class LagReports:
         clock = self._link.clock
         while True:
             await clock.sleep(self._every_s)
-            self._answered_s, began = 0.0, clock.now()
+            self._answered_s, self._part, began = 0.0, 1.0, clock.now()
             with suppress(QueryError):  # there is no Spark at the moment
                 await self._measure_own()
                 await self._measure_ownerless()
-            left_s = max(began + AGAIN_S - clock.now(), 0.0)
+            left_s = max(began + AGAIN_S * self._part - clock.now(), 0.0)
             await clock.sleep(min(SHARE * self._answered_s, left_s))
 
     async def _measure_own(self) -> None:
@@ -101,6 +105,7 @@ class LagReports:
         if isinstance(answer, Failure):
             self._measured = {}
             return  # of what matters, heartbeats and reports hear, too
+        self._part = min(len(answer.tasks) / answer.ownerless, 1.0) if answer.ownerless else 1.0
         measured = {
             task.task: await self._lag(spec, answer.tasks_revision)
             for task in answer.tasks

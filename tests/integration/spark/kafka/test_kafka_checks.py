@@ -89,3 +89,13 @@ async def test_a_broker_that_is_not_there(check: Any) -> None:
     [problem] = found.problems
     assert problem.path == "source"
     assert "imed out" in problem.message or "imeout" in problem.message
+
+
+async def test_a_source_that_the_query_does_not_read_is_not_asked_for(check: Any, topic: Topic) -> None:
+    """Its brokers may be away, as they may while the task runs."""
+    topic.produce(orders(3))
+    away = {"format": "kafka", "options": {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}}
+    sources = {"a": topic.source(value=JSON), "b": away}
+    found = await check(sources=sources, sql="SELECT id FROM a")
+    assert found.problems == ()
+    assert len(found.rows) == 3

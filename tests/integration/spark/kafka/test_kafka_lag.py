@@ -142,6 +142,26 @@ async def test_a_broker_that_is_not_there_is_the_trouble(
     assert "\n" not in (told.trouble or "\n")
 
 
+async def test_a_source_that_the_query_does_not_read_has_no_lag(
+    start: Any, engine: SparkEngine, spec: Any, topic: Topic, database: Database
+) -> None:
+    """Its brokers may be away; what the query reads is measured as ever."""
+    topic.produce(orders(6))
+    away = {"format": "kafka", "options": {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}}
+    sql, sources = "SELECT offset FROM a", {"a": topic.source(), "b": away}
+    query = await start(sources=sources, sql=sql, sink=database.sink())
+    await catch_up(query)
+    await query.stop(10)
+    topic.produce(orders(2))
+    told = await engine.lag(spec("t", 1, sources=sources, sql=sql, sink=database.sink()))
+    assert told is not None
+    assert (told.rows, told.trouble) == (2, None)
+    sources = {"c": topic.source(), "b": away}
+    told = await engine.lag(spec("t", 1, sources=sources, sql="SELECT offset FROM c", sink=database.sink()))
+    assert told is not None
+    assert told.trouble is not None
+
+
 async def test_a_topic_that_is_not_there_has_no_partitions(
     engine: SparkEngine, spec: Any, topic: Topic, database: Database
 ) -> None:

@@ -140,6 +140,49 @@ def test_coordinators_that_do_not_answer_keep_nobody_else_waiting() -> None:
         told.failed(retried[0], now, HALF)
 
 
+def test_who_failed_once_is_told_though_others_always_wait() -> None:
+    """The thread never comes to an end of the others, and gives a part of its time to those that failed."""
+    told, now, names = schedule(), 0.0, [f"t{number}" for number in range(10)]
+    heard = dict.fromkeys((*names, "late"), 0)
+    told.put("late", "1", now)
+    told.failed("late", now, HALF)
+    for step in range(100):
+        for name in names:
+            told.put(name, f"{step}", now)
+        due = told.due(now)
+        assert due is not None
+        now += 0.5
+        told.told(*due, now)
+        heard[due[0]] += 1
+    assert heard["late"] == 1
+    assert sum(heard.values()) == 100
+
+
+def test_coordinators_that_do_not_answer_take_a_part_of_the_time_only() -> None:
+    """Twenty of them, ten seconds a try, and others that always wait."""
+    told, now, names = schedule(), 0.0, [f"t{number}" for number in range(10)]
+    told.put("well", "1", now)
+    assert told.due(now) == ("well", "1")
+    now = 600.0
+    told.told("well", "1", now)
+    for number in range(20):
+        told.put(f"sick{number}", "1", now)
+        told.failed(f"sick{number}", now, HALF)
+    lost_s, began = 0.0, now
+    for step in range(500):
+        for name in names:
+            told.put(name, f"{step}", now)
+        due = told.due(now)
+        assert due is not None
+        if due[0].startswith("sick"):
+            now, lost_s = now + 10.0, lost_s + 10.0
+            told.failed(due[0], now, HALF)
+        else:
+            now += 0.5
+            told.told(*due, now)
+    assert 0.2 < lost_s / (now - began) < 0.3
+
+
 def test_the_last_news_of_a_query_that_is_over_are_still_told_for_a_while() -> None:
     """A new query of the task has as long as it likes again."""
     told = schedule()

@@ -53,12 +53,15 @@ def lag_of(bench: Bench) -> TaskLag | None:
     return view.lag
 
 
-def ownerless(*tasks: str, definition: bytes | None = None, revision: int | None = None) -> LagResponse:
+def ownerless(
+    *tasks: str, definition: bytes | None = None, revision: int | None = None, count: int = 0
+) -> LagResponse:
     """What the manager has the leader measure."""
     document = msgspec.Raw(definition or msgspec.json.encode(DEFINITION))
     return LagResponse(
         tasks=tuple(OwnerlessTask(task=task, definition=document, reset=TaskReset(7)) for task in tasks),
         tasks_revision=revision,
+        ownerless=count,
     )
 
 
@@ -246,3 +249,16 @@ async def test_looks_that_take_minutes_still_follow_each_other_before_their_word
     for _ in range(840):
         await bench.clock.advance(1.0)
     assert engine.measuring.count("t00") == 2
+
+
+async def test_a_round_of_many_looks_is_over_before_its_words_are_old(background: BackgroundTasks) -> None:
+    """A look of two minutes at a quarter of the tasks is followed by a pause of half a minute."""
+    engine = SlowEngine()
+    bench = Bench(background, engine=engine)
+    tasks = [f"t{number:02}" for number in range(12)]
+    engine.clock, engine.lags = bench.clock, dict.fromkeys(tasks, FAR)
+    bench.manager.rule(LagRequest, lambda _: ownerless(*tasks, count=48))
+    bench.assign()
+    for _ in range(600):
+        await bench.clock.advance(1.0)
+    assert engine.measuring.count("t00") == 4

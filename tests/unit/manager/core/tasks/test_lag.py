@@ -132,6 +132,8 @@ def test_of_many_those_that_were_asked_for_longest_ago_come_first() -> None:
     """So that none is forgotten, however many there are, and whatever becomes of those before it."""
     names = [f"t{number:03}" for number in range(MOST_AT_ONCE + 20)]
     bench, leader, _ = with_two(*names)
+    assert bench.ask(LagRequest(member_id=leader)).answer.ownerless == MOST_AT_ONCE + 20
+    bench, leader, _ = with_two(*names)
     first = tell(bench, leader)
     assert first == names[:MOST_AT_ONCE]
     bench.now += 1
