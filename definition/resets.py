@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from definition.document import MOST_BYTES
-from definition.kafka_options import PLACES, moment_fault
+from definition.kafka_options import PLACES
+from definition.options import lowered, moment_fault, without
 from definition.reading import path_to, read
 from definition.sink import FILES_SINK, SQL_SINK
 from protocol.connectors import AVRO, FILES, KAFKA
@@ -20,8 +21,9 @@ from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import EARLIEST, Options, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from definition.kafka_options import Rule
     from definition.values import Scalar
     from protocol.messages.tasks import Offsets
 
@@ -34,13 +36,13 @@ class Beginning:
     `earliest` says what is set to begin at the earliest offsets, where a new query would not do so anyway.
     """
 
-    places: Mapping[str, Callable[[Scalar], str | None]] = field(default_factory=dict)
+    places: Mapping[str, Rule] = field(default_factory=dict)
     earliest: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 BEGINNINGS: Mapping[str, Beginning] = {
     KAFKA: Beginning(PLACES, {"startingOffsets": "earliest"}),  # Spark's own default is latest
-    "rate-micro-batch": Beginning({"startTimestamp": moment_fault}),
+    "rate-micro-batch": Beginning({"startTimestamp": lambda value, _: moment_fault(value)}),
     **dict.fromkeys((*FILES, AVRO, "rate", "socket"), Beginning()),
 }
 """Spark's own sources. Others may be given any options, and it is theirs to make sense of them."""
@@ -133,12 +135,12 @@ def _faults_of(source: _End, view: str, offsets: Offsets) -> Iterator[Problem]:
     known = BEGINNINGS.get(format_.lower())
     if known is None or isinstance(offsets, str):
         return
-    places = {name.lower(): fault for name, fault in known.places.items()}
+    places, given = lowered(known.places), lowered(source.options)
     for name, value in offsets.items():
         path = path_to(path_to("offsets", view) if view else "offsets", name)
         if name.lower() not in places:
             yield Problem(path, _does_not_begin_there(format_, known))
-        elif fault := places[name.lower()](value):
+        elif fault := places[name.lower()](value, given):
             yield Problem(path, fault)
     if len(offsets) > 1:
         whose = f" for {view}" if view else ""
@@ -161,8 +163,7 @@ def begin_with(source: str, options: Mapping[str, Scalar], offsets: Offsets) -> 
     chosen = known.earliest if offsets == EARLIEST else offsets
     if not chosen:
         return dict(options)
-    rivals = {name.lower() for name in (*chosen, *known.places)}
-    return {name: value for name, value in options.items() if name.lower() not in rivals} | dict(chosen)
+    return without(options, {*lowered(chosen), *lowered(known.places)}) | dict(chosen)
 
 
 def meaning(ends: Ends, offsets: Offsets) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from definition.intervals import trigger_interval_fault
-from definition.kafka_options import option_problems as kafka_problems
+from definition.kafka_options import option_faults
 from definition.reading import Constraint, Section, path_to, readable
 from definition.references import find_problems, option_problems
 from definition.values import IDENTIFIER, ConsumerGroup, Format, LiteralText, Scalar
@@ -149,4 +149,5 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.schema is not None:
             yield Problem("schema", "does not go with format kafka; what its values are is value.schema")
         if readable(self.options):
-            yield from kafka_problems(self.options, "options")
+            for name, fault in option_faults(self.options):
+                yield Problem(path_to("options", name), fault)

@@ -19,6 +19,8 @@ SUITES = {
         "tests/unit/worker/spark/test_commit_schedule.py",
         "tests/unit/definition/test_references.py",
         "tests/unit/definition/test_spark_conf.py",
+        "tests/unit/definition/test_kafka_options.py",
+        "tests/unit/definition/test_reset_offsets.py",
         "tests/unit/assignors/test_eligibility.py",
         "tests/unit/protocol/test_fencing.py",
         "tests/unit/protocol/test_connectors.py",

@@ -11,9 +11,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from definition.kafka_options import by_partition, option_faults
+from definition.kafka_options import by_partition, obeyed, option_faults
+from definition.options import lowered
 from worker.lag.measure import PartitionState
-from worker.lag.subscription import assigned_of, lowered, named_of, pattern_of
+from worker.lag.subscription import assigned_of, named_of, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,10 @@ _ACCEPT = f"accept that with `failOnDataLoss: false` in the source's options, {_
 _LEAVE = "begin anew with `sparkherd tasks reset`, or set `failOnDataLoss: false`"
 _ANEW = f"the topic was made anew or cut off; {_ACCEPT}"
 _UNKNOWN = "is not there, or the source's user may not see it; create it, or correct the option"
-_BY_TIME = ("startingtimestamp", "startingoffsetsbytimestamp")
-"""Options of which Spark prefers each to `startingOffsets`."""
+_UNFOUND = (
+    "is not there, or the pattern does not find it, or the source's user may not see it; create it, or"
+    " correct the options"
+)
 
 Ids: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 """Of topics, by the id of their cluster and by their name: each cluster gives out its own.
@@ -113,7 +116,16 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
     lost = chain.from_iterable(_lost(subscription, read, topics, accepts=accepts) for read in reads)
     losses = lost if reads else _begun(given, subscription, topics, accepts=accepts)
     faults = (Missing(name, fault) for name, fault in option_faults(options))
-    return next(chain(faults, _asked_for(subscription, topics), losses), None)
+    told = next(chain(faults, _asked_for(subscription, topics), losses), None)
+    return None if told is None else _as_written(told, options)
+
+
+def _as_written(told: Missing, options: Mapping[str, Any]) -> Missing:
+    """With its option as the definition spells it."""
+    if told.option is None:
+        return told
+    written = lowered({name: name for name in options})
+    return told._replace(option=written.get(told.option.lower(), told.option))
 
 
 def _asked_for(subscription: _Subscription, topics: Topics) -> Iterator[Missing]:
@@ -136,8 +148,9 @@ def _lost(subscription: _Subscription, read: Read, topics: Topics, *, accepts: b
     """Rows that the checkpoint wants."""
     for place in _places(read):
         state = topics.get(place.topic, {}).get(place.number)
-        if not subscription.names(place.topic, place.number) and not (accepts and _is_done(place)):
-            yield _left_out(subscription.option, place)
+        if not subscription.names(place.topic, place.number):
+            if not accepts:
+                yield _left_out(subscription.option, place)
         elif state is None:
             yield from _gone(place, accepts=accepts)
         elif not accepts:
@@ -213,24 +226,30 @@ def id_of(partitions: Mapping[int, PartitionState]) -> tuple[str | None, str | N
 def _begun(
     given: Mapping[str, Any], subscription: _Subscription, topics: Topics, *, accepts: bool
 ) -> Iterator[Missing]:
-    """Offsets by partition, of which Spark wants all, unless another option says where to begin."""
-    option = "startingOffsets"
-    offsets = None if given.keys() & set(_BY_TIME) else by_partition(given.get(option.lower()))
-    if offsets is None:
+    """Offsets or times by partition, of which Spark wants all, where it goes by them."""
+    option = obeyed(given)
+    wanted = None if option is None else by_partition(given[option.lower()])
+    if option is None or wanted is None:
         return
     for topic, partitions in topics.items():
         for number, state in partitions.items():
-            wanted = offsets.get(topic, {}).get(number)
+            at = wanted.get(topic, {}).get(number)
             place = f"topic {topic}, partition {number}"
-            if wanted is None:
+            if at is None:
                 yield Missing(option, f"says nothing of {place}; it has to name all partitions")
-            elif wanted > state.end and not accepts:
-                found = f"{place}: wants offset {wanted}, and the next row will get {state.end}"
-                yield Missing(option, f"{found}; correct it, -1 is the end")
-            elif 0 <= wanted < state.begin and not accepts:
-                found = f"{place}: wants offset {wanted}, the earliest there is {state.begin}"
-                yield Missing(option, f"{found}; correct it, -2 is the earliest")
-    yield from _named_in_vain(option, offsets, subscription, topics)
+            elif option == "startingOffsets" and not accepts:
+                yield from _off_limits(option, place, at, state)
+    yield from _named_in_vain(option, wanted, subscription, topics)
+
+
+def _off_limits(option: str, place: str, wanted: int, state: PartitionState) -> Iterator[Missing]:
+    """An offset at which no row is, nor will be the next."""
+    if state.end < wanted:
+        found = f"{place}: wants offset {wanted}, and the next row will get {state.end}"
+        yield Missing(option, f"{found}; correct it, -1 is the end")
+    elif 0 <= wanted < state.begin:
+        found = f"{place}: wants offset {wanted}, the earliest there is {state.begin}"
+        yield Missing(option, f"{found}; correct it, -2 is the earliest")
 
 
 def _named_in_vain(
@@ -242,6 +261,7 @@ def _named_in_vain(
             found = f"names topic {topic}, partition {number}, which the source does not read; leave it out"
             yield Missing(option, found)
         elif topic not in topics:
-            yield Missing(option, f"topic {topic} {_UNKNOWN}", permanent=False)
+            unknown = _UNFOUND if subscription.has_pattern else _UNKNOWN
+            yield Missing(option, f"topic {topic} {unknown}", permanent=False)
         elif number not in topics[topic]:
             yield _no_partition(option, topic, number)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from definition.kafka_options import by_partition
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -26,19 +24,32 @@ Order: TypeAlias = "Sequence[str | None]"
 
 def offsets_of(entry: str) -> list[Offsets | None]:
     """What the lines of an entry say."""
-    return [by_partition(line) for line in entry.split("\n")[2:]]
+    return [_line(line) for line in entry.split("\n")[2:]]
 
 
 def initial_of(text: str) -> Offsets | None:
     """Where a source has begun, by what it keeps in `sources/NUMBER/0`: a version and a line."""
-    return by_partition(text.partition("\n")[2])
+    return _line(text.partition("\n")[2])
 
 
 def offsets_in(record: Mapping[str, Any]) -> list[Offsets | None]:
     """Where a finished batch ended, by Spark's record of it."""
-    return [
-        by_partition(msgspec.json.encode(source.get("endOffset"))) for source in record.get("sources", ())
-    ]
+    return [_converted(source.get("endOffset")) for source in record.get("sources", ())]
+
+
+def _line(text: str) -> Offsets | None:
+    """Spark has written it, so it is in one form; what people write in options may be in several."""
+    try:
+        return msgspec.json.decode(text, type=Offsets)
+    except msgspec.DecodeError:
+        return None
+
+
+def _converted(value: object) -> Offsets | None:
+    try:
+        return msgspec.convert(value, Offsets, str_keys=True)
+    except msgspec.ValidationError:
+        return None
 
 
 def of_place(lines: Lines, order: Order, place: str) -> list[Offsets | None]:

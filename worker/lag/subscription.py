@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from definition import kafka_options
+from definition.options import lowered, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,14 +17,14 @@ def named_of(options: Mapping[str, Any]) -> Sequence[str]:
     """The topics that a source with these options names; none if it has a pattern."""
     given = lowered(options)
     if _SUBSCRIBE in given:
-        return [name for each in str(given[_SUBSCRIBE]).split(",") if (name := each.strip())]
+        return kafka_options.subscribed(given[_SUBSCRIBE])
     return [topic for topic, numbers in _assigned(given.get(_ASSIGN)).items() if numbers]
 
 
 def pattern_of(options: Mapping[str, Any]) -> str | None:
     """What the topics that it reads are matched by, in Java's words; None if it names them."""
     given = lowered(options)
-    return str(given[_PATTERN]).strip() if _PATTERN in given else None
+    return trimmed(given[_PATTERN]) if _PATTERN in given else None
 
 
 def assigned_of(options: Mapping[str, Any]) -> Mapping[str, frozenset[int]] | None:
@@ -33,11 +34,6 @@ def assigned_of(options: Mapping[str, Any]) -> Mapping[str, frozenset[int]] | No
     """
     given = lowered(options)
     return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
-
-
-def lowered(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options by their names in lower case: Spark knows them in any."""
-    return {name.lower(): value for name, value in options.items()}
 
 
 def _assigned(value: Any) -> dict[str, frozenset[int]]:

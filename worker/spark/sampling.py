@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from definition.options import without
 from protocol.connectors import AVRO, FILES
 from worker.checks.offsets import window, with_window
 from worker.spark.causes import describe
@@ -101,7 +102,7 @@ def _chosen(session: SparkSession, source: Source, begin: Begin) -> _Chosen | No
     place = source.options.get("path")
     if place is None:
         return None
-    options = {name: value for name, value in source.options.items() if name.lower() != "path"}
+    options = without(source.options, {"path"})
     found = session.read.format("binaryFile").options(**options).load(str(place))
     by_age = [f.col("modificationTime"), f.col("path")]
     order = by_age if begin == "beginning" else [each.desc() for each in by_age]
@@ -131,7 +132,7 @@ def _of_files(session: SparkSession, source: Source, files: _Chosen) -> Sample:
     """File by file, for Spark would take the largest first."""
     if not files.paths:
         return Sample(None, "there are no files yet, so there are no rows to show")
-    options = {name: value for name, value in options_of(source).items() if name.lower() != "path"}
+    options = without(options_of(source), {"path"})
     place = str(source.options["path"])
     if not _GLOB & set(place):
         options.setdefault("basePath", place)

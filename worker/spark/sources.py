@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import structlog
 
+from definition.options import lowered
 from worker.lag.missing import id_of, missing
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
@@ -53,8 +54,8 @@ def with_patience(definition: Definition) -> Definition:
     def bounded(_: str, source: Source) -> Source:
         if not source.is_kafka:
             return source
-        given = {name.lower() for name in source.options}
-        added = {} if given & {name.lower() for name in PATIENCE} else dict(PATIENCE)
+        given = lowered(source.options).keys()
+        added = {} if given & lowered(PATIENCE).keys() else dict(PATIENCE)
         if ATTEMPTS.lower() not in given:
             added[ATTEMPTS] = "1"
         return msgspec.structs.replace(source, options={**source.options, **added})

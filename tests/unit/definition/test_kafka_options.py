@@ -10,6 +10,7 @@ import pytest
 from definition.document import DefinitionError, parse_definition
 
 BY_NAME = {"subscribe": "t"}
+LEVELS = ("nope", "READ_COMMITTED", " read_committed", "", True)
 OF_ONE = '{"t": {"0": 23}}'
 
 
@@ -36,6 +37,18 @@ def problems(options: dict[str, Any], **source: Any) -> list[tuple[str, str]]:
         {"subscribePattern": ".*", "startingOffsets": "{}"},
         *({"assign": value} for value in ('{"t": [0, 1]}', ' {"t": [0.0]}', "{}", '{"t": []}', "${env:A}")),
         {"assign": '{"t": []}', "startingOffsets": "{}"},
+        {**BY_NAME, "startingOffsets": '{"t": {"+0": 9223372036854775807}}'},
+        {**BY_NAME, "startingOffsetsByTimestamp": '{"t": {"0": 0}}'},
+        {"subscribePattern": ".*", "startingOffsetsByTimestamp": "{}"},
+        *({**BY_NAME, "startingTimestamp": value} for value in (0, " 5\t", "+5")),
+        {**BY_NAME, "startingTimestamp": 5, "startingOffsetsByTimestamp": "not looked at then"},
+        {**BY_NAME, "maxOffsetsPerTrigger": 1, "minOffsetsPerTrigger": 1},
+        {**BY_NAME, "maxOffsetsPerTrigger": "${env:MOST}", "minOffsetsPerTrigger": 9},
+        *({**BY_NAME, "kafka.isolation.level": level} for level in ("read_committed", "read_uncommitted")),
+        *(
+            {"subscribe": names}
+            for names in ("a,b", " a , , b\n", "..., a-b_c.D9", "${env:TOPIC}", "t" * 249)
+        ),
     ],
 )
 def test_what_spark_takes_is_taken(options: dict[str, Any]) -> None:
@@ -71,18 +84,82 @@ def test_what_spark_takes_is_taken(options: dict[str, Any]) -> None:
         ("maxOffsetsPerTrigger", 1.5, "expected a whole number"),
         ("maxOffsetsPerTrigger", 2**63, "expected a whole number"),
         ("minOffsetsPerTrigger", True, "expected a whole number"),
+        ("minOffsetsPerTrigger", " 5 ", "expected a whole number"),
+        *(
+            ("MAXOffsetsPerTrigger", value, "expected a whole number above 0")
+            for value in (0, -5, "0", "+-1")
+        ),
+        *(
+            (name, value, said)
+            for name, said in (
+                ("startingOffsets", "expected earliest, latest, or"),
+                ("startingOffsetsByTimestamp", "expected JSON as text"),
+            )
+            for value in (
+                '{"t": {"0": 18446744073709551619}}',
+                '{"t": {"0": 9223372036854775808}}',
+                '{"t": {"0": 2.7}}',
+                '\u00a0{"t": {"0": 5}}',
+            )
+        ),
+        ("startingOffsets", "\u00a0earliest", "expected earliest, latest, or"),
+        ("startingTimestamp", "\u00a05", "expected a time in whole milliseconds since 1970"),
+        ("startingTimestamp", -1, "expected a time in whole milliseconds since 1970"),
+        ("startingOffsetsByTimestamp", "{}", "names no partition; it has to name all that are read"),
+        ("startingOffsetsByTimestamp", '{"t": {}}', "names no partition"),
+        (
+            "startingOffsetsByTimestamp",
+            '{"t": {"0": -7}}',
+            "topic t, partition 0: wants time -7, and expected are whole milliseconds since 1970",
+        ),
+        ("startingOffsetsByTimestamp", '{"t": {"0": -1}}', "topic t, partition 0: wants time -1"),
+        *(
+            (name, f'{{"{topic}": {{"0": -7}}}}', "names a topic that cannot be: a name is 1 to 249 letters")
+            for name in ("startingOffsets", "startingOffsetsByTimestamp")
+            for topic in ("", ".", "..", "a b", "a\\nb", "a\\u0000", "ä", "x" * 250)
+        ),
+        *(("kafka.isolation.level", level, "expected read_uncommitted or read_comm") for level in LEVELS),
         ("failOnDataLoss", "nope", "expected true or false"),
     ],
 )
 def test_what_no_query_could_begin_with_is_told_with_its_place(name: str, value: Any, said: str) -> None:
     """By the name as it is written."""
     [(place, message)] = problems({**BY_NAME, name: value})
-    assert place == f"source.options.{name}"
+    assert place == (f'source.options["{name}"]' if "." in name else f"source.options.{name}")
     assert message.startswith(said)
+    assert len(message) < 200
 
 
 @pytest.mark.parametrize(
-    "value", ["t", "", "[0]", '{"t": 0}', '{"t": [-1]}', '{"t": ["0"]}', '{"t": [true]}', '{"t": [3e9]}', 5]
+    ("names", "said"),
+    [
+        *((names, "names a topic that cannot be") for names in ("t\nu", "t\u00a0", "a b", "..", "t" * 250)),
+        *((names, "names no topic") for names in ("", " , ,")),
+    ],
+)
+def test_topics_have_names_that_kafka_takes(names: str, said: str) -> None:
+    """No other can be made, so a query would wait for it in vain; the names themselves are not told."""
+    [(place, message)] = problems({"subscribe": names})
+    assert place == "source.options.subscribe"
+    assert message.startswith(said)
+    assert "t" * 250 not in message
+
+
+def test_the_least_of_a_batch_is_not_more_than_the_most() -> None:
+    """Spark refuses that when the query begins, and does not say where it stands."""
+    [(place, message)] = problems({**BY_NAME, "minOFFSETSPerTrigger": "10", "maxoffsetspertrigger": 5})
+    assert (place, message) == (
+        "source.options.minOFFSETSPerTrigger",
+        "is more than maxOffsetsPerTrigger, which is 5",
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("t", "", "[0]", '{"t": 0}', '{"t": [-1]}', '{"t": ["0"]}', '{"t": [true]}', '{"t": [3e9]}', 5),
+        *('{"t": [0.5]}', '{"t": [4294967296]}', '\u00a0{"t": [0]}'),
+    ],
 )
 def test_partitions_to_assign_are_numbers_by_topic(value: Any) -> None:
     """What Spark could not read it would not say where."""

@@ -14,9 +14,9 @@ SQL = {"format": "sql", "options": TABLE}
 UPSERT = {"format": "sql", "options": {**TABLE, "mode": "upsert", "key": ["a", "b"]}}
 
 
-def ends(source: str | None = "json", sink: dict[str, Any] | None = SQL) -> Any:
+def ends(source: str | None = "json", sink: dict[str, Any] | None = SQL, **options: Any) -> Any:
     """The ends of such a task; without a source it has an entry point."""
-    begin = {"source": {"format": source}} if source else {"entrypoint": "a:b"}
+    begin = {"source": {"format": source, "options": options}} if source else {"entrypoint": "a:b"}
     return read_ends(msgspec.json.encode({**begin, "sink": sink, "sql": "SELECT 1", "weight": 2.0}))
 
 
@@ -62,7 +62,11 @@ def test_offsets_that_a_source_understands(source: str | None, offsets: dict[str
         ("kafka", "startingTimestamp", True),
         ("kafka", "startingTimestamp", "٣"),
         ("kafka", "maxOffsetsPerTrigger", 5),
-        ("rate-micro-batch", "startTimestamp", ""),
+        *(("rate-micro-batch", "startTimestamp", value) for value in ("", " 5 ", "5\n", -1, "9" * 19)),
+        ("kafka", "startingTimestamp", "\u00a05"),
+        ("kafka", "startingOffsets", "\u00a0earliest"),
+        ("kafka", "startingOffsets", '{"t": {"0": 18446744073709551619}}'),
+        ("kafka", "startingOffsetsByTimestamp", '{"t": {"0": -7}}'),
         ("json", "modifiedAfter", "2013-06-01"),
         ("rate", "rowsPerSecond", 5),
     ],
@@ -72,6 +76,19 @@ def test_offsets_that_a_source_would_ignore_or_choke_on(source: str, name: str, 
     found = wrong(source, **{name: value})
     assert list(found) == [f"offsets.{name}"]
     assert "\n" not in found[f"offsets.{name}"]
+
+
+@pytest.mark.parametrize("name", ["startingOffsets", "STARTINGOFFSETSBYTIMESTAMP"])
+@pytest.mark.parametrize("value", ["{}", '{"t": {}}'])
+@pytest.mark.parametrize("read", [{"Subscribe": "t"}, {"assign": '{"t": [0]}'}])
+def test_a_reset_is_judged_as_the_definition_that_it_makes(
+    name: str, value: str, read: dict[str, Any]
+) -> None:
+    """To name no partition is right only where none may be read."""
+    [fault] = faults(ends("kafka", **read), {name: value})
+    assert fault == Problem(f"offsets.{name}", "names no partition; it has to name all that are read")
+    assert list(faults(ends("kafka", subscribePattern=".*"), {name: value})) == []
+    assert list(faults(ends("kafka", assign="{}"), {name: value})) == []
 
 
 def test_one_place_to_begin_is_enough() -> None:

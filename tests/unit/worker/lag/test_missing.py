@@ -23,7 +23,7 @@ def test_a_topic_that_is_not_there_is_named(options: dict[str, Any]) -> None:
     told = missing(options, [], TOPICS)
     assert told is not None
     assert told.found.startswith("topic payments is not there, or the source's user may not see it")
-    assert (told.option, told.permanent) == (next(iter(options)).lower(), False)
+    assert (told.option, told.permanent) == (next(iter(options)), False)
 
 
 def test_an_assigned_partition_that_is_not_there_is_named() -> None:
@@ -85,6 +85,16 @@ def test_a_batch_that_wants_rows_of_a_deleted_topic_cannot_be_done() -> None:
     assert not told.permanent
 
 
+def test_a_batch_that_has_found_a_topic_that_is_gone_by_now_can_be_done_without_it() -> None:
+    """Nothing says where it was to begin there: Spark asks for that, and leaves out what is not there."""
+    read = Read({"orders": {0: 9, 1: 0}}, {"orders": {0: 9, 1: 0}, "gone": {0: 5}})
+    pattern = {"subscribePattern": ".*"}
+    assert missing({**pattern, "failOnDataLoss": False}, [read], TOPICS) is None
+    told = missing(pattern, [read], TOPICS)
+    assert told is not None
+    assert "topic gone, partition 0: wants its rows, and the source has no such partition" in told.found
+
+
 def test_a_checkpoint_may_be_at_either_end_of_what_there_is() -> None:
     """The end is where the next row will be, and a batch that was begun may end there."""
     for offset in (9, 20):
@@ -136,7 +146,8 @@ def test_offsets_to_begin_at_have_to_be_there(offsets: str, said: str) -> None:
     assert said in told.found
     if "wants offset" in said:
         assert missing({**options, "failOnDataLoss": False}, [], TOPICS) is None
-    for preferred in ({"startingTimestamp": "1"}, {"startingOffsetsByTimestamp": '{"orders": {"0": 1}}'}):
+    by_time = '{"orders": {"0": 1, "1": 1000}}'
+    for preferred in ({"startingTimestamp": "1"}, {"startingOffsetsByTimestamp": by_time}):
         assert missing({**options, **preferred}, [], TOPICS) is None
     assert missing(options, [Read({"orders": {0: 9, 1: 0}})], TOPICS) is None
 
@@ -271,12 +282,39 @@ def test_offsets_of_what_the_source_does_not_read_are_to_be_left_out(
     assert told == Missing("startingOffsets", found)
 
 
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ('{"orders": {"0": 9}}', "says nothing of topic orders, partition 1; it has to name all partitions"),
+        (
+            '{"orders": {"0": 1, "1": 2}, "pay": {"0": 3}}',
+            "names topic pay, partition 0, which the source does not read; leave it out",
+        ),
+    ],
+)
+def test_times_to_begin_at_are_wanted_of_all_partitions_too(times: str, found: str) -> None:
+    """Spark wants them of those that it reads, and of no others; it is told as it is written."""
+    options = {"SUBSCRIBE": "orders", "STARTINGOFFSETSByTimestamp": times}
+    assert missing(options, [], TOPICS) == Missing("STARTINGOFFSETSByTimestamp", found)
+    assert missing(options, [Read({"orders": {0: 9, 1: 0}})], TOPICS) is None
+    assert missing({**options, "startingTimestamp": 5}, [], TOPICS) is None
+
+
+def test_where_to_begin_is_told_by_the_option_as_it_is_written() -> None:
+    """Whoever looks for it in the definition finds it."""
+    told = missing({**BY_NAME, "STARTINGOFFSETS": '{"orders": {"0": 9}}'}, [], TOPICS)
+    assert told is not None
+    assert told.option == "STARTINGOFFSETS"
+
+
 def test_offsets_of_a_topic_that_a_pattern_may_yet_match() -> None:
     """It may come, or be mistyped."""
     options = {"subscribePattern": ".*", "startingOffsets": '{"orders": {"0": -1, "1": -1}, "pay": {"0": 1}}'}
     told = missing(options, [], TOPICS)
     assert told is not None
-    assert told.found.startswith("topic pay is not there")
+    assert told.found.startswith(
+        "topic pay is not there, or the pattern does not find it, or the source's user"
+    )
     assert not told.permanent
 
 
@@ -303,4 +341,7 @@ def test_what_the_options_name_no_more_is_no_loss_to_accept(options: dict[str, A
     said = "does not name topic orders, partition 0, which the checkpoint goes on with: name it again"
     assert told.found.startswith(said)
     assert "KAFKA_DATA_LOSS" not in told.found
-    assert missing({**options, "failOnDataLoss": False}, [Read({"orders": {0: 9}})], topics) is None
+    for planned in ({}, {"orders": {0: 9}}, {"orders": {0: 12}}):
+        begun = Read({"orders": {0: 9}}, planned)
+        assert missing(options, [begun], topics) == told
+        assert missing({**options, "failOnDataLoss": False}, [begun], topics) is None
