@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import unquote
 
 import msgspec
 
 from definition.reading import path_to
 from definition.sink import FENCED_SINKS
 from worker.query_engine import QueryError
-from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK, OF_TABLES, PLAIN, STATEMENTS
+from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK, PLAIN, STATEMENTS
+from worker.spark.jdbc_urls import JdbcUrl, database_of, may_be_jdbc
+from worker.spark.table_options import HADOOP_S, is_of_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from definition.document import Definition
     from definition.source import Source
@@ -34,8 +35,6 @@ _DRIVERS: Final = {
     "oracle": ("oracle.jdbc.oracledriver", "oracle.jdbc.driver.oracledriver"),
 }
 """The classes that go with a database, in lower case."""
-_JDBC: Final = re.compile(r"(?i)[\s\x00-\x20]*jdbc:")
-_BEGINNING: Final = re.compile(r"(?i)\s*jdbc:([a-z0-9+._-]{1,64}):")
 _RESOURCE: Final = ":resource:"
 """Has SQLite's driver fetch a database from any URL of Java's, into a file."""
 _READ_ONLY: Final[dict[str, dict[str, str]]] = {
@@ -43,7 +42,14 @@ _READ_ONLY: Final[dict[str, dict[str, str]]] = {
     "sqlite": {"open_mode": "1"},
 }
 """By which a driver opens connections that cannot write."""
-_ALLOW: Final = "allow it with --allow-jdbc {name} on the group's workers if that is no harm"
+_MAY_BE_ALLOWED: Final = re.compile(r"[A-Za-z0-9+._$-]{1,200}")
+"""The names that --allow-jdbc takes, as far as they can be told in a line."""
+_UNKNOWN: Final = "may reach the driver of a database, and is not known to be no harm"
+_UNKNOWN_OF_TABLE: Final = (
+    "is not known as an option of tables, and if the table's catalog is by JDBC, its driver is given it"
+)
+_OF_CONNECTION: Final = "would be put in place of what the table's catalog has"
+_OF_HADOOP: Final = "is a setting of Hadoop's, which Iceberg takes from spark_conf and not from options"
 
 
 class _Described(NamedTuple):
@@ -55,14 +61,19 @@ class _Described(NamedTuple):
     options: Mapping[str, Any]
 
     @property
+    def is_iceberg(self) -> bool:
+        """By its format, which takes a `path` for a table of whichever catalog it begins with."""
+        return "iceberg" in self.format.lower()
+
+    @property
     def is_in_catalog(self) -> bool:
-        """Iceberg takes a `path` for a table of whichever catalog it begins with."""
-        return self.table is not None or "iceberg" in self.format.lower()
+        """By its name, or by that."""
+        return self.table is not None or self.is_iceberg
 
     @property
     def is_jdbc(self) -> bool:
         """By its format, or by where it leads."""
-        return "jdbc" in self.format.lower() or any(_JDBC.match(url) for url in self.urls)
+        return "jdbc" in self.format.lower() or any(map(may_be_jdbc, self.urls))
 
     @property
     def urls(self) -> list[str]:
@@ -86,10 +97,9 @@ def require_harmless(definition: Definition, written: Definition, allowed: Colle
     for each, as_written in zip(_described(definition), _described(written), strict=True):
         if not (each.is_jdbc or each.is_in_catalog):
             continue
-        options = rules.options(each)
         for option, value in each.options.items():
-            place = _Place(path_to(f"{each.path}.options", option), str(as_written.options[option]))
-            rules.require(place, option, str(value), options)
+            place, stands = path_to(f"{each.path}.options", option), str(as_written.options[option])
+            rules.require(each, _Given(place, option, str(value), stands))
 
 
 def for_check(definition: Definition) -> tuple[Definition, list[str]]:
@@ -127,19 +137,29 @@ def _of_source(definition: Definition, view: str, source: Source) -> _Described:
     return _Described(definition.path_of(view), source.format or "", source.table, source.options)
 
 
-class _Place(NamedTuple):
-    """An option's place in the definition, and what is written there."""
+class _Given(NamedTuple):
+    """An option: its place in the definition, its name, its value, and what is written there for it."""
 
     path: str
+    name: str
+    value: str
     written: str
 
-    def refusal(self, why: str, name: str) -> QueryError:
-        """Names what is to be allowed, if that is no part of a secret: if it stands in the definition."""
-        is_written = name in self.written
-        shown = name[:200] if is_written else "NAME"
-        secret = "" if is_written else " (NAME is not shown: it comes out of a reference)"
-        fault = f"{why.format(name=shown)}{secret}: {_ALLOW.format(name=shown)}"
+    def fault(self, fault: str) -> QueryError:
+        """What no setting of the worker's would allow."""
         return QueryError.at(self.path, fault, permanent=True)
+
+    def refusal(self, why: str, name: str, written: Iterable[str]) -> QueryError:
+        """Names what is to be allowed, if that is no part of a secret: if it is among what is written."""
+        if name not in written:
+            shown, but = "NAME", " (NAME is not shown: it comes out of a reference)"
+        elif _MAY_BE_ALLOWED.fullmatch(name):
+            shown, but = name, ""
+        else:
+            takes = "up to 200 letters, digits and + . _ $ -"
+            return self.fault(f"{why.format(name=repr(name[:200]))}; a name that can be allowed has {takes}")
+        allow = f"allow it with --allow-jdbc {shown} on the group's workers if that is no harm"
+        return self.fault(f"{why.format(name=shown)}{but}: {allow}")
 
 
 class _Rules(NamedTuple):
@@ -147,72 +167,60 @@ class _Rules(NamedTuple):
 
     allowed: frozenset[str]
 
-    def options(self, described: _Described) -> Collection[str]:
-        """The options that it may have; those of a table would be put in place of its catalog's."""
-        if described.is_in_catalog:
-            return self.allowed | OF_TABLES
-        of_drivers = [_of_database(_database(url)) for url in described.urls]
-        return (self.allowed | OF_SPARK).union(*of_drivers or [PLAIN])
-
-    def require(self, place: _Place, option: str, value: str, options: Collection[str]) -> None:
+    def require(self, described: _Described, given: _Given) -> None:
         """Of one option; raises QueryError."""
-        if option.lower() not in options:
-            why = "may reach the driver of a database, and is not known to be no harm"
-            raise _Place(place.path, option).refusal(why, option)
-        if option.lower() == "url":
-            self._require_url(place, value)
-        if option.lower() == "driver":
-            self._require_driver(place, value.strip())
+        name = given.name.lower()
+        if name not in self.allowed and (why := _refused(described, name)):
+            raise given.refusal(why, given.name, (given.name,))
+        if name.startswith(HADOOP_S) and described.is_iceberg:
+            raise given.fault(_OF_HADOOP)
+        if name == "url":
+            self._require_url(given)
+        if name == "driver":
+            self._require_driver(given)
 
-    def _require_driver(self, place: _Place, driver: str) -> None:
+    def _require_driver(self, given: _Given) -> None:
+        driver = given.value.strip()
         if not driver:
-            raise QueryError.at(place.path, "is empty: name the driver's class", permanent=True)
+            raise given.fault("is empty: name the driver's class")
         known = {name for each in {*OF_DRIVERS, *self.allowed} for name in _DRIVERS.get(each, ())}
         if driver.lower() not in known | self.allowed:
-            raise place.refusal("is not a driver that this worker knows to run no Java of others", driver)
+            why = "is not a driver that this worker knows to run no Java of others"
+            raise given.refusal(why, driver, (given.written.strip(),))
 
-    def _require_url(self, place: _Place, url: str) -> None:
-        begins = _BEGINNING.match(url)
-        if begins is None:
-            raise QueryError.at(place.path, "does not begin as jdbc:postgresql: does", permanent=True)
-        name, database = begins[1], begins[1].lower()
-        if database not in OF_DRIVERS and database not in self.allowed:
-            raise place.refusal("is of jdbc:{name}, whose driver may run Java in the worker", name)
-        if database == "sqlite" and _RESOURCE in url.lower():
-            fault = f"has {_RESOURCE}, by which the driver fetches files"
-            raise QueryError.at(place.path, fault, permanent=True)
-        for option in _names_in(database, url[begins.end() :]):
-            if option.lower() not in self.allowed | _of_database(database):
-                raise place.refusal("has {name}, which is not known to be no harm", option)
+    def _require_url(self, given: _Given) -> None:
+        url, written = JdbcUrl.of(given.value), JdbcUrl.of(given.written) or JdbcUrl("", "")
+        if url is None:
+            raise given.fault("does not begin as jdbc:postgresql: does")
+        if url.database not in OF_DRIVERS and url.database not in self.allowed:
+            raise given.refusal(
+                "is of jdbc:{name}, whose driver may run Java in the worker", url.name, (written.name,)
+            )
+        if url.database == "sqlite" and _RESOURCE in given.value.lower():
+            raise given.fault(f"has {_RESOURCE}, by which the driver fetches files")
+        for option in url.parameters:
+            if not option:
+                raise given.fault("has a value without a name")
+            if option.lower() not in self.allowed | _of_database(url.database):
+                why = "has {name}, which is not known to be no harm"
+                raise given.refusal(why, option, written.parameters)
 
 
-def _database(url: str) -> str:
-    begins = _BEGINNING.match(url)
-    return begins[1].lower() if begins is not None else ""
+def _refused(described: _Described, option: str) -> str | None:
+    """Why an option is not let through by itself; those of a table would be put in place of its catalog's."""
+    if described.is_in_catalog:
+        why = _OF_CONNECTION if option in OF_SPARK else _UNKNOWN_OF_TABLE
+        return None if is_of_tables(option) else why
+    of_drivers = [_of_database(database_of(url)) for url in described.urls]
+    return None if option in OF_SPARK.union(*of_drivers or [PLAIN]) else _UNKNOWN
 
 
 def _of_database(database: str) -> frozenset[str]:
     return OF_DRIVERS.get(database, PLAIN)
 
 
-def _names_in(database: str, url: str) -> Iterator[str]:
-    """The names of parameters, as the driver takes a URL apart; of unknown drivers, whatever may be one.
-
-    A known name that is encoded is none that is known.
-    """
-    before, _, query = url.partition("?")
-    if database not in OF_DRIVERS:
-        for piece in re.split(r"[;&,()]", unquote(unquote(before))):
-            name, is_said, _ = piece.partition("=")
-            if is_said:
-                yield re.split(r"[/:@\s]", name.strip())[-1]
-    for piece in re.split("&" if database in OF_DRIVERS else "[;&?]", query):
-        if piece:
-            yield piece.partition("=")[0].strip()
-
-
 def _read_only(described: _Described) -> Mapping[str, str]:
     asked: dict[str, str] = {}
     for url in described.urls:
-        asked |= _READ_ONLY.get(_database(url), {})
+        asked |= _READ_ONLY.get(database_of(url), {})
     return asked

@@ -1,4 +1,4 @@
-"""Options that are no harm: of Spark's, of JDBC drivers' and of tables in catalogs; all in lower case.
+"""Options by JDBC that are no harm: Spark's, and those of JDBC drivers; all in lower case.
 
 What is in none of these lists, a worker has to allow by `--allow-jdbc` (docs/security.md).
 """
@@ -8,48 +8,30 @@ from __future__ import annotations
 from typing import Final
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Those in a text, which has blanks between them."""
     return frozenset(text.split())
 
 
 STATEMENTS: Final = frozenset({"sessioninitstatement", "preparequery"})
 """Options of Spark's whose text is sent to the database as it is, beside the query."""
-_OF_READING: Final = _names(
+READING: Final = names(
     "partitioncolumn lowerbound upperbound numpartitions querytimeout fetchsize batchsize truncate"
     " cascadetruncate customschema isolationlevel pushdownpredicate pushdownaggregate pushdownlimit"
     " pushdownoffset pushdowntablesample pushdownjoin prefertimestampntz"
 )
 """Those of Spark's JDBC that neither say where the database is nor have SQL in them."""
 OF_SPARK: Final = (
-    _OF_READING
+    READING
     | STATEMENTS
-    | _names(
+    | names(
         "url driver dbtable query hint createtableoptions createtablecolumntypes keytab principal"
         " refreshkrb5config connectionprovider tablecomment"
     )
 )
 """All of Spark's JDBC (`JDBCOptions`), which the driver is not given; `url` and `driver` have their rules."""
 
-OF_TABLES: Final = _OF_READING | _names(
-    # Delta
-    "path maxfilespertrigger maxbytespertrigger ignoredeletes ignorechanges skipchangecommits startingversion"
-    " startingtimestamp endingversion endingtimestamp readchangefeed readchangedata witheventtimeorder"
-    " excluderegex failondataloss versionasof timestampasof schematrackinglocation schemalocation mergeschema"
-    " overwriteschema replacewhere partitionoverwritemode usermetadata txnappid txnversion optimizewrite"
-    # Iceberg
-    " snapshot-id as-of-timestamp branch tag start-snapshot-id end-snapshot-id split-size lookback"
-    " file-open-cost vectorization-enabled batch-size stream-from-timestamp"
-    " streaming-max-files-per-micro-batch streaming-max-rows-per-micro-batch"
-    " streaming-skip-delete-snapshots streaming-skip-overwrite-snapshots locality write-format"
-    " target-file-size-bytes check-nullability check-ordering fanout-enabled merge-schema output-spec-id"
-    " compression-codec compression-level compression-strategy distribution-mode delete-granularity"
-    " isolation-level overwrite-mode"
-    # what streams of any format have, and where a task's writer stands
-    " maxrowspertrigger checkpointlocation"
-)
-"""Of tables in catalogs: those of the lakes, and what only says how much of a database is read at a time."""
-
-_POSTGRESQL: Final = _names(
+_POSTGRESQL: Final = names(
     "adaptivefetch adaptivefetchmaximum adaptivefetchminimum allowencodingchanges applicationname"
     " assumeminserverversion autosave binarytransfer binarytransferdisable binarytransferenable"
     " cancelsignaltimeout channelbinding cleanupsavepoints connecttimeout convertbooleantonumeric"
@@ -64,7 +46,7 @@ _POSTGRESQL: Final = _names(
     " sslcert sslkey sslmode sslnegotiation sslpassword sslresponsetimeout sslrootcert stringtype"
     " targetservertype tcpkeepalive tcpnodelay unknownlength user"
 )
-_SQLITE: Final = _names(
+_SQLITE: Final = names(
     "open_mode shared_cache automatic_index cache_size cache_spill mmap_size case_sensitive_like"
     " count_changes default_cache_size defer_foreign_keys empty_result_callback encoding foreign_keys"
     " full_column_names fullsync incremental_vacuum journal_mode journal_size_limit legacy_alter_table"
@@ -80,7 +62,7 @@ _SQLITE: Final = _names(
 )
 OF_DRIVERS: Final = {"postgresql": _POSTGRESQL, "sqlite": _SQLITE}
 """By database, those of its driver that load no classes, libraries or logins, and write no files."""
-PLAIN: Final = _names(
+PLAIN: Final = names(
     "user password database databasename host port servername portnumber usessl requiressl sslmode encrypt"
     " trustservercertificate logintimeout connecttimeout sockettimeout servertimezone connectiontimezone"
     " characterencoding useunicode applicationname"

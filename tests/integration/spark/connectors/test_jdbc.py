@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from definition.document import parse_definition
 from tests.integration.spark.conftest import CONNECTORS, refusal
 from worker.query_engine import CheckSpec
-from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK
+from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK, READING
+from worker.spark.table_options import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -203,6 +204,13 @@ def test_each_option_of_the_shipped_drivers_is_known(spark: SparkSession, databa
     harmless, others = OF_DRIVERS[database] - OF_SQLITE_ITSELF, NEED_TO_BE_ALLOWED[database]
     assert not harmless & others
     assert options == harmless | others
+
+
+@pytest.mark.parametrize(("database", "alike"), [("postgresql", set()), ("sqlite", {"encoding"})])
+def test_no_option_of_tables_is_of_a_shipped_driver(database: str, alike: set[str]) -> None:
+    """But where it is harmless: SQLite's is a pragma that does nothing to a database that is there."""
+    of_driver = OF_DRIVERS[database] - OF_SQLITE_ITSELF | NEED_TO_BE_ALLOWED[database]
+    assert (NAMES - READING) & of_driver == alike
 
 
 def test_options_of_spark_s_are_known(spark: SparkSession) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_type_hints
 
+import msgspec
 import pytest
 
 from definition.document import Definition, parse_definition
 from tests.fakes.spark_backend import FakeBackend
 from worker.query_engine import CheckSpec, QueryError, QuerySpec
+from worker.settings import WorkerSettings
 from worker.spark.check import check
 from worker.spark.check_runs import Cancellation
 from worker.spark.jdbc import for_check, require_harmless
-from worker.spark.jdbc_options import OF_SPARK, OF_TABLES, STATEMENTS
+from worker.spark.jdbc_options import OF_SPARK, READING, STATEMENTS
 from worker.spark.launch import launch
 from worker.spark.settings import SparkSettings
 from worker.spark.starts import StartSteps
+from worker.spark.table_options import NAMES
 
 POSTGRESQL = "jdbc:postgresql://db.example/shop"
 SQLITE = "jdbc:sqlite:/data/shop.db"
@@ -50,13 +53,16 @@ def in_catalog(**options: Any) -> Definition:
     return definition(table="shop.t", options=options)
 
 
+ALLOWED = get_type_hints(WorkerSettings, include_extras=True)["allow_jdbc"]
+
+
 def passes(wanted: Definition, *allowed: str) -> None:
-    require_harmless(wanted, wanted, allowed)
+    require_harmless(wanted, wanted, msgspec.convert(allowed, ALLOWED))
 
 
 def refused(wanted: Definition, *allowed: str, written: Definition | None = None) -> QueryError:
     with pytest.raises(QueryError) as error:
-        require_harmless(wanted, written or wanted, allowed)
+        require_harmless(wanted, written or wanted, msgspec.convert(allowed, ALLOWED))
     assert error.value.permanent
     return error.value
 
@@ -109,9 +115,9 @@ def test_a_database_that_may_run_java_is_refused(url: str, name: str) -> None:
         jdbc(url=POSTGRESQL, Url="jdbc:derby:x"),
         definition(format="org.apache.spark.sql.JDBC", options={"url": "jdbc:derby:x"}),
         definition(format="com.example.Any", options={"url": "jdbc:derby:x"}),
-        definition(
-            format="com.example.Any", options={"url": "\x01 JDBC:postgresql:x", "Url": "jdbc:derby:x"}
-        ),
+        definition(format="com.example.Any", options={"url": "\x01 JDBC:postgresql:x"}),
+        definition(format="com.example.Any", options={"url": "\u2003jdbc:derby:x"}),
+        definition(format="com.example.Any", options={"url": "x", "Url": "jdbc:derby:x"}),
         definition(format="rate", sink={"format": "com.example.Any", "options": {"url": "jdbc:derby:x"}}),
     ],
 )
@@ -161,12 +167,12 @@ def test_a_database_brings_its_driver(database: str, driver: str) -> None:
         (f"{POSTGRESQL}?socketFactory=a.B&socketFactoryArg=x", "socketFactory"),
         (f"{POSTGRESQL}?user=u&connectExecutor=a.B", "connectExecutor"),
         (f"{POSTGRESQL}?user=u&classLoaderStrategy", "classLoaderStrategy"),
-        (f"{POSTGRESQL}?user=u&%73ocketFactory=a.B", "%73ocketFactory"),
         (f"{POSTGRESQL}?dbtable=x", "dbtable"),
         ("jdbc:sqlite:/data/x.db?enable_load_extension=true", "enable_load_extension"),
         ("jdbc:sqlite:/data/x.db?cache=private&temp_store_directory=/x", "temp_store_directory"),
         ("jdbc:mysql://h/x?autoDeserialize=true", "autoDeserialize"),
         ("jdbc:mysql://h/x?user=u;autoDeserialize", "autoDeserialize"),
+        ("jdbc:mysql://h/x?user = u& autoDeserialize = true", "autoDeserialize"),
         ("jdbc:mysql://(host=h,allowLoadLocalInfile = true)/x", "allowLoadLocalInfile"),
         ("jdbc:mysql://address=(host=h)(queryInterceptors=a.B)/x", "queryInterceptors"),
         ("jdbc:mysql://x?tlsCiphersuites?a.B", "tlsCiphersuites"),
@@ -175,6 +181,7 @@ def test_a_database_brings_its_driver(database: str, driver: str) -> None:
         ("jdbc:sqlserver://h;databaseName=d;trustManagerClass={a.B}", "trustManagerClass"),
         ("jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'http://x'", "INIT"),
         ("jdbc:derby:x;create=true", "create"),
+        ("jdbc:derby:x y\tcreate=true", "create"),
     ],
 )
 def test_connection_strings_that_do_more_than_connect(url: str, name: str) -> None:
@@ -184,19 +191,45 @@ def test_connection_strings_that_do_more_than_connect(url: str, name: str) -> No
     assert error.path == "sources.table.options.url"
     assert f"has {name}, which" in error.cause
     assert f"--allow-jdbc {name} on" in error.cause
-    passes(jdbc(url=url), *databases, name, "socketFactoryArg", "%73ocketFactory", "a.B")
+    passes(jdbc(url=url), *databases, name, "socketFactoryArg", "a.B")
 
 
 def test_encoded_brackets_hide_no_parameter() -> None:
-    """As MySQL's driver takes hosts; the name is not as it is written, so it is not told."""
+    """As MySQL's driver takes hosts; the name is told as it is without the code."""
     error = refused(jdbc(url="jdbc:mysql://address%253D(host=h)(%2571ueryInterceptors%253Da.B)/x"), "mysql")
-    assert "has NAME, which is not known to be no harm (NAME is not shown" in error.cause
+    assert "has queryInterceptors, which is not known to be no harm: allow it" in error.cause
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (jdbc(url=f"{POSTGRESQL}?user=u&%73ocketFactory=a.B"), "has '%73ocketFactory', which is not known"),
+        (jdbc(url=POSTGRESQL, **{"my option": "x"}), '["my option"]: may reach the driver of a database'),
+        (in_catalog(**{"my option": "x"}), '["my option"]: is not known as an option of tables'),
+        (jdbc(url=POSTGRESQL, **{"": "x"}), '[""]: may reach the driver of a database'),
+        (jdbc(url=POSTGRESQL, driver="a.B c"), "driver: is not a driver that this worker knows"),
+        (jdbc(url=f"{POSTGRESQL}?{'x' * 201}"), f"has '{'x' * 200}', which is not known"),
+    ],
+)
+def test_a_name_that_no_worker_can_allow(wanted: Definition, told: str) -> None:
+    """What is advised can be followed: `--allow-jdbc` takes no such name."""
+    error = refused(wanted)
+    assert told in error.cause
+    assert "--allow-jdbc" not in error.cause
+    assert error.cause.endswith("; a name that can be allowed has up to 200 letters, digits and + . _ $ -")
+
+
+@pytest.mark.parametrize("url", [f"{POSTGRESQL}?user=u& =x", "jdbc:mysql://h/x?=", "jdbc:mysql:evil /=1"])
+def test_a_value_without_a_name(url: str) -> None:
+    """There is nothing to allow."""
+    assert refused(jdbc(url=url), "mysql").cause.endswith("options.url: has a value without a name")
 
 
 def test_sqlite_fetches_no_database() -> None:
     """Whatever is allowed: there is no name to allow it by."""
-    error = refused(jdbc(url="jdbc:sqlite::Resource:http://host/x.db"), "sqlite", ":resource:")
+    error = refused(jdbc(url="jdbc:sqlite::Resource:http://host/x.db"), "sqlite", "resource")
     assert "has :resource:, by which the driver fetches files" in error.cause
+    assert "has :resource:" in refused(jdbc(url="jdbc:sqlite:resource:http://host/x.db")).cause
 
 
 @pytest.mark.parametrize(
@@ -204,6 +237,7 @@ def test_sqlite_fetches_no_database() -> None:
     [
         "jdbc:mysql://h/x?useSSL=true&characterEncoding=utf8&serverTimezone=UTC&connectTimeout=5",
         "jdbc:mysql://address=(host=h)(port=1)/x?user=u&password=a=b(c,d)",
+        "jdbc:mysql://h/x? user = u & password=a b",
         "jdbc:mariadb://h/x?sslMode=verify-full&socketTimeout=5",
         "jdbc:sqlserver://h;databaseName=d;encrypt=true;user=u;password=p",
         "jdbc:oracle:thin:@(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=h)(PORT=1))(CONNECT_DATA=(SERVICE_NAME=x)))",
@@ -249,7 +283,11 @@ def test_tables_keep_the_connections_of_their_catalogs(name: str, described: dic
     """Options would be put in place of the catalog's own, or be statements in its name."""
     value = POSTGRESQL if name == "url" else "org.postgresql.Driver"
     wanted = definition(**described, options={"path": "shop.t", name: value})
-    assert refused(wanted).path == f"sources.table.options.{name}"
+    error = refused(wanted)
+    assert error.path == f"sources.table.options.{name}"
+    is_spark_s = name.lower() in OF_SPARK
+    assert ("would be put in place of what the table's catalog has" in error.cause) is is_spark_s
+    assert ("is not known as an option of tables" in error.cause) is not is_spark_s
     passes(wanted, name)
     sink = {"table": "shop.t", "options": {name: value}}
     assert refused(definition(sink, format="rate")).path == f"sink.options.{name}"
@@ -262,9 +300,41 @@ def test_an_allowed_url_of_a_table_is_looked_at() -> None:
 
 
 def test_how_tables_are_read_is_no_harm() -> None:
-    """Options of the lakes, and how much of a database is read at a time."""
-    passes(in_catalog(**dict.fromkeys(OF_TABLES, "x")))
+    """Options of the lakes and of files, and how much of a database is read at a time."""
+    passes(in_catalog(**dict.fromkeys(NAMES, "x")))
     passes(in_catalog(maxFilesPerTrigger=1, fetchSize=10))
+    prefixed = ("fs.s3a.access.key", "DFS.x", "parquet.block.size", "orc.x", "Snapshot-Property.team")
+    passes(in_catalog(**dict.fromkeys(prefixed, "x")))
+    passes(definition(format="iceberg", table="t", options={"snapshot-property.team": "x"}))
+
+
+@pytest.mark.parametrize(
+    "name", ["xfs.s3a.key", "fs", "snapshot-property", "snapshot-properties.x", "spark.x"]
+)
+def test_what_is_not_known_of_tables(name: str) -> None:
+    """Names that only look alike; the cause says what it is about, and how to allow it."""
+    error = refused(in_catalog(**{name: "x"}))
+    assert error.cause.endswith(
+        "is not known as an option of tables, and if the table's catalog is by JDBC, its driver is given it:"
+        f" allow it with --allow-jdbc {name} on the group's workers if that is no harm"
+    )
+    passes(in_catalog(**{name: "x"}), name)
+
+
+def test_no_option_of_tables_is_of_a_connection() -> None:
+    """Whatever becomes known of lakes and files: how Spark reaches a database is its catalog's."""
+    assert NAMES & OF_SPARK == READING
+
+
+@pytest.mark.parametrize("described", [{"table": "lake.shop.t"}, {}])
+def test_iceberg_takes_settings_of_hadoop_s_elsewhere(described: dict[str, str]) -> None:
+    """In options they would be nothing, without a word."""
+    options = {"path": "s3a://shop/t", "FS.s3a.access.key": "x"}
+    error = refused(definition(format="iceberg", **described, options=options))
+    assert error.cause == (
+        'sources.table.options["FS.s3a.access.key"]: is a setting of Hadoop\'s,'
+        " which Iceberg takes from spark_conf and not from options"
+    )
 
 
 @pytest.mark.parametrize(
@@ -294,6 +364,31 @@ def test_nothing_of_a_secret_is_told(written: dict[str, str], value: dict[str, s
     error = refused(jdbc(**value), "mysql", written=jdbc(**written))
     assert "s3cret" not in error.cause.lower()
     assert error.path == f"sources.table.options.{next(iter(value))}"
+
+
+@pytest.mark.parametrize(
+    ("url", "secret"),
+    [
+        ("jdbc:mysql://h/x?password={}", "a&pass=x"),
+        ("jdbc:mysql://h/x?password={}", "a&h=x"),
+        ("jdbc:mysql://h;password={}", "a;env=x"),
+        ("jdbc:{}:memory:derby", "derby"),
+        ("jdbc:postgresql:x?user={}", "a&${env:P}=x"),
+    ],
+)
+def test_a_part_of_a_secret_that_stands_elsewhere_is_not_told(url: str, secret: str) -> None:
+    """Only a name that the definition has as a name: what else is alike may be chance."""
+    error = refused(jdbc(url=url.format(secret)), "mysql", written=jdbc(url=url.format("${env:P}")))
+    assert "--allow-jdbc NAME on" in error.cause
+    assert secret not in error.cause
+    assert "NAME is not shown: it comes out of a reference" in error.cause
+
+
+def test_a_name_that_is_written_is_told_beside_a_secret() -> None:
+    """It is no part of the secret."""
+    url = "jdbc:mysql://h/x?password={}&autoDeserialize=true"
+    error = refused(jdbc(url=url.format("abc")), "mysql", written=jdbc(url=url.format("${env:P}")))
+    assert "--allow-jdbc autoDeserialize on" in error.cause
 
 
 def test_a_check_sends_no_statement_but_the_query() -> None:

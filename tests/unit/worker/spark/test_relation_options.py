@@ -13,6 +13,7 @@ from worker.spark.relation_options import may_have_options
     "relation",
     [
         "t WITH (a 'b')",
+        "t WITH \n\t (a 'b')",
         "`t`with(a 'b')",
         "t w\u0131th\u00a0(a 'b')",
         "t WITH -- (\n -- \\\n x\n\t(a 'b')",
