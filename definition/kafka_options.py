@@ -12,7 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from definition.options import LONG, long_of, lowered, moment_fault, trimmed
+from definition.options import LONG, long_of, lowered, moment_fault, trimmed, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -183,11 +183,12 @@ def option_faults(options: Mapping[str, Scalar]) -> Iterator[tuple[str, str]]:
 
     What has a reference in it is not judged: what stands for it is not known.
     """
-    given, written = lowered(options), lowered({name: name for name in options})
+    given = lowered(options)
     place = obeyed(given)
     rules = {**_OTHERS, **({} if place is None else {place: PLACES[place]})}
-    for name, rule in lowered(rules).items():
-        if name not in given or "${" in str(given[name]):
+    for name, rule in rules.items():
+        value = given.get(name.lower())
+        if value is None or "${" in str(value):
             continue
-        if fault := rule(given[name], given):
-            yield written[name], fault
+        if fault := rule(value, given):
+            yield written(options, name), fault

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from definition.values import Scalar
 
@@ -22,6 +22,11 @@ _SPACE = "".join(map(chr, range(0x21)))
 def lowered(options: Mapping[str, T]) -> dict[str, T]:
     """The options by their names in lower case: Spark knows them in any."""
     return {name.lower(): value for name, value in options.items()}
+
+
+def written(options: Iterable[str], name: str) -> str:
+    """How options spell a name; as it is given here, if it is none of theirs."""
+    return lowered({each: each for each in options}).get(name.lower(), name)
 
 
 def without(options: Mapping[str, T], names: Container[str]) -> dict[str, T]:

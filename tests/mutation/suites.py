@@ -26,6 +26,7 @@ SUITES = {
         "tests/unit/protocol/test_connectors.py",
         "tests/unit/worker/spark/test_jdbc.py",
         "tests/unit/worker/spark/test_relation_options.py",
+        "tests/unit/worker/spark/test_spark_sources.py",
     ),
     "simulation": ("tests/simulation/test_histories.py",),
 }

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from definition.kafka_options import by_partition, obeyed, option_faults
-from definition.options import lowered
+from definition.options import lowered, written
 from worker.lag.measure import PartitionState
 from worker.lag.subscription import assigned_of, named_of, pattern_of
 
@@ -117,15 +117,9 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
     losses = lost if reads else _begun(given, subscription, topics, accepts=accepts)
     faults = (Missing(name, fault) for name, fault in option_faults(options))
     told = next(chain(faults, _asked_for(subscription, topics), losses), None)
-    return None if told is None else _as_written(told, options)
-
-
-def _as_written(told: Missing, options: Mapping[str, Any]) -> Missing:
-    """With its option as the definition spells it."""
-    if told.option is None:
+    if told is None or told.option is None:
         return told
-    written = lowered({name: name for name in options})
-    return told._replace(option=written.get(told.option.lower(), told.option))
+    return told._replace(option=written(options, told.option))
 
 
 def _asked_for(subscription: _Subscription, topics: Topics) -> Iterator[Missing]:

@@ -13,6 +13,7 @@ import msgspec
 
 from worker.lag.missing import Read
 from worker.lag.offset_log import furthest_behind, initial_of, of_place, offsets_of
+from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,11 +66,14 @@ def noted(folder: CheckpointFolder) -> Noted:
 
 
 def read_note(folder: CheckpointFolder) -> Noted | None:
-    """What was noted, None if it cannot be read; who goes on without it knows less, and nothing wrong."""
-    text = folder.read(SOURCES_FILE)
+    """What was noted, None if it cannot be read; who goes on without it knows less, and nothing wrong.
+
+    On local disks, whoever is killed over writing it may leave it with the checksum of the one before.
+    """
     try:
+        text = folder.read(SOURCES_FILE)
         return Noted() if text is None else msgspec.json.decode(text, type=Noted)
-    except msgspec.DecodeError:
+    except (QueryError, msgspec.DecodeError):
         return None
 
 

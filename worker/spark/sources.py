@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import structlog
 
-from definition.options import lowered
+from definition.options import lowered, written
+from definition.reading import path_to
 from worker.lag.missing import id_of, missing
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
@@ -93,17 +94,21 @@ def require_sources(
     before = note or Noted()
     offsets = SourceOffsets.of(checkpoint, before.ids)
     ids: set[TopicId] = set()
+    gone: set[str] = set()
     for path, source in sources:
         at(f"the brokers of {path}")
-        ids |= require_topics(brokers, path, source, offsets.reads(path, definition, order))
-    now = Noted(list(order), _merged(before.ids, ids, offsets.topics))
+        reads = offsets.reads(path, definition, order)
+        topics = _required(brokers, path, source, reads)
+        ids |= _ids_of(topics)
+        gone |= {topic for read in reads for topic in (*read.begins, *read.planned)} - topics.keys()
+    now = Noted(list(order), _merged(before.ids, ids, offsets.topics - gone))
     if now != note:
         at(f"the checkpoint {checkpoint.place}")
         checkpoint.create(SOURCES_FILE, msgspec.json.encode(now).decode())
 
 
 def _merged(before: Ids, now: set[TopicId], wanted: set[str]) -> dict[str, dict[str, list[str]]]:
-    """What brokers say now counts, and what they do not tell stays, of topics that a checkpoint is about."""
+    """What brokers say now counts, and what they do not tell stays, of topics that are wanted."""
     told = {(each.cluster, each.topic) for each in now}
     kept = {
         TopicId(cluster, topic, topic_id)
@@ -138,26 +143,44 @@ def watch_sources(brokers: Brokers | None, definition: Definition, order: Order 
     return watched
 
 
-def require_topics(brokers: Brokers, path: str, source: Source, reads: Sequence[Read] = ()) -> set[TopicId]:
-    """The ids of a source's topics, when all is there, as far as brokers tell them.
+def require_topics(brokers: Brokers, path: str, source: Source) -> None:
+    """See that brokers answer and have what a source asks for that has not begun.
 
     Args:
         brokers: who asks.
         path: the source's place in the definition.
         source: with its references resolved.
-        reads: what its checkpoint says, of each time that it is read; nothing if it has not begun.
 
     Raises:
         QueryError: names what is not there.
     """
+    _required(brokers, path, source, ())
+
+
+def _required(brokers: Brokers, path: str, source: Source, reads: Sequence[Read]) -> Topics:
+    """A source's topics, when all is there that it reads, or its loss was accepted."""
     try:
         topics = answered(brokers.states(source.options, {}, Question.START))
     except QueryError as error:
-        raise QueryError.at(path, error.cause, permanent=error.permanent, outage=error.outage) from None
+        raise _placed(error, path, source) from None
     found = missing(source.options, reads, topics)
     if found is not None:
-        place = path if found.option is None else f"{path}.options.{found.option}"
+        place = path if found.option is None else path_to(f"{path}.options", found.option)
         raise QueryError.at(place, found.found, permanent=found.permanent)
+    return topics
+
+
+def _placed(error: QueryError, path: str, source: Source) -> QueryError:
+    """With its place in the definition; one that is about an option of any source has that one's name."""
+    if error.path is None:
+        return QueryError.at(path, error.cause, permanent=error.permanent, outage=error.outage)
+    fault = error.cause.removeprefix(f"{error.path}: ")
+    place = path_to(f"{path}.options", written(source.options, error.path))
+    return QueryError.at(place, fault, permanent=error.permanent, outage=error.outage)
+
+
+def _ids_of(topics: Topics) -> set[TopicId]:
+    """As far as brokers tell them."""
     ids = ((topic, *id_of(states)) for topic, states in topics.items())
     return {
         TopicId(cluster, topic, topic_id)

@@ -13,6 +13,8 @@ import pytest
 from protocol.messages.tasks import EARLIEST, TaskReset
 from tests.contracts.checkpoints import refuses_one_that_is_behind
 from worker.query_engine import QueryError
+from worker.spark.classic.checkpoint import HadoopCheckpoint
+from worker.spark.source_offsets import SOURCES_FILE, Noted, noted, read_note
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -333,3 +335,31 @@ def test_a_file_that_is_put_into_a_checkpoint_is_whole_or_what_it_was_before(
     assert {path.name for path in Path(folder.place).iterdir()} == {"note", ".note.crc"}
     folder.create("another", "made with its folder")
     assert folder.read("another") == "made with its folder"
+
+
+def test_a_note_beside_the_checksum_of_another_is_passed_over_and_written_anew(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    """As a worker leaves it that is killed between the two renames; one knows less without it."""
+    backend: Any = engine._backend
+    folder = backend.checkpoint(str(tmp_path / "checkpoint"))
+    folder.create(SOURCES_FILE, '{"order": ["sources.a"]}')
+    (tmp_path / "checkpoint" / SOURCES_FILE).write_text('{"order": ["sources.b"]}')
+    with pytest.raises(QueryError, match="ChecksumException"):
+        folder.read(SOURCES_FILE)
+    assert read_note(folder) is None
+    assert noted(folder) == Noted()
+    folder.create(SOURCES_FILE, '{"order": ["sources.c"]}')
+    assert read_note(folder) == Noted(["sources.c"])
+
+
+def test_checkpoints_are_written_by_the_manager_that_spark_is_told_to_take(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    """Stores without renames have one of their own, which the session of the query names."""
+    backend: Any = engine._backend
+    session = backend.spark.newSession()
+    session.conf.set("spark.sql.streaming.checkpointFileManagerClass", "no.such.Manager")
+    folder = HadoopCheckpoint(session, str(tmp_path / "checkpoint"))
+    with pytest.raises(QueryError, match=r"cannot be written to: \[CANNOT_LOAD_CHECKPOINT"):
+        folder.create("note", "text")

@@ -21,14 +21,14 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 class HadoopCheckpoint(CheckpointFolder):
-    """As Spark itself reads it."""
+    """As Spark itself reads it, by what the session says of file systems and of checkpoints."""
 
     def __init__(self, spark: SparkSession, place: str) -> None:
         super().__init__(place)
         jvm: Any = spark._jvm  # noqa: SLF001 - where PySpark keeps it
         self._path: Any = jvm.org.apache.hadoop.fs.Path
-        context: Any = spark.sparkContext
-        self._conf: Any = context._jsc.hadoopConfiguration()  # noqa: SLF001 - where PySpark keeps it
+        session: Any = spark._jsparkSession  # noqa: SLF001 - likewise
+        self._conf: Any = session.sessionState().newHadoopConf()
         self._files: Any = self._path(place).getFileSystem(self._conf)
         self._managers: Any = jvm.org.apache.spark.sql.execution.streaming.checkpointing
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote_plus
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 
 from worker.query_engine import QueryError
+from worker.spark.causes import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,6 +35,7 @@ TIMES_MS: Final = 5000
 _NO_ID: Final = "A" * 22
 """How Kafka writes the id of a topic that has none."""
 _NAME: Final = "KafkaTopics"
+_OPTION: Final = "subscribePattern"
 
 Place = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -62,9 +65,13 @@ class KafkaTopics:
         """Those of a collection of names that a pattern of Java's finds something in, as Spark does.
 
         Raises:
-            QueryError: that takes too many steps, for one name, or for so many.
+            QueryError: it is no pattern, or takes too many steps, for one name, or for so many.
         """
-        found = str(self._java.matching(names, pattern, STEPS_EACH, STEPS_IN_ALL))
+        try:
+            found = str(self._java.matching(names, pattern, STEPS_EACH, STEPS_IN_ALL))
+        except IllegalArgumentException as error:
+            told = refusal(error)
+            raise QueryError.at(_OPTION, told.cause, permanent=told.permanent) from None
         if found.startswith("?"):
             raise _too_slow(pattern, found[1:], names)
         return found.splitlines()
@@ -157,7 +164,7 @@ def _too_slow(pattern: str, name: str, names: Any) -> QueryError:
         why = f"looks at the name of topic {name} for too long, as nested repeats do"
     else:
         why = f"takes too long for the names of {names.size():,} topics"
-    return QueryError(f"subscribePattern: {pattern} {why}; write it more simply", permanent=bool(name))
+    return QueryError.at(_OPTION, f"{pattern} {why}; write it more simply", permanent=bool(name))
 
 
 def _lines(positions: Mapping[Place, int]) -> str:

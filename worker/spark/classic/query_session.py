@@ -51,7 +51,7 @@ class ClassicQuerySession(QuerySession):
         make_active(self.spark)
         for key, value in {**LIMIT_CONF, **conf}.items():
             self.spark.conf.set(key, value)
-        self.checkpoint = HadoopCheckpoint(spark, checkpoint)
+        self.checkpoint = HadoopCheckpoint(self.spark, checkpoint)
         self.gate: BatchGate = BatchGate(may_write, partial(tell_of_refusal, owner))
         self.output = ClassicQueryOutput(
             owner, self.gate, self.checkpoint.mark, partial(fill_in_ends, self.spark)

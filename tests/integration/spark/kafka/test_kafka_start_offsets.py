@@ -188,6 +188,29 @@ async def test_a_partition_that_is_assigned_no_more_is_no_loss(
     await catch_up(query)
 
 
+async def test_a_batch_that_was_begun_is_done_and_then_the_partition_is_left_out(
+    start: Any, topic: Topic, database: Database, engine: SparkEngine
+) -> None:
+    """Once its loss was accepted: Spark does the batch with all of its rows, and no row twice."""
+    topic.produce(orders(4), partition=0)
+    topic.produce(orders(3), partition=1)
+    definition = {"sql": SQL, "sink": database.sink()}
+    query = await start(source=assigned(topic, 0, 1), **definition)
+    await catch_up(query)
+    await query.stop(20)
+    database.query("DELETE FROM flights")
+    uncommit(checkpoint(engine, query))
+    told = await refusal(start, permanent=True, source=assigned(topic, 1), token=2, **definition)
+    assert "or set `failOnDataLoss: false`" in told
+    query = await start(source=assigned(topic, 1, failOnDataLoss=False), token=3, **definition)
+    await catch_up(query)
+    topic.produce(orders(1), partition=0)
+    topic.produce(orders(2), partition=1)
+    await catch_up(query)
+    rows = database.query("SELECT partition, offset FROM flights ORDER BY 1, 2")
+    assert rows == [*((0, offset) for offset in range(4)), *((1, offset) for offset in range(5))]
+
+
 async def test_offsets_by_time_go_before_offsets(start: Any, topic: Topic, database: Database) -> None:
     """What Spark does not look at is not judged."""
     topic.produce(orders(4), partition=0)
@@ -295,6 +318,15 @@ async def test_patterns_are_java_s_and_find_as_spark_does(
     assert found <= {each.topic for each in lag.partitions}
 
 
+async def test_a_pattern_that_is_none_is_told_with_its_place(
+    start: Any, topic: Topic, database: Database
+) -> None:
+    """Only Java knows its patterns; Spark says what is wrong, and not where."""
+    source = by_pattern(topic, "(")
+    told = await refusal(start, permanent=True, source=source, sql=SQL, sink=database.sink())
+    assert told.startswith("source.options.subscribePattern: PatternSyntaxException: Unclosed group")
+
+
 async def test_a_pattern_that_goes_astray_holds_up_only_its_own_task(
     *, start: Any, broker: Broker, topic: Topic, database: Database, engine: SparkEngine, spec: Any
 ) -> None:
@@ -302,7 +334,7 @@ async def test_a_pattern_that_goes_astray_holds_up_only_its_own_task(
     broker.topic("a" * 60 + "-", 1)
     source = by_pattern(topic, "(.*a){12}b")
     told = await refusal(start, permanent=True, source=source, sql=SQL, sink=database.sink())
-    assert told.startswith("source: subscribePattern: (.*a){12}b looks at the name of topic")
+    assert told.startswith("source.options.subscribePattern: (.*a){12}b looks at the name of topic")
     lag = await engine.lag(spec("t", 1, source=source, sql=SQL, sink=database.sink()))
     assert lag is not None
     assert "subscribePattern: (.*a){12}b" in (lag.trouble or "")

@@ -58,7 +58,12 @@ class Brokers:
 
 def definition(**options: Any) -> Any:
     """A task that reads t."""
-    source = {"format": "kafka", "options": {"subscribe": "t", **options}}
+    return definition_by(subscribe="t", **options)
+
+
+def definition_by(**options: Any) -> Any:
+    """A task whose source has these options."""
+    source = {"format": "kafka", "options": options}
     return parse_definition(json.dumps({"source": source, "sink": {"format": "noop"}}).encode())
 
 
@@ -98,6 +103,58 @@ def test_the_ids_of_topics_are_noted_once_and_held_against_those_of_later() -> N
     start(brokers, folder, failOnDataLoss=False)
     start(brokers, folder)
     assert json.loads(folder.files[SOURCES_FILE]) == {"ids": {"here": {"t": ["second"]}}}
+
+
+def test_a_note_that_the_store_does_not_give_out_is_written_anew() -> None:
+    """Hadoop refuses one with a checksum that is not its own, and only says that it cannot be read."""
+
+    class Torn(Folder):
+        """Its note has the checksum of the one before."""
+
+        def read(self, name: str) -> str | None:
+            if name == SOURCES_FILE and not self.writes:
+                raise QueryError("the checkpoint is damaged: ChecksumException")
+            return super().read(name)
+
+    brokers, folder = Brokers(), Torn()
+    with structlog.testing.capture_logs() as logs:
+        start(brokers, folder)
+    assert [(each["log_level"], each["file"]) for each in logs] == [("warning", SOURCES_FILE)]
+    assert json.loads(folder.files[SOURCES_FILE]) == NOTED
+
+
+def test_a_topic_whose_deletion_was_accepted_is_forgotten() -> None:
+    """One of that name that is made later, and read from its beginning, is no other than was known."""
+
+    class Gone(Brokers):
+        """Without the topic."""
+
+        def states(self, *asked: Any) -> Any:
+            super().states(*asked)
+            return {}
+
+    brokers, folder = Brokers(), Folder()
+    start(brokers, folder)
+    by_pattern = {"subscribePattern": "t.*"}
+    with pytest.raises(QueryError, match="the source has no such partition"):
+        start(Gone(), folder, of=definition_by(**by_pattern))
+    assert json.loads(folder.files[SOURCES_FILE]) == NOTED
+    start(Gone(), folder, of=definition_by(**by_pattern, failOnDataLoss=False))
+    assert json.loads(folder.files[SOURCES_FILE]) == {}
+    folder.files["offsets/3"] = 'v1\n{}\n{"t":{"0":3,"1":3}}'
+    brokers.topic_id = "second"
+    start(brokers, folder, of=definition_by(**by_pattern))
+    assert json.loads(folder.files[SOURCES_FILE]) == {"ids": {"here": {"t": ["second"]}}}
+
+
+def test_what_is_wrong_with_an_option_is_told_with_its_place() -> None:
+    """As it is written, for whoever asks brokers knows the option and not the definition."""
+    brokers = Brokers()
+    brokers.trouble = QueryError.at("subscribePattern", "takes too long", permanent=True)
+    with pytest.raises(QueryError) as told:
+        start(brokers, Folder(), of=definition_by(SUBSCRIBEPattern=".*"))
+    assert told.value.cause == "source.options.SUBSCRIBEPattern: takes too long"
+    assert (told.value.path, told.value.permanent) == ("source.options.SUBSCRIBEPattern", True)
 
 
 @pytest.mark.parametrize("note", ['{"ids": {"here": {"t": "fi', '{"ids": 7}', ""])
