@@ -11,7 +11,15 @@ from definition.intervals import trigger_interval_fault
 from definition.kafka_options import option_faults
 from definition.reading import Constraint, Section, path_to, readable
 from definition.references import find_problems, option_problems
-from definition.values import IDENTIFIER, ConsumerGroup, Format, LiteralText, Scalar
+from definition.values import (
+    IDENTIFIER,
+    ConsumerGroup,
+    Format,
+    LiteralText,
+    Scalar,
+    SchemaText,
+    nesting_fault,
+)
 from protocol.connectors import KAFKA, needed
 from protocol.messages.tasks import Problem
 
@@ -38,7 +46,7 @@ class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     format: Literal["json", "csv", "avro", "protobuf", "text"]
-    schema: LiteralText | None = None
+    schema: SchemaText | None = None
     message: LiteralText | None = None
     descriptor: LiteralText | None = None
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
@@ -63,12 +71,24 @@ class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield Problem(name, f"does not go with format {self.format}")
         if self.format == "text" and self.options:
             yield Problem("options", "does not go with format text")
-        for name in self.options if self.format == "json" and self.fails and readable(self.options) else ():
-            if name.lower() == "singlevariantcolumn":
-                yield Problem(path_to("options", name), _ONE_VARIANT)
+        for name, value in self.options.items() if readable(self.options) else ():
+            fault = self._option_fault(name.lower(), str(value))
+            if fault is not None:
+                yield Problem(path_to("options", name), fault)
+
+    def _option_fault(self, name: str, value: str) -> str | None:
+        only_with_null = _ONLY_WITH_NULL.get((self.format, name))
+        if only_with_null is not None and self.fails:
+            return f"goes with on_error: null only: {only_with_null}"
+        return nesting_fault(value) if name == "avroschema" else None
 
 
-_ONE_VARIANT = "goes with on_error: null only: in a row of one variant, nobody finds what is no row"
+_ONE_VARIANT = "in a row of one variant, nobody finds what is no row"
+_ONLY_WITH_NULL = {
+    ("json", "singlevariantcolumn"): _ONE_VARIANT,
+    ("csv", "singlevariantcolumn"): _ONE_VARIANT,
+    ("avro", "avroschemaurl"): "nothing can be added to a schema in a file; give it as avroSchema",
+}
 _DDL = "its columns, as in id BIGINT, name STRING"
 _NEEDS = {
     "json": {"schema": _DDL},
@@ -99,7 +119,7 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     format: Format | None = None
     table: LiteralText | None = None
-    schema: LiteralText | None = None
+    schema: SchemaText | None = None
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
     static: bool = False
     watermark: Watermark | None = None

@@ -44,12 +44,27 @@ def format_fault(name: str) -> str | None:
     return "must be a name of letters, digits and _ - . $, of at most 200 characters"
 
 
+def nesting_fault(schema: str) -> str | None:
+    """What is wrong with a schema that is nested so deeply that it would end the JVM which reads it."""
+    depth = 0
+    for bracket in _BRACKET.findall(_QUOTED.sub("", schema)):
+        depth = depth + 1 if bracket in "<([{" else max(depth - 1, 0)
+        if depth > MAX_NESTING:
+            return f"is nested more than {MAX_NESTING} brackets deep"
+    return None
+
+
+MAX_NESTING = 100
+"""Brackets of a schema, open at once: the parser of a JVM with Spark's own stack bears some hundreds."""
+_BRACKET = re.compile(r"[<>()\[\]{}]")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*.*?\*/|--[^\n]*""", re.DOTALL)
 _FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
 _REFERENCE = re.compile(r"\$\{(?:env|file):")
 _NO_REFERENCE = "takes no ${env:NAME} or ${file:PATH}; those are for the values of options and spark_conf"
 Text = Annotated[str, Constraint(blank_fault), msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
 LiteralText = Annotated[Text, Constraint(reference_fault)]
 """A text that is meant as it stands; `Text` may have references, or signs that only look like some."""
+SchemaText = Annotated[LiteralText, Constraint(nesting_fault)]
 ConsumerGroup = Annotated[
     LiteralText, Constraint(group_fault), msgspec.Meta(extra_json_schema={"maxLength": MAX_NAME_LENGTH})
 ]

@@ -6,7 +6,9 @@ A text or bytes (in base64) come as they are, behind a `"`; everything else as S
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from protocol.messages.base import MAX_INT
@@ -17,8 +19,12 @@ if TYPE_CHECKING:
 
 MAX_LENGTH: Final = 1000
 """Characters of one value; what is longer is cut."""
+MAX_NESTING: Final = 100
+"""Brackets of one value that are open at once; what is deeper is cut, too: no reader bears any depth."""
 TEXT: Final = '"'
 VALUE: Final = "="
+_BRACKET = re.compile(r"[\[\]{}]")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def json_row(texts: Sequence[str | None]) -> tuple[tuple[Any, ...], int]:
@@ -28,7 +34,12 @@ def json_row(texts: Sequence[str | None]) -> tuple[tuple[Any, ...], int]:
 
 
 def _is_cut(text: str) -> bool:
-    return len(text) > MAX_LENGTH + 1
+    return len(text) > MAX_LENGTH + 1 or (text[:1] == VALUE and _nesting(text) > MAX_NESTING)
+
+
+def _nesting(text: str) -> int:
+    signs = _BRACKET.findall(_STRING.sub("", text))
+    return max(accumulate(1 if sign in "[{" else -1 for sign in signs), default=0)
 
 
 def _value(text: str | None) -> Any:

@@ -5,40 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as f
 
 from definition.source import Payload, Source
-from worker.query_engine import QueryError
+from tests.integration.spark.kafka_values import kafka, read, refused
 from worker.spark.payload import take_apart
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-SCHEMA = "id BIGINT, name STRING, deep STRUCT<x: BIGINT>"
 UNQUOTED: dict[str, Any] = {"allowUnquotedFieldNames": True}
 COMMENTS: dict[str, Any] = {"ALLOWCOMMENTS": True}
-
-
-def kafka(spark: SparkSession, column: str, value: bytes | None) -> DataFrame:
-    """A row of Kafka's source, with bytes that no optimiser knows beforehand."""
-    given = f.when(f.col("id") == 0, f.lit(value).cast("binary"))
-    place = [f.lit("t").alias("topic"), f.lit(1).alias("partition"), f.lit(7).alias("offset")]
-    return spark.range(1).select(given.alias(column), *place)
-
-
-def taken(spark: SparkSession, text: str | bytes | None, **payload: Any) -> DataFrame:
-    """One value as a task's SQL sees it."""
-    value = text.encode() if isinstance(text, str) else text
-    source = Source(format="kafka", value=Payload(**{"format": "json", "schema": SCHEMA, **payload}))
-    return take_apart(kafka(spark, "value", value), source, "source")
-
-
-def read(spark: SparkSession, text: str | bytes | None, **payload: Any) -> tuple[Any, ...]:
-    """Its own columns."""
-    frame = taken(spark, text, **payload)
-    assert frame.columns[-3:] == ["topic", "partition", "offset"]
-    [row] = frame.collect()
-    return tuple(row)[:-3]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +101,97 @@ def test_sparks_column_of_corrupt_records_has_the_value_as_it_was(
         assert read(spark, text, on_error="null", **schema) == (None, text)
         with pytest.raises(Exception, match="offset 7: cannot be taken apart"):
             read(spark, text, **schema)
-    assert read(spark, '{"id":1}', **schema) == (1, None)
+    for text in ('{"id":1}', f'{{"id":1,"{column}":"forged"}}'):
+        assert read(spark, text, **schema) == (1, None)
+    assert read(spark, "{}", **schema) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "row"),
+    [
+        ("id INT, name STRING, _corrupt_record STRING", {}, (1, "a", None)),
+        ("bad STRING, id INT, name STRING", {"columnNameOfCorruptRecord": "bad"}, (None, 1, "a")),
+    ],
+)
+def test_it_is_no_column_of_csv(
+    spark: SparkSession, schema: str, options: dict[str, Any], row: tuple[Any, ...]
+) -> None:
+    """Wherever it stands; and null in what comes through."""
+    payload: dict[str, Any] = {"format": "csv", "schema": schema, "options": options}
+    assert read(spark, "1,a", **payload) == row
+    for text in ("x,a", "1,a,b"):
+        with pytest.raises(Exception, match="offset 7: cannot be taken apart"):
+            read(spark, text, **payload)
+
+
+def test_it_has_its_place_in_a_key(spark: SparkSession) -> None:
+    """Whose fields stay together."""
+    key = Payload(format="json", schema="_corrupt_record STRING, id INT")
+    for value, row in ((b'{"id":1}', {"_corrupt_record": None, "id": 1}), (None, None)):
+        frame = take_apart(kafka(spark, "key", value), Source(format="kafka", key=key), "source")
+        [(taken,)] = frame.select("key").collect()
+        assert (taken and taken.asDict()) == row
+
+
+CSV = {"format": "csv", "schema": "id BIGINT, name STRING"}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "row"),
+    [
+        *(("1,a", {}, (1, "a")), ("1,", {}, (1, None)), ('1,"a" ', {}, (1, "a"))),
+        *(('1,"a\nb"', {}, (1, "a\nb")), ("1,a\n", {}, (1, "a\n")), ("1,a\\", {}, (1, "a\\"))),
+        *(("1\ta", {"sep": "\\t"}, (1, "a")), ("1||a", {"DELIMITER": "||"}, (1, "a"))),
+        *(("1,a", {"comment": "#", "maxColumns": 2}, (1, "a")), ('1,"a', {"quote": ""}, (1, '"a'))),
+        ('1,"a"x', {}, (1, '"a"x')),  # Spark's parser takes the quotes for characters then
+    ],
+)
+def test_a_value_that_is_one_row_of_csv(
+    spark: SparkSession, text: str, options: dict[str, Any], row: tuple[Any, ...]
+) -> None:
+    """With Spark's options; with fail it is the same as with null."""
+    for on_error in ("fail", "null"):
+        assert read(spark, text, **CSV, options=options, on_error=on_error) == row
+
+
+@pytest.mark.parametrize("schema", ["name STRING", "id INT"])
+def test_an_empty_value_is_one_empty_column(spark: SparkSession, schema: str) -> None:
+    """Of one column, and of no more than one."""
+    assert read(spark, "", format="csv", schema=schema) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        *(("", {}), ("\n", {}), ("1", {}), ("1,a,b", {}), ("x,a", {}), ("1,a\n2,b", {}), ("\n1,a", {})),
+        *(("#1,a", {"comment": "#"}), ('1,"a', {}), ('"1,a', {}), ('1,"a\\', {}), (b"1,\xff", {})),
+    ],
+)
+def test_anything_else_is_no_row_of_csv(
+    spark: SparkSession, text: str | bytes, options: dict[str, Any]
+) -> None:
+    """Nothing, a comment, another number of columns, a quote that does not end, more than one row."""
+    with pytest.raises(Exception, match="offset 7: cannot be taken apart as csv"):
+        read(spark, text, **CSV, options=options)
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "said"),
+    [
+        *(("json", {"allowComments": "maybe"}, '"maybe"'), ("json", {"timeZone": "No/x"}, "No/x")),
+        *(("json", {"encoding": "nope"}, "nope"), ("json", {"maxNestingDepth": "x"}, '"x"')),
+        *(("csv", {"quote": "ab"}, "quote"), ("csv", {"sep": ""}, "Delimiter"), ("csv", {"sep": "\\q"}, "q")),
+        *(("csv", {"maxColumns": "x"}, "maxColumns"), ("csv", {"timeZone": "No/x"}, "No/x")),
+    ],
+)
+@pytest.mark.parametrize("on_error", ["fail", "null"])
+def test_an_option_that_spark_refuses_is_told_with_its_place(
+    spark: SparkSession, form: str, options: dict[str, Any], said: str, on_error: str
+) -> None:
+    """Before any row is read, which Spark alone would wait for."""
+    place, line = refused(spark, format=form, schema="id BIGINT", options=options, on_error=on_error)
+    assert place == "source.value.options"
+    assert said in line
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
@@ -171,11 +237,9 @@ def test_a_schema_that_spark_refuses_is_told_with_its_place(
     spark: SparkSession, schema: str, said: str, on_error: str
 ) -> None:
     """In the definition, before any row."""
-    with pytest.raises(QueryError) as refusal:
-        taken(spark, "{}", schema=schema, on_error=on_error)
-    assert refusal.value.cause.startswith("source.value.schema: ")
-    assert said in refusal.value.cause.partition("\n")[0]
-    assert refusal.value.permanent
+    place, line = refused(spark, schema=schema, on_error=on_error)
+    assert place == "source.value.schema"
+    assert said in line
 
 
 @pytest.mark.parametrize(

@@ -179,11 +179,42 @@ def test_the_options_of_other_sources_are_their_own() -> None:
     assert parse_definition(json.dumps(document).encode()).source is not None
 
 
-@pytest.mark.parametrize("name", ["singleVariantColumn", "SINGLEVARIANTCOLUMN"])
-def test_a_row_of_one_variant_is_sparks_to_read(name: str) -> None:
-    """There is nothing in it to tell a bad row by."""
-    value: dict[str, Any] = {"format": "json", "schema": "v VARIANT", "options": {name: "v"}}
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        *(("json", "singleVariantColumn"), ("json", "SINGLEVARIANTCOLUMN"), ("csv", "singleVariantColumn")),
+        *(("avro", "avroSchemaUrl"), ("avro", "AVROSCHEMAURL")),
+    ],
+)
+def test_what_leaves_nothing_to_tell_a_bad_row_by_goes_with_null_only(form: str, name: str) -> None:
+    """A row of one variant, or a schema of which nothing is known here."""
+    value: dict[str, Any] = {"format": form, "schema": "v VARIANT", "options": {name: "v"}}
     [(place, message)] = problems(BY_NAME, value=value)
     assert place == f"source.value.options.{name}"
     assert message.startswith("goes with on_error: null only")
     assert problems(BY_NAME, value={**value, "on_error": None}) == []
+
+
+TOO_DEEP = "is nested more than 100 brackets deep"
+
+
+@pytest.mark.parametrize("depth", [100, 101, 5000])
+def test_a_schema_is_nested_no_deeper_than_a_jvm_bears(depth: int) -> None:
+    """Its parser ends the whole worker otherwise; what stands in quotes is not nested."""
+    ddl = "id " + "STRUCT<a:" * depth + "INT" + ">" * depth
+    said = [] if depth == 100 else [("source.value.schema", TOO_DEEP)]
+    assert problems(BY_NAME, value={"format": "json", "schema": ddl}) == said
+    assert problems(BY_NAME, value={"format": "avro", "schema": "[" * depth}) == said
+    quoted = f"a STRUCT<b: INT COMMENT '{'<' * depth}', `{'(' * depth}`: INT>"
+    assert problems(BY_NAME, value={"format": "json", "schema": quoted}) == []
+
+
+def test_nor_is_a_reader_s_schema_or_that_of_files() -> None:
+    """Closing ones in a text do not make room for more."""
+    deep = "STRUCT<c: INT COMMENT '>>', a:" * 101
+    value = {"format": "avro", "schema": "{}", "options": {"AvroSchema": deep}}
+    assert problems(BY_NAME, value=value) == [("source.value.options.AvroSchema", TOO_DEEP)]
+    document = {"source": {"format": "json", "schema": deep}, "sink": {"format": "noop"}}
+    with pytest.raises(DefinitionError) as refusal:
+        parse_definition(json.dumps(document).encode())
+    assert [(each.path, each.message) for each in refusal.value.problems] == [("source.schema", TOO_DEEP)]

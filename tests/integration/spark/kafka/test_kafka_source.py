@@ -126,6 +126,31 @@ async def test_avro_becomes_columns(start: Any, catch_up: Any, topic: Topic, dat
     assert f"topic {topic.name}, partition 0, offset 2: cannot be taken apart as avro" in ended.cause
 
 
+async def test_confluent_s_header_is_cut_off_in_sql(
+    start: Any, catch_up: Any, topic: Topic, database: Database
+) -> None:
+    """As docs/connectors.md has it; a record that is cut off ends the query, which `value` would place."""
+    header = bytes([0, 0, 0, 0, 1])
+    topic.produce([header + bytes([14, 2, 2]) + b"a", header + bytes([16, 0])], partition=0)
+    taken = f"from_avro(substring(value, 6), '{AVRO}', map('mode', 'FAILFAST')) AS r"
+    sql = f"SELECT r.id, r.name, offset FROM (SELECT offset, {taken} FROM source)"
+    query = await start(source=topic.source(), sql=sql, sink=database.sink())
+    await catch_up(query)
+    assert database.query("SELECT id, name, offset FROM flights ORDER BY id") == [(7, "a", 0), (8, None, 1)]
+    topic.produce([header + bytes([14])], partition=0)
+    ended = await query.ended()
+    assert "alformed" in ended.cause
+
+
+async def test_an_option_that_spark_refuses_is_told_before_anything_is_read(
+    start: Any, topic: Topic, database: Database
+) -> None:
+    """With its place, and without another try."""
+    value = {**JSON, "options": {"allowComments": "maybe"}}
+    cause = await refusal(start, permanent=True, source=topic.source(value=value), sink=database.sink())
+    assert cause.startswith('source.value.options: IllegalArgumentException: For input string: "maybe"')
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [

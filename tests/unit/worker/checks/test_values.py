@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from telemetry.secrets import KnownSecrets
-from worker.checks.values import MAX_LENGTH, json_row
+from worker.checks.values import MAX_LENGTH, MAX_NESTING, json_row
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,25 @@ def test_long_values_are_cut_and_counted() -> None:
     values, cut = json_row([whole, long_text, long_json])
     assert cut == 2
     assert values == ("x" * MAX_LENGTH, "x" * (MAX_LENGTH - 1) + "…", long_json[1:MAX_LENGTH] + "…")
+
+
+@pytest.mark.parametrize("depth", [MAX_NESTING, MAX_NESTING + 1, 498])
+@pytest.mark.parametrize("level", [("[", "]"), ('{"a":', "}")])
+def test_a_value_that_is_nested_too_deep_is_cut(depth: int, level: tuple[str, str]) -> None:
+    """As a text, of which as much is shown as of any other."""
+    begins, ends = level
+    text = f"={begins * depth}1{ends * depth}"
+    [value], cut = json_row([text])
+    if depth == MAX_NESTING:
+        assert (json.dumps(value, separators=(",", ":")), cut) == (text[1:], 0)
+    else:
+        assert (value, cut) == (text[1:MAX_LENGTH] + "…", 1)
+
+
+def test_brackets_in_texts_are_not_nested() -> None:
+    """Nor behind a quote in one."""
+    text = "[{" * 100
+    assert json_row([f'=["\\"{text}"]', f'"{text}']) == ((['"' + text], text), 0)
 
 
 @pytest.fixture

@@ -1,0 +1,303 @@
+"""How each format of Kafka's keys and values is read, as texts of SQL (protocol §6).
+
+Spark's functions stop at the end of the first row that they find, and say nothing of what is behind it. So
+something that no producer knows is put behind each value, as one more field: only where it comes out as that
+field was the value one row, and nothing else. With `on_error: null` there is nothing around them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from worker.query_engine import QueryError
+from worker.spark.causes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from definition.source import Payload
+
+_OURS = secrets.token_hex(6)
+"""What our names end with, that no producer may know: one for all queries, whose compiled code is shared."""
+ROW = f"_sparkherd_row_{_OURS}"
+"""The column with what was read."""
+_END = f"_end_{_OURS}"
+"""The field behind all others: true in JSON, `_MARK` in the others."""
+_MARK = _OURS.encode()
+_CORRUPT = f"_sparkherd_corrupt_{_OURS}"
+"""A field that Spark puts a text into which is not what the schema says."""
+_EMPTY = r"^\s*\{\s*\}\s*$"
+"""An object before whose last brace no further field can be put."""
+_SPACE = " \t\r\n"
+_ESCAPED = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+"""What Spark takes for one character in a separator, behind a backslash."""
+
+
+class Reading(NamedTuple):
+    """How one column is read, in SQL: what it becomes, and when that is not what its schema says.
+
+    `row` is of the raw column. `is_bad` is of the row, `ROW`, and says when it fails. `names` are fields of
+    the row that are called otherwise in the definition; None if they are not to be seen. `has_raw_texts` says
+    that Spark has not looked at whether the row's texts are UTF-8.
+    """
+
+    row: str
+    is_bad: str | None = None
+    names: Mapping[str, str | None] = {}
+    has_raw_texts: bool = False
+
+
+def text(value: str) -> str:
+    """A literal; how quotes and backslashes in one are read is a setting that a definition may change."""
+    return f"CAST({_bytes(value.encode())} AS STRING)"
+
+
+def name(value: str) -> str:
+    """A name of a column or field."""
+    return f"`{value.replace('`', '``')}`"
+
+
+def option(payload: Payload, *names: str) -> str | None:
+    """The first of these options that the definition has, whose names are in any case."""
+    given = {each.lower(): str(value) for each, value in payload.options.items()}
+    return next((given[each.lower()] for each in names if each.lower() in given), None)
+
+
+def raw_texts(place: str, kind: DataType) -> Iterator[str]:
+    """Conditions by which texts in `place` are no UTF-8, at any depth."""
+    match kind:
+        case StringType():
+            yield f"NOT is_valid_utf8({place})"
+        case StructType():
+            for field in kind.fields:
+                yield from raw_texts(f"{place}.{name(field.name)}", field.dataType)
+        case ArrayType():
+            yield from _raw_texts_among(place, kind.elementType)
+        case MapType():
+            yield from _raw_texts_among(f"map_keys({place})", kind.keyType)
+            yield from _raw_texts_among(f"map_values({place})", kind.valueType)
+
+
+def _raw_texts_among(place: str, kind: DataType) -> Iterator[str]:
+    if is_raw := " OR ".join(raw_texts("each", kind)):
+        yield f"exists({place}, each -> {is_raw})"
+
+
+def _bytes(value: bytes) -> str:
+    return f"X'{value.hex()}'"
+
+
+def _string(column: str) -> str:
+    return f"CAST({column} AS STRING)"
+
+
+def _plain(column: str, payload: Payload, _path: str, _corrupt: str) -> Reading:
+    return Reading(_string(column), f"NOT is_valid_utf8({ROW})" if payload.fails else None)
+
+
+def _json(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
+    """The further field is put before the last brace, which has to be the one that ends the first object.
+
+    Where comments are allowed, a brace may be in one; so nothing is put there, and what is behind the object
+    is not looked at.
+    """
+    schema, value = _schema(payload, path), _string(column)
+    if not payload.fails:
+        return Reading(_from("json", value, schema, _permissive(payload)))
+    schema, names = _with_corrupt(schema, corrupt)
+    wanted = [each for each in schema.fieldNames() if each not in names]
+    options = _permissive(payload, columnNameOfCorruptRecord=_CORRUPT)
+    whole = value if _allows_comments(payload) else _with_end(column)
+    row = _from("json", whole, schema.add(_END, BooleanType()), options)
+    return Reading(row, _is_bad(value, wanted, payload), {**names, _END: None})
+
+
+def _with_corrupt(schema: StructType, corrupt: str) -> tuple[StructType, dict[str, str | None]]:
+    """The schema with our column for what Spark could not read, and what the definition calls that.
+
+    If it has one of its own, ours is in its place: it would be read from the value, as any other.
+    """
+    ours = StructField(_CORRUPT, StringType())
+    places = [at for at, each in enumerate(schema.fields) if _is_corrupt_column(each, corrupt)]
+    if not places:
+        return StructType([*schema.fields, ours]), {_CORRUPT: None}
+    fields = [ours if at in places[:1] else each for at, each in enumerate(schema.fields)]
+    return StructType(fields), {_CORRUPT: corrupt}
+
+
+def _is_corrupt_column(field: StructField, corrupt: str) -> bool:
+    return field.name == corrupt and isinstance(field.dataType, StringType)
+
+
+def _from(kind: Literal["json", "csv"], value: str, schema: StructType, options: Mapping[str, str]) -> str:
+    return f"from_{kind}({value}, {text(schema.toDDL())}, {_map(options)})"
+
+
+def _map(options: Mapping[str, str]) -> str:
+    return f"map({', '.join(text(each) for pair in options.items() for each in pair)})"
+
+
+def _allows_comments(payload: Payload) -> bool:
+    return (option(payload, "allowComments") or "").lower() == "true"
+
+
+def _is_bad(value: str, wanted: Sequence[str], payload: Payload) -> str:
+    """Whether a text is not one object of the wanted fields."""
+    is_broken = _is_corrupt(value)
+    if not _allows_comments(payload):
+        is_broken = f"({is_broken} OR {ROW}.{_END} IS NULL) AND NOT rlike({value}, {text(_EMPTY)})"
+    return f"({is_broken}) OR ({_is_of_another_schema(value, wanted, payload)})"
+
+
+def _with_end(column: str) -> str:
+    """The text with one more field; null if it does not end as an object does.
+
+    Bytes are cut off, and not characters, which would have to be counted; and few texts have to be trimmed.
+    """
+    trimmed = f"TRIM(TRAILING {text(_SPACE)} FROM {_string(column)})"
+
+    def with_field(given: str) -> str:
+        field = f',"{_END}":true}}'.encode()
+        return f"concat(substring({given}, 1, octet_length({given}) - 1), {_bytes(field)})"
+
+    plain = f"WHEN endswith({_string(column)}, '}}') THEN {with_field(column)}"
+    spaced = f"WHEN endswith({trimmed}, '}}') THEN {with_field(f'CAST({trimmed} AS BINARY)')}"
+    return f"CAST(CASE {plain} {spaced} END AS STRING)"
+
+
+def _is_of_another_schema(value: str, fields: Sequence[str], payload: Payload) -> str:
+    """Whether there is something, but nothing of what was asked for: that would be nothing but nulls.
+
+    Only an object without any field has no colon. Where the names cannot be read, though the row could, as
+    with deep nesting, they are taken for known. What stands here twice Spark would compute for each row,
+    whatever comes before it, and so would take each text apart once more for its fields.
+    """
+    is_empty = "".join(f"{ROW}.{name(field)} IS NULL AND " for field in fields)
+    known = f"array({', '.join(map(text, fields))})"
+    has_known = f"arrays_overlap({_names(value, payload)}, {known})" if fields else "false"
+    return f"{is_empty}contains({value}, ':') AND NOT coalesce({has_known}, true)"
+
+
+def _names(value: str, payload: Payload) -> str:
+    """The names of an object's fields; null if they cannot be read.
+
+    Spark's function for that takes no options, and not all that is taken without any, as NaN. To read the
+    names once more where it fails would cost each row time, whether it comes to that or not.
+    """
+    if not payload.options:
+        return f"json_object_keys({value})"
+    return f"map_keys(from_json({value}, 'map<string,string>', {_map(_permissive(payload))}))"
+
+
+def _csv(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
+    """The further field is one more column, which an unclosed quote swallows and a comment has none of."""
+    schema, value = _schema(payload, path), _string(column)
+    if not payload.fails:
+        return Reading(_from("csv", value, schema, _permissive(payload)))
+    schema, names = _with_corrupt(schema, corrupt)
+    end = (_separator(payload) + _OURS).encode()
+    whole = f"CAST(concat({column}, {_bytes(end)}) AS STRING)"
+    options = _permissive(payload, columnNameOfCorruptRecord=_CORRUPT, **_with_one_more(payload))
+    row = _from("csv", whole, schema.add(_END, StringType()), options)
+    is_bad = f"{_is_corrupt(value)} OR NOT ({ROW}.{_END} <=> {text(_OURS)})"
+    return Reading(row, is_bad, {**names, _END: None})
+
+
+def _with_one_more(payload: Payload) -> dict[str, str]:
+    given = option(payload, "maxColumns") or ""
+    return {"maxColumns": str(int(given) + 1)} if given.isdecimal() else {}
+
+
+def _separator(payload: Payload) -> str:
+    given = option(payload, "sep", "delimiter")
+    return "," if given is None else re.sub(r"\\(.)", lambda found: _ESCAPED.get(found[1], found[0]), given)
+
+
+def _is_corrupt(value: str) -> str:
+    return f"NOT is_valid_utf8({value}) OR {ROW} IS NULL OR {ROW}.{_CORRUPT} IS NOT NULL"
+
+
+def _avro(column: str, payload: Payload, path: str, _corrupt: str) -> Reading:
+    """The further field is of a fixed length: a length that is read from what is behind a record is any."""
+    schema = _avro_record(payload.schema, f"{path}.schema")
+    if not payload.fails:
+        return Reading(_from_avro(column, schema, _permissive(payload)))
+    ours, reader = {}, option(payload, "avroSchema")
+    if reader is not None:
+        ours["avroSchema"] = json.dumps(_with_mark(_avro_record(reader, f"{path}.options.avroSchema")))
+    whole = f"concat({column}, {_bytes(_MARK)})"
+    row = _from_avro(whole, _with_mark(schema), _permissive(payload, **ours))
+    is_bad = f"{ROW} IS NULL OR NOT ({ROW}.{_END} <=> {_bytes(_MARK)})"
+    return Reading(row, is_bad, {_END: None}, has_raw_texts=True)
+
+
+def _with_mark(schema: Mapping[str, Any]) -> dict[str, Any]:
+    kind = {"type": "fixed", "name": f"sparkherd.{_END}", "size": len(_MARK)}
+    return {**schema, "fields": [*schema["fields"], {"name": _END, "type": kind}]}
+
+
+def _from_avro(column: str, schema: dict[str, Any], options: Mapping[str, str]) -> str:
+    return f"from_avro({column}, {text(json.dumps(schema))}, {_map(options)})"
+
+
+def _protobuf(column: str, payload: Payload, _path: str, _corrupt: str) -> Reading:
+    message, descriptor = text(payload.message or ""), text(payload.descriptor or "")
+    row = f"from_protobuf({column}, {message}, {descriptor}, {_map(_permissive(payload))})"
+    return Reading(row, f"{ROW} IS NULL" if payload.fails else None)
+
+
+def _permissive(payload: Payload, **ours: str) -> dict[str, str]:
+    """The options that the definition has, and those by which a bad row is told from a good one.
+
+    Spark ignores the case of names, and of two that differ in nothing else it takes either.
+    """
+    ours = {"mode": "PERMISSIVE", **ours}
+    chosen = {each.lower() for each in ours}
+    given = {each: str(value) for each, value in payload.options.items() if each.lower() not in chosen}
+    return given | ours
+
+
+def _schema(payload: Payload, path: str) -> StructType:
+    try:
+        schema = StructType.fromDDL(payload.schema or "")
+    except PySparkException as error:
+        raise QueryError.at(f"{path}.schema", describe(error), permanent=True) from error
+    if not isinstance(schema, StructType):
+        raise QueryError.at(f"{path}.schema", "is one type, and not columns, as in id BIGINT", permanent=True)
+    if not schema.fields:
+        raise QueryError.at(f"{path}.schema", "has no columns, as in id BIGINT", permanent=True)
+    return schema
+
+
+def _avro_record(given: str | None, path: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(given or "")
+    except ValueError as error:
+        raise QueryError.at(path, f"is not JSON: {error}", permanent=True) from None
+    if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
+        raise QueryError.at(path, "is not Avro's schema of a record", permanent=True)
+    return schema
+
+
+READERS: dict[str, Callable[[str, Payload, str, str], Reading]] = {
+    "text": _plain,
+    "json": _json,
+    "csv": _csv,
+    "avro": _avro,
+    "protobuf": _protobuf,
+}
+"""By format: of a column, what the definition says of it, where, and what it calls Spark's corrupt column."""
