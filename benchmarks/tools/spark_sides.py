@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 GROUP = "bench"
 MEGABYTE = 1_000_000
 PATIENCE_S = 240.0
+LEAST_BATCHES = 10
+"""That are worth timing."""
 ENDED = "ended"
 """Said of a process that is gone."""
 Source: TypeAlias = dict[str, Any]
@@ -58,6 +60,19 @@ class Run:
         """From the first commit of all to the last."""
         firsts = [_committed(place, 0) for place in self.folders.values()]
         return max(_committed(place, _last(place)) for place in self.folders.values()) - min(firsts)
+
+    @property
+    def batch_s(self) -> float:
+        """Seconds a batch, of whichever query, while all of them ran.
+
+        From the moment when the last of them had committed its first batch until one had committed its last.
+        """
+        commits = [_commits(place) for place in self.folders.values()]
+        begin, end = max(each[0] for each in commits), min(each[-1] for each in commits)
+        done = sum(begin < at <= end for each in commits for at in each)
+        if done < LEAST_BATCHES:
+            raise RuntimeError(f"{done} batches were done while all queries ran: give each more of them")
+        return (end - begin) / done
 
 
 class Side:
@@ -194,6 +209,11 @@ class Pair(NamedTuple):
         return self.ours.seconds / self.theirs.seconds
 
     @property
+    def batch_ratio(self) -> float:
+        """Of the seconds a batch while all queries ran."""
+        return self.ours.batch_s / self.theirs.batch_s
+
+    @property
     def processor_ratio(self) -> float:
         """Of the processor time, which other work on the machine changes less."""
         return self.ours.processor_s / self.theirs.processor_s
@@ -222,6 +242,15 @@ def told_rates(pairs: Sequence[Pair], tasks: int, rows: int) -> str:
     return f"{ours:,.0f} against {theirs:,.0f} rows a second, {ours / tasks:,.0f} a task"
 
 
+def told_batch_rates(pairs: Sequence[Pair], rows: int) -> str:
+    """What they get through while all queries run, for a note; `rows` are those of one batch."""
+    ours, theirs = (
+        rows / statistics.median(side.batch_s for side in sides)
+        for sides in zip(*((pair.ours, pair.theirs) for pair in pairs), strict=True)
+    )
+    return f"{ours:,.0f} against {theirs:,.0f} rows a second"
+
+
 def spread_of(ratios: Sequence[float]) -> tuple[float, float]:
     """The median with its spread, as far as there is one."""
     return summary(ratios) if len(ratios) > 1 else (ratios[0], 0.0)
@@ -241,6 +270,11 @@ def _megabytes(process: psutil.Process) -> float:
 
 def _last(checkpoint: Path) -> int:
     return max(int(each.name) for each in (checkpoint / "commits").iterdir() if each.name.isdecimal())
+
+
+def _commits(checkpoint: Path) -> list[float]:
+    """When each batch was committed."""
+    return [_committed(checkpoint, batch) for batch in range(_last(checkpoint) + 1)]
 
 
 def _committed(checkpoint: Path, batch: int) -> float:
