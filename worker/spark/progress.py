@@ -35,7 +35,7 @@ class ProgressTracker:
         Returns:
             Whether it is of a batch that was finished since the last one.
         """
-        if told["batchId"] <= self.batch_id or _is_idle(told):
+        if told["batchId"] <= self.batch_id or is_idle(told):
             return False
         batch_ms = told.get("batchDuration", 0)
         self._totals += Totals(1, told["numInputRows"], batch_ms)
@@ -54,7 +54,7 @@ class ProgressTracker:
         return True
 
 
-def _is_idle(told: Mapping[str, Any]) -> bool:
+def is_idle(told: Mapping[str, Any]) -> bool:
     """Whether nothing was there to do: Spark tells that every ten seconds, with the id of a batch to come."""
     durations = told.get("durationMs", {})
     return "triggerExecution" in durations and "addBatch" not in durations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from worker.spark.backend import Handle
 from worker.spark.causes import describe_java, failure
 from worker.spark.classic.kafka_stops import let_go_of_brokers
+from worker.spark.progress import is_idle
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -32,6 +33,7 @@ class JavaHandle(Handle):
         stream: Any = self._java.streamingQuery()
         self._thread: Any = stream.queryExecutionThread()
         self.commits_late = stream.getClass().getSimpleName() == _ASYNC_PROGRESS
+        self._waits_since: str | None = None
         self.is_bounded = stream.trigger().toString() in _BOUNDED
 
     def last_batch(self) -> int:
@@ -40,12 +42,17 @@ class JavaHandle(Handle):
         return -1 if last is None else int(last.batchId())
 
     def progress(self, after: int) -> list[dict[str, Any]]:
-        """All records that Spark keeps are gone through only if more than one is new."""
+        """All records that Spark keeps are gone through only if more than one is new.
+
+        A query that waits has one that is of no batch, and that is read once.
+        """
         last = self._java.lastProgress()
-        if last is None or last.batchId() <= after:
+        if last is None or last.batchId() <= after or str(last.timestamp()) == self._waits_since:
             return []
         records = self._java.recentProgress() if last.batchId() > after + 1 else []
-        return [json.loads(record.json()) for record in [*records, last]]
+        told = [json.loads(record.json()) for record in [*records, last]]
+        self._waits_since = told[-1]["timestamp"] if is_idle(told[-1]) else None
+        return told
 
     def is_resting(self) -> bool:
         """Spark has nothing to do, or waits for the trigger."""

@@ -1,0 +1,43 @@
+"""A query in the worker's own JVM, by a JVM that is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+from unittest.mock import MagicMock
+
+from worker.spark.classic.handle import JavaHandle
+
+BUSY = {"addBatch": 200, "triggerExecution": 300}
+IDLE = {"latestOffset": 2, "triggerExecution": 3}
+
+
+class Record:
+    """One of Spark's, which counts how often it was read."""
+
+    def __init__(self, batch: int, at: str, durations: dict[str, int]) -> None:
+        self.told = {"batchId": batch, "timestamp": at, "durationMs": durations}
+        self.read = 0
+
+    def batchId(self) -> int:  # noqa: N802 - Java's
+        return cast("int", self.told["batchId"])
+
+    def timestamp(self) -> str:
+        return cast("str", self.told["timestamp"])
+
+    def json(self) -> str:
+        self.read += 1
+        return json.dumps(self.told)
+
+
+def test_the_record_of_a_query_that_waits_is_read_once() -> None:
+    """Spark shows it again and again, at every poll; the one of the batch that comes then is read."""
+    query: Any = MagicMock()
+    handle = JavaHandle(None, query, MagicMock())
+    waiting, later, done = Record(1, "10:00", IDLE), Record(1, "10:10", IDLE), Record(1, "10:12", BUSY)
+    heard = []
+    for record in (waiting, waiting, waiting, later, later, done):
+        query._jsq.lastProgress.return_value = record
+        heard.append([told["timestamp"] for told in handle.progress(0)])
+    assert heard == [["10:00"], [], [], ["10:10"], [], ["10:12"]]
+    assert (waiting.read, later.read, done.read) == (1, 1, 1)
