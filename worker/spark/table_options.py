@@ -52,16 +52,15 @@ OF_FILES: Final = names(
     " timestampformat timestampntzformat unescapedquotehandling uselegacyxmlparser useunsaferow"
     " validatename valuetag wholetext wildcardcolname writenonasciicharacterascodepoint"
     # of all of them
-    " ignorecorruptfiles ignoremissingfiles"
+    " ignorecorruptfiles ignoremissingfiles ignoreinvalidpartitionpaths basepath pathglobfilter"
+    " recursivefilelookup modifiedbefore modifiedafter"
 )
-_OF_FOLDERS: Final = names(
-    "basepath pathglobfilter recursivefilelookup modifiedbefore modifiedafter"
-    # as streams
-    " latestfirst maxfileage maxcachedfiles discardcachedinputratio filenameonly cleansource"
-    " sourcearchivedir retention"
+_OF_FILE_STREAMS: Final = names(
+    "latestfirst maxfileage maxcachedfiles discardcachedinputratio filenameonly cleansource sourcearchivedir"
+    " retention"
 )
 _OF_ANY_STREAM: Final = names("maxrowspertrigger witheventtimeorder")
-NAMES: Final = READING | OF_DELTA | OF_ICEBERG | OF_FILES | _OF_FOLDERS | _OF_ANY_STREAM
+NAMES: Final = READING | OF_DELTA | OF_ICEBERG | OF_FILES | _OF_FILE_STREAMS | _OF_ANY_STREAM
 HADOOP_S: Final = ("fs.", "dfs.")
 """Settings of file systems begin so; Iceberg does not take them from options."""
 PREFIXES: Final = (*HADOOP_S, "parquet.", "orc.", "snapshot-property.")

@@ -25,7 +25,10 @@ NO_OPTIONS = {
 }
 FORMATS = {
     *("catalyst.csv.CSVOptions", "catalyst.json.JSONOptions", "catalyst.xml.XmlOptions", "avro.AvroOptions"),
-    *(f"execution.datasources.{each}Options" for each in ("text.Text", "parquet.Parquet", "orc.Orc")),
+    *(
+        f"execution.datasources.{each}Options"
+        for each in ("FileIndex", "text.Text", "parquet.Parquet", "orc.Orc")
+    ),
 }
 
 
