@@ -80,6 +80,7 @@ def lakes(folder: str) -> dict[str, str]:
         "spark.sql.catalog.lake.type": "jdbc",
         "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/lake.db",
         "spark.sql.catalog.lake.warehouse": f"{folder}/lake",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }
 
 
