@@ -17,6 +17,8 @@ SUITES = {
         "tests/unit/worker/tasks",
         "tests/unit/worker/lag",
         "tests/unit/worker/spark/test_commit_schedule.py",
+        "tests/unit/worker/checks/test_values.py",
+        "tests/unit/definition/test_kafka_options.py",
         "tests/unit/definition/test_references.py",
         "tests/unit/definition/test_spark_conf.py",
         "tests/unit/definition/test_kafka_options.py",
