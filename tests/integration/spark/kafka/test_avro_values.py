@@ -76,6 +76,20 @@ def test_texts_are_looked_at_however_deep_they_are(spark: SparkSession) -> None:
             read(spark, value, format="avro", schema=NESTED)
 
 
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [(b"\x04\x02a\x02b\0", True), (b"\x04\x02a\x02\xff\0", False), (b"\x04\x02\xc3\x02\xa9\0", False)],
+)
+def test_each_text_of_an_array_is_utf_8_by_itself(spark: SparkSession, value: bytes, good: bool) -> None:  # noqa: FBT001
+    """Two halves of a character are none."""
+    schema = record({"name": "tags", "type": {"type": "array", "items": "string"}})
+    if good:
+        assert read(spark, value, format="avro", schema=schema) == (["a", "b"],)
+        return
+    with pytest.raises(Exception, match="offset 7: cannot be taken apart as avro"):
+        read(spark, value, format="avro", schema=schema)
+
+
 LON = record({"name": "id", "type": "lon"})
 
 
