@@ -16,7 +16,6 @@ PACKAGES = (
     "kafka-python",
     "kazoo",
     "msgspec",
-    "pyspark",
     "sqlalchemy",
     "tooz",
     "uvloop",

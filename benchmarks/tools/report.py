@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.tools.figures import Curve, ResultLine
@@ -27,12 +28,16 @@ stands beside it.
 
 @dataclass(slots=True)
 class ReportSection:
-    """What one benchmark found, when, and how many processes wanted the processors when it began."""
+    """What one benchmark found, when, and how many processes wanted the processors when it began.
+
+    `pyspark` is its version; sections are measured one by one, and the others stay as they were.
+    """
 
     day: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     load: float = field(default_factory=lambda: round(os.getloadavg()[0], 1))
     lines: list[ResultLine] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
+    pyspark: str = field(default_factory=lambda: version("pyspark"))
 
     def add(self, result: ResultLine | Curve) -> None:
         """Take in a line or a curve."""
@@ -76,7 +81,8 @@ class Report:
         yield PREFACE
         yield from (f"- **{name}**: {value}" for name, value in self.machine.items())
         for name, section in self.sections.items():
-            yield f"\n## {name}\n\nMeasured on {section.day}; the machine's load before was {section.load}.\n"
+            beside = f"the machine's load before was {section.load}"
+            yield f"\n## {name}\n\nMeasured on {section.day} with PySpark {section.pyspark}; {beside}.\n"
             yield "| what | goal | measured | unit | verdict |\n|---|---|---|---|---|"
             yield from map(_row, section.lines)
             yield from (f"\n![{each.what}](benchmarks/{slug(each.what)}.svg)" for each in section.curves)
@@ -97,7 +103,8 @@ def _section(stored: dict[str, Any]) -> ReportSection:
     lines = [
         ResultLine(**{name: line[name] for name in line if name != "verdict"}) for line in stored["lines"]
     ]
-    return ReportSection(stored["day"], stored["load"], lines, [Curve(**curve) for curve in stored["curves"]])
+    curves = [Curve(**curve) for curve in stored["curves"]]
+    return ReportSection(stored["day"], stored["load"], lines, curves, stored["pyspark"])
 
 
 def slug(text: str) -> str:
