@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.kafka.broker import Broker
 
 TIMEOUT_S = 30.0
+MOST_WAITING = 2_000_000
+"""Rows that a producer takes before a broker has them; with librdkafka's 100,000 it refuses the next ones."""
 NOW = 0
 """Of a row's time: whenever it is sent."""
 
@@ -50,6 +52,7 @@ class Topic:
         The time of each is now, or the one of `times` in its place, in ms since 1970.
         """
         once = {"enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        once["queue.buffering.max.messages"] = MOST_WAITING
         producer = Producer({"bootstrap.servers": self.broker.bootstrap, **once})
         failed: list[Any] = []
         where = {} if partition is None else {"partition": partition}
