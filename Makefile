@@ -115,7 +115,7 @@ dist: $(PACKAGING) java ## sdist and wheel in dist/, checked, installed into an 
 	cd "$$empty"; bin/sparkherd --version; bin/python -c 'from sparkherd import *'; bin/sparkherd demo --flights 20000
 
 .PHONY: bench
-bench: $(MEASURED) java etcd ## all benchmarks, half an hour (ARGS="--docs docs --json results.json" writes them down)
+bench: $(MEASURED) java etcd ## all benchmarks, more than an hour (ARGS="--docs docs --json results.json" writes them down)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: bench-quick
