@@ -54,8 +54,8 @@ REASON = (
     " 2 into encoding, 1 into reading the plan from the checkpoint, 1 into the fence beside the rows"
 )
 STAGED = (
-    "more than 20,000 rows are encoded and staged by Python processes beside the executors, and moved into the"
-    " table from there; plain collects them"
+    "more than 20,000 rows are encoded and staged by Python processes beside the executors, and moved into"
+    " the table from there; plain collects them"
 )
 LOOKING = (
     "a value that is no whole JSON of its schema is found and told with its place: 200,000 rows taken apart"

@@ -37,9 +37,9 @@ ROWS_A_BATCH = (300, 3_000, 30_000)
 GOAL = 1 / 0.9
 SMALL_REASON = (
     "of 332 ms for a batch of 3,000 rows (plain: 312; medians of 120 batches in turn) 3 go into reading the"
-    " plan from the checkpoint, 3 into asking the fence first, 7 into counting partitions and planning the"
-    " limit, 3 into encoding, 4 into the fence beside the rows; Spark's own checkpoint takes 170, and varies"
-    " by more than all of these"
+    " plan from the checkpoint, 3 into asking the fence first (since then that is done once a claim), 7 into"
+    " counting partitions and planning the limit, 3 into encoding, 4 into the fence beside the rows; Spark's"
+    " own checkpoint takes 170, and varies by more than all of these"
 )
 REASONS = {
     300: SMALL_REASON,
