@@ -90,7 +90,7 @@ def test_the_time_is_limited(herd: Herd) -> None:
     herd.start_worker("anna")
     group = GroupView(herd)
     eventually(lambda: _is_member(group), "the worker is a member", alive=herd.daemons)
-    code, _, said = check(herd, "slow", flags=("--timeout", "15"))
+    code, _, said = check(herd, "slow", flags=("--timeout", "8"))
     assert code == 1
     assert "slow: CHECK_TIMED_OUT: it was given up after" in said
     code, told, said = check(herd, "sound")
