@@ -15,11 +15,12 @@ import msgspec
 from definition.intervals import trigger_interval_fault
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
-from definition.sink import FENCED_SINKS, Sink
+from definition.sink import Sink
+from definition.sinks.registry import fenced_formats
 from definition.source import ONLY_SOURCE, Source, view_fault
 from definition.spark_conf import setting_fault
 from definition.values import IDENTIFIER, Text, blank_fault, nul_fault, reference_fault
-from protocol.connectors import Needs, needed
+from protocol.connectors import Needs
 from protocol.messages.base import MAX_INT
 from protocol.messages.tasks import Problem
 
@@ -121,15 +122,15 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def needs(self) -> Needs:
         """What the Spark of its worker has to have, as far as the document says; an entry point does not."""
         sources = {name for source in self.views.values() for name in source.needs}
-        is_spark_s = self.entrypoint is None and self.sink is not None and not self.is_fenced
-        return Needs(tuple(sorted(sources)), needed(self.sink.format) if is_spark_s and self.sink else None)
+        sink = self.sink if self.entrypoint is None else None
+        return Needs(tuple(sorted(sources)), None if sink is None else sink.needs)
 
     @property
     def is_fenced(self) -> bool:
         """Whether a former owner's writes are refused, so that the next one need not wait for its end."""
         if self.entrypoint is not None:
             return self.fenced
-        return self.sink is not None and self.sink.format in FENCED_SINKS
+        return self.sink is not None and self.sink.format in fenced_formats()
 
     def faults(self) -> Iterator[Problem]:
         """A task is either declarative or an entry point, and has what belongs to that."""
@@ -245,4 +246,4 @@ def is_fenced(document: bytes | msgspec.Raw) -> bool:
     told = msgspec.json.decode(document, type=_Fencing)
     if told.entrypoint is not None:
         return told.fenced
-    return told.sink is not None and told.sink.format in FENCED_SINKS
+    return told.sink is not None and told.sink.format in fenced_formats()

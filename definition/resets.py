@@ -15,7 +15,7 @@ from definition.document import MOST_BYTES
 from definition.kafka_options import PLACES
 from definition.options import lowered, moment_fault, without
 from definition.reading import path_to, read
-from definition.sink import FILES_SINK, SQL_SINK
+from definition.sinks.registry import sink_format
 from protocol.connectors import AVRO, FILES, KAFKA
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.tasks import EARLIEST, Options, Problem
@@ -195,26 +195,11 @@ def _read_again(ends: Ends, offsets: Offsets) -> str:
 def _written_again(sink: _End | None) -> str:
     if sink is None:
         return "What the entry point has written stays; what it writes again is its own affair."
-    if sink.format == SQL_SINK:
-        return _into_table(sink.options)
-    if sink.format == FILES_SINK:
-        return (
-            f"The files in {sink.options.get('path')} stay, and rows that are read again are written again:"
-            " remove its folders before you resume the task, unless you want them twice."
-        )
+    if (own := sink_format(sink.format)) is not None:
+        return own.written_again(sink.table, sink.options)
     if (sink.format or "").lower() in FILES | {AVRO}:
         return (
             "Spark's file sink leaves out batches whose numbers it has seen: empty its folder,"
             " _spark_metadata included, before you resume the task, or rows are lost."
         )
     return f"The sink {sink.shown} has no fence: what it does with rows it gets again is unknown."
-
-
-def _into_table(options: Mapping[str, Any]) -> str:
-    stay = f"The rows in the table {options.get('table')} stay"
-    if options.get("mode") == "upsert":
-        return f"{stay}, and rows that are read again replace them by key ({', '.join(options['key'])})."
-    return (
-        f"{stay}, and rows that are read again are written again: empty the table before you resume the task,"
-        " when its status shows no cause, unless you want them twice."
-    )

@@ -2,79 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from definition.reading import Constraint, Section, read, readable
+from definition.reading import Section, read, readable
 from definition.references import option_problems
-from definition.sink_urls import url_fault
-from definition.tables import read_table_name, table_fault
-from definition.values import Format, LiteralText, Scalar, Text, nul_fault
+from definition.sinks.registry import sink_format
+from definition.values import Format, LiteralText, Scalar
+from protocol.connectors import needed
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-SQL_SINK = "sql"
-FILES_SINK = "fenced_files"
-FENCED_SINKS = frozenset({SQL_SINK, FILES_SINK})
-"""They refuse whatever a former owner still writes; every other sink takes rows from two drivers at once."""
-FENCE_TABLE = "sparkherd_fence"
-"""Where the SQL sink keeps its fence rows; no task may write its rows there, nor where it stages some."""
-
-
-_WHOLE_AGAIN = (
-    "must be append or update with sink.options.mode append: each batch of complete has the whole result"
-    " again; give the sink mode upsert and its key"
-)
-
-
-def _is_sqlite(url: str) -> bool:
-    """Whether a URL that was checked is SQLite's; one that is all secret is for the worker to check."""
-    return re.match(r"sqlite[+:]", url) is not None
-
-
-def _folder_fault(path: str) -> str | None:
-    """What is wrong with the folder of the fenced file sink."""
-    if re.match(r"(?!file:/)[A-Za-z][A-Za-z0-9+.-]*:/", path):
-        return "must be a folder that is mounted on workers and executors, not the URL of a store"
-    return nul_fault(path) or (None if path.strip("/. ") else "must name a folder")
-
-
-class SqlOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of the fenced SQL sink."""
-
-    url: Annotated[str, Constraint(url_fault)]
-    table: Annotated[str, Constraint(table_fault)]
-    mode: Literal["append", "upsert"] = "append"
-    key: tuple[Text, ...] = ()
-
-    def faults(self) -> Iterator[Problem]:
-        """An upsert needs to know which row is the same row."""
-        if self.mode == "upsert" and self.key == ():
-            yield Problem("key", "is required with mode upsert: the columns that identify a row")
-        if self.mode == "append" and self.key:
-            yield Problem("key", "goes with mode upsert only")
-        if self.key and len({column.lower() for column in self.key}) < len(self.key):
-            yield Problem("key", "names a column twice")
-        if readable(self.url, self.table) and _is_sqlite(self.url) and read_table_name(self.table).schema:
-            yield Problem("table", "has a schema before it, and SQLite has none")
-
-
-class FilesOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of the fenced file sink."""
-
-    path: Annotated[str, Constraint(_folder_fault)]
-    format: Literal["parquet", "json"] = "parquet"
+    from definition.sinks.base import SinkFormat
 
 
 class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where rows go: `sql` and `fenced_files` are exactly-once sinks, every other format is Spark's own.
+    """Where rows go: a format with a fence (`definition.sinks`), else Spark's own of that name.
 
-    A `table` of Spark's catalogs may stand in place of a format, or beside the one that it is made with;
-    `partition_by` names the columns that Spark's own sinks lay files apart by.
+    A `table` of Spark's catalogs may stand in place of a format of Spark's, or beside the one that it is made
+    with; `partition_by` names the columns that rows are laid apart by.
     """
 
     format: Format | None = None
@@ -87,49 +36,60 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """What a person knows it by: its format, or its table."""
         return f"table {self.table}" if self.format is None else self.format
 
+    @property
+    def fenced(self) -> SinkFormat | None:
+        """Its format, if that is a fenced one; None if it is Spark's own."""
+        return sink_format(self.format)
+
+    @property
+    def needs(self) -> str | None:
+        """The format that the worker has to have for it; None if every one has it."""
+        own = self.fenced
+        return needed(self.format) if own is None else own.needs
+
     def faults(self) -> Iterator[Problem]:
         """References to secrets are well-formed, and the rest is what the format allows."""
-        for_spark = self.format not in FENCED_SINKS
-        yield from option_problems(self.options, "options", for_spark=for_spark)
+        own = self.fenced
+        yield from option_problems(self.options, "options", for_spark=own is None)
         if self.format is None and self.table is None:
             yield Problem("format", "is required, unless there is a table")
-        if self.format in FENCED_SINKS:
-            yield from self._faults_of_fenced()
+        if own is not None:
+            yield from self._faults_of(own)
         yield from self.option_faults()
 
-    def _faults_of_fenced(self) -> Iterator[Problem]:
-        """What only Spark's own sinks understand."""
-        if self.table is not None:
-            hint = "; its table is options.table" if self.format == SQL_SINK else ""
+    def _faults_of(self, own: SinkFormat) -> Iterator[Problem]:
+        """What a fenced format knows nothing of, or does not take together."""
+        if self.table is not None and not own.supports.table:
+            hint = "; its table is options.table" if "table" in own.options.__struct_fields__ else ""
             yield Problem("table", f"does not go with the sink {self.format}{hint}")
-        if self.partition_by:
+        elif readable(self.table, self.options):
+            yield from own.table_faults(self.table, self.options)
+        if self.partition_by and not own.supports.partition_by:
             yield Problem("partition_by", f"does not go with the sink {self.format}")
 
     def option_faults(self) -> Iterable[Problem]:
         """What the format does not allow; to be asked again when references have been resolved."""
         if not readable(self.format, self.options):
             return ()
-        own: dict[str | None, Any] = {SQL_SINK: SqlOptions, FILES_SINK: FilesOptions}
-        return read(self.options, own.get(self.format, dict[str, Scalar]), "options")[1]
+        own = self.fenced
+        return (
+            read(self.options, dict[str, Scalar], "options")[1]
+            if own is None
+            else own.option_faults(self.options)
+        )
 
     def output_mode_fault(self, output_mode: str) -> str | None:
         """Why the rows of a query with this output mode cannot be right here.
 
         Which modes go with Spark's own sinks Spark itself says.
         """
-        if not readable(self.format, self.options):
+        if not readable(self.format, self.options, output_mode) or (own := self.fenced) is None:
             return None
-        if self.format == FILES_SINK and output_mode in {"update", "complete"}:
-            return f"must be append with the sink {FILES_SINK}: a file is never changed"
-        is_appended = self.options.get("mode", "append") == "append"
-        if self.format == SQL_SINK and is_appended and output_mode == "complete":
-            return _WHOLE_AGAIN
-        return None
+        if output_mode not in own.supports.output_modes:
+            return f"must be {' or '.join(own.supports.output_modes)} with the sink {self.format}"
+        return own.output_mode_fault(self.options, output_mode)
 
-    def sql_options(self) -> SqlOptions:
-        """The options of a sink of format `sql`, defaults filled in."""
-        return msgspec.convert(self.options, SqlOptions)
-
-    def files_options(self) -> FilesOptions:
-        """The options of a sink of format `fenced_files`, defaults filled in."""
-        return msgspec.convert(self.options, FilesOptions)
+    def read_options(self) -> Any:
+        """The options as its format reads them, defaults filled in; as they are if it is Spark's own."""
+        own = self.fenced
+        return self.options if own is None else msgspec.convert(self.options, own.options)

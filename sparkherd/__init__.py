@@ -15,37 +15,62 @@ if TYPE_CHECKING:
     from assignors.base import Assignment, Assignor, Kind, Member, Task, holders, in_order
     from assignors.dealing import Lot, deal
     from assignors.eligibility import Eligibility
+    from definition.reading import Constraint, Section
+    from definition.sinks.base import SinkFormat, Supports
+    from protocol.messages.tasks import Problem
     from worker.query_engine import QueryError
+    from worker.sinks.base import Batch, Field, Finding, Sink, SinkTask, Written
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
+    from worker.sinks.fence import FenceRow, Mark, Owner, admits, raised
     from worker.spark.context import TaskContext
 
 __all__ = [
     "Assignment",
     "Assignor",
+    "Batch",
     "BatchRefusedError",
+    "Constraint",
     "Eligibility",
     "Fence",
+    "FenceRow",
     "FencedError",
+    "Field",
+    "Finding",
     "Kind",
     "Lot",
+    "Mark",
     "Member",
     "OutOfOrderError",
+    "Owner",
+    "Problem",
     "QueryError",
     "SchemaError",
+    "Section",
+    "Sink",
     "SinkError",
+    "SinkFormat",
+    "SinkTask",
+    "Supports",
     "Task",
     "TaskContext",
+    "Written",
+    "admits",
     "deal",
     "holders",
     "in_order",
+    "raised",
 ]
 
 _MODULES: Final = {
     "assignors.base": ("Assignment", "Assignor", "Kind", "Member", "Task", "holders", "in_order"),
     "assignors.dealing": ("Lot", "deal"),
     "assignors.eligibility": ("Eligibility",),
+    "definition.reading": ("Constraint", "Section"),
+    "definition.sinks.base": ("SinkFormat", "Supports"),
+    "protocol.messages.tasks": ("Problem",),
     "worker.query_engine": ("QueryError",),
+    "worker.sinks.base": ("Batch", "Field", "Finding", "Sink", "SinkTask", "Written"),
     "worker.sinks.errors": (
         "BatchRefusedError",
         "FencedError",
@@ -54,6 +79,7 @@ _MODULES: Final = {
         "SinkError",
     ),
     "worker.sinks.entrypoint_fence": ("Fence",),
+    "worker.sinks.fence": ("FenceRow", "Mark", "Owner", "admits", "raised"),
     "worker.spark.context": ("TaskContext",),
 }
 

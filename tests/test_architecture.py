@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "manager": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "worker": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "cli": {"protocol", "configuration", "definition", "telemetry", "assignors", "manager", "worker"},
-    "sparkherd": {"assignors", "worker", "cli"},
+    "sparkherd": {"protocol", "definition", "assignors", "worker", "cli"},
 }
 REST = "the rest"
 ROOMS = {

@@ -1,15 +1,20 @@
-"""The interface of sinks, and what they are handed."""
+"""The interface of sinks, and what they are handed (docs/sinks.md)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from worker.sinks.fence import FenceRow, Mark
+    from pyspark.sql import DataFrame, SparkSession
+
+    from definition.sink import Sink as SinkDefinition
+    from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.parts import Part, Rows, Take
 
 
@@ -19,6 +24,43 @@ class Field:
 
     name: str
     type: str | dict[str, Any]
+
+
+class Finding(NamedTuple):
+    """What is to be said of one place in the definition; a problem unless it `is_fine`."""
+
+    path: str
+    text: str
+    is_fine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTask:
+    """What a sink is opened with: who writes, and where to.
+
+    Args:
+        owner: the task, and the token it runs under.
+        definition: its `sink`, secrets filled in.
+        options: `definition.options`, read as what the format says they are.
+        session: gives one of Spark's, classic or Connect, to look at the place and to make it ready in; a
+            batch brings its own. None where a sink is asked for its fence before any Spark is up.
+    """
+
+    owner: Owner
+    definition: SinkDefinition
+    options: Any
+    session: Callable[[], SparkSession] | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, opened when it is first asked for.
+
+        Raises:
+            SinkError: there is none.
+        """
+        if self.session is None:
+            raise SinkError(f"{self.owner}: the sink {self.definition.shown} can be asked by Spark only")
+        return self.session()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +76,7 @@ class Written:
 
 
 class Batch(Protocol):
-    """One micro-batch on its way into a sink; one of `scatter`, `save` and `discard` is to be called, once.
+    """One micro-batch on its way into a sink; one of the last four methods is to be called, once.
 
     Each computes the batch, and raises when the query is being cut short. So does `collect`, which may come
     before them and take their place.
@@ -62,6 +104,14 @@ class Batch(Protocol):
         """
         ...
 
+    def write(self, write: Callable[[DataFrame], object]) -> int:
+        """Have Spark write the batch: `write` is given it, and has it computed once and no more.
+
+        Returns:
+            The number of rows that were computed.
+        """
+        ...
+
     def save(self, file_format: str, folder: str) -> int:
         """Write the batch as files into the new `folder`; returns the number of rows."""
         ...
@@ -72,10 +122,35 @@ class Batch(Protocol):
 
 
 class Sink(ABC):
-    """One task's place to write, in the order claim, prepare, write for each batch, close.
+    """One task's place to write, in the order open, claim, prepare, write for each batch, close.
 
     The calls come from threads, never two at a time. Each raises `SinkError` if it cannot be done.
     """
+
+    @classmethod
+    @abstractmethod
+    def open(cls, task: SinkTask) -> Self:
+        """The sink of a task; nothing is looked at yet.
+
+        Raises:
+            SinkError: the options are of no use on this worker.
+        """
+
+    @classmethod
+    def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:
+        """What the sink would say of a query's columns; looks, and changes nothing.
+
+        Raises:
+            SchemaError: it cannot take them.
+        """
+        del fields
+        shown = f"what the sink {task.definition.shown} takes is found out when the task runs"
+        return [Finding("sink", shown, is_fine=True)]
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where it writes, as a person may see it: without secrets."""
 
     @abstractmethod
     def claim(self) -> FenceRow:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from definition.sink_urls import url_fault
+from definition.sinks.urls import url_fault
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:

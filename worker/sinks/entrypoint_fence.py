@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from worker.sinks.errors import SinkError
-from worker.sinks.fence import Owner, Verdict
+from worker.sinks.fence import Owner
 from worker.sinks.fence_rows import claim_fence, enter_fence
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Fence:
         mark, owner = self._mark(), self._named(name)
         fence, _ = _raise(connection, owner)
         _require_transaction(connection)
-        verdict, stored = fence.admit(connection, owner, mark)
+        is_new, stored = fence.admit(connection, owner, mark)
         once = (mark, name, connection.engine.url.render_as_string())
-        if verdict is Verdict.DUPLICATE:
+        if not is_new:
             self._refuse_twice(once)
             self._repeated()
             return False

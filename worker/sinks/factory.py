@@ -1,51 +1,88 @@
-"""Which formats of a definition's sink are sparkherd's own, fenced ones; all others are Spark's."""
+"""Opens what a definition's sink is written by; None for the formats of Spark's own, which have no fence."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from inspect import isabstract, isclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from definition.sink import FILES_SINK, SQL_SINK
-from worker.sinks.database import shown
-from worker.sinks.files import FilesSink
-from worker.sinks.sql import SqlSink
+from definition.sinks.registry import UnusableFormat
+from worker.sinks.base import Finding, Sink, SinkTask
+from worker.sinks.errors import SchemaError, SinkError
+from worker.sinks.fence import Owner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
     from definition.sink import Sink as SinkDefinition
-    from worker.sinks.base import Sink
-    from worker.sinks.fence import FenceRow, Owner
+    from definition.sinks.base import SinkFormat
+    from worker.sinks.base import Field
+    from worker.sinks.fence import FenceRow
+
+    Session: TypeAlias = Callable[[], SparkSession]
+
+NOBODY: Final = "(check)"
+"""In place of a task's name, which has no brackets: sessions of ours are never taken for a task's."""
 
 
-def open_sink(definition: SinkDefinition, owner: Owner) -> Sink | None:
+def open_sink(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> Sink | None:
     """The fenced sink of the definition, None if its format is one of Spark's.
 
     Raises:
-        SinkError: its options are of no use on this worker.
+        SinkError: its options are of no use on this worker, or what writes it is not here.
     """
-    if definition.format == SQL_SINK:
-        return SqlSink(definition.sql_options(), owner)
-    if definition.format == FILES_SINK:
-        return FilesSink(definition.files_options(), owner)
-    return None
+    if (own := definition.fenced) is None:
+        return None
+    return _writer(own).open(SinkTask(owner, definition, definition.read_options(), session))
 
 
-def place_of(definition: SinkDefinition) -> str:
-    """Where the sink is, as a person may see it; its format if it is one of Spark's."""
-    if definition.format == SQL_SINK:
-        return shown(definition.sql_options().url)
-    if definition.format == FILES_SINK:
-        return definition.files_options().path
-    return f"the sink {definition.shown}"
-
-
-def newest_fence(definition: SinkDefinition, owner: Owner) -> FenceRow | None:
+def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> FenceRow | None:
     """What the fenced sink of the definition knows of the owner's task; None without one, or of a new task.
 
     Raises:
         SinkError: the sink cannot be asked.
     """
-    if (sink := open_sink(definition, owner)) is None:
+    if (sink := open_sink(definition, owner, session)) is None:
         return None
     try:
         return sink.newest()
     finally:
         sink.close()
+
+
+def inspect_sink(
+    definition: SinkDefinition, fields: Sequence[Field], group: str, session: Session | None = None
+) -> Iterator[Finding]:
+    """What the sink takes of these columns; of Spark's own sinks nobody knows before they are written to.
+
+    Raises:
+        SinkError: the place does not answer.
+    """
+    own = definition.fenced
+    writer = Sink if own is None else _writer(own)
+    task = SinkTask(Owner(group, NOBODY, 0), definition, definition.read_options(), session)
+    try:
+        yield from writer.inspect(task, fields)
+    except SchemaError as error:
+        yield Finding("sink", str(error))
+
+
+def _writer(own: SinkFormat) -> type[Sink]:
+    """What writes a format.
+
+    Raises:
+        SinkError: it cannot be imported, or is no sink.
+    """
+    if isinstance(own, UnusableFormat):
+        raise SinkError(own.why)
+    module, _, name = own.writer.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        shown = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise SinkError(f"sink.format: {own.name}, by {own.writer}, cannot be imported: {shown}") from error
+    if not (isclass(found) and issubclass(found, Sink)) or isabstract(found):
+        raise SinkError(f"sink.format: {own.name}: {own.writer} is no sparkherd.Sink, or lacks methods")
+    return found

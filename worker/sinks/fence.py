@@ -104,6 +104,25 @@ def judge(stored: FenceRow | None, owner: Owner, mark: Mark) -> Verdict:
     return Verdict.DUPLICATE if is_last else Verdict.ROLLED_BACK
 
 
+def admits(stored: FenceRow | None, owner: Owner, mark: Mark) -> bool:
+    """Whether the batch `mark` of `owner` is to be written; not if it is the last one that was, once more.
+
+    Args:
+        stored: the fence row as the place has it, in the step that writes.
+        owner: who writes.
+        mark: the batch.
+
+    Raises:
+        FencedError: a newer owner was here.
+        OutOfOrderError: the batch does not follow the last one written, or is not what that was.
+        SinkError: nobody has claimed the task here.
+    """
+    verdict = judge(stored, owner, mark)
+    if verdict not in {Verdict.WRITE, Verdict.DUPLICATE}:
+        raise refusal(verdict, owner, stored, mark)
+    return verdict is Verdict.WRITE
+
+
 def fenced(owner: Owner, stored: FenceRow) -> FencedError:
     """The refusal of an owner that is older than the one `stored` knows."""
     if owner.token >= stored.token:

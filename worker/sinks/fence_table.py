@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
-from definition.sink import FENCE_TABLE
+from definition.sinks.sql import FENCE_TABLE
 from worker.sinks.database import lock_tables
-from worker.sinks.fence import FenceRow, Mark, Verdict, judge, raised, refusal
+from worker.sinks.fence import FenceRow, Mark, Verdict, admits, raised, refusal
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Select
@@ -80,18 +80,16 @@ class FenceTable:
         """The fence row of the owner's task, locked until the transaction ends; None if there is none."""
         return _as_row(connection.execute(self._query(owner).with_for_update()).one_or_none())
 
-    def admit(self, connection: Connection, owner: Owner, mark: Mark) -> tuple[Verdict, FenceRow]:
-        """WRITE or DUPLICATE, and the fence row before the batch.
+    def admit(self, connection: Connection, owner: Owner, mark: Mark) -> tuple[bool, FenceRow]:
+        """Whether a batch is to be written, and the fence row before it.
 
         Raises:
-            FencedError: the owner's token is not the newest any more.
-            OutOfOrderError: the batch is not the next one, or of another checkpoint.
+            SinkError: as `worker.sinks.fence.admits`.
         """
         stored = self.read(connection, owner)
-        verdict = judge(stored, owner, mark)
-        if stored is not None and verdict in {Verdict.WRITE, Verdict.DUPLICATE}:
-            return verdict, stored
-        raise refusal(verdict, owner, stored, mark)
+        if stored is None:
+            raise refusal(Verdict.UNCLAIMED, owner, None, mark)
+        return admits(stored, owner, mark), stored
 
     def move(self, connection: Connection, owner: Owner, mark: Mark, row_count: int) -> None:
         """The batch is the last one written; `row_count` is the task's total with it."""

@@ -15,21 +15,21 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 from worker.sinks.base import Sink, Written
 from worker.sinks.errors import SchemaError, SinkError
-from worker.sinks.fence import FenceRow, Verdict, judge, refusal
+from worker.sinks.fence import FenceRow, Verdict, admits, judge, refusal
 from worker.sinks.folder_ownership import FolderOwnership, sync
 from worker.sinks.manifest import BATCH_COLUMN, MANIFEST, Manifest, batch_name, published, read_manifest
 from worker.sinks.table import refuse_twins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from definition.sink import FilesOptions
-    from worker.sinks.base import Batch, Field
+    from definition.sinks.files import FilesOptions
+    from worker.sinks.base import Batch, Field, Finding, SinkTask
     from worker.sinks.fence import Mark, Owner
 
 _UNWRITABLE = {"void", "interval"}
@@ -44,6 +44,23 @@ class FilesSink(Sink):
         self._folder = Path(options.path.removeprefix("file://").removeprefix("file:")).absolute()
         self._ownership = FolderOwnership(self._folder, owner)
         self._row = FenceRow(owner.token, owner.resets)
+
+    @classmethod
+    def open(cls, task: SinkTask) -> Self:
+        """The folder is looked at when it is claimed."""
+        return cls(task.options, task.owner)
+
+    @classmethod
+    def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:
+        """Files are new each time: there is nothing that columns could disagree with."""
+        del task
+        require_writable(fields)
+        return ()
+
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return str(self._folder)
 
     def claim(self) -> FenceRow:
         """Raise the fence, take the means to publish from all older owners, and see what is there."""
@@ -66,11 +83,8 @@ class FilesSink(Sink):
         """Stage the batch, then publish it, unless it is there."""
         with _as_sink_errors(self._folder):
             self._ownership.require_newest()
-        verdict = judge(self._row, self._owner, batch.mark)
-        if verdict is Verdict.DUPLICATE:
+        if not admits(self._row, self._owner, batch.mark):
             return self._pass_over(batch)
-        if verdict is not Verdict.WRITE:
-            raise refusal(verdict, self._owner, self._row, batch.mark)
         attempt = f"{batch.mark.batch_id}-{uuid4().hex}"
         written, whole = self._ownership.staging / attempt, self._ownership.outbox / attempt
         with self._losing_to_newer():

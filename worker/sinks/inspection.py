@@ -1,17 +1,15 @@
-"""What a sink would say of a query's columns; looks, and changes nothing."""
+"""What the SQL sink would say of a query's columns; looks, and changes nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from definition.sink import FILES_SINK, SQL_SINK
 from definition.tables import read_table_name
+from worker.sinks.base import Finding
 from worker.sinks.database import connect_to_look, transaction
-from worker.sinks.errors import SchemaError, SinkError
-from worker.sinks.fence import Owner
-from worker.sinks.files import require_writable
+from worker.sinks.errors import SinkError
 from worker.sinks.table import by_name, describe_table, folded, is_there, table_faults
 
 if TYPE_CHECKING:
@@ -19,41 +17,20 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Dialect, Inspector, Table
 
-    from definition.sink import Sink, SqlOptions
+    from definition.sinks.sql import SqlOptions
     from worker.sinks.base import Field
+    from worker.sinks.fence import Owner
 
-NOBODY: Final = "(check)"
-"""In place of a task's name, which has no brackets: sessions of ours are never taken for a task's."""
 _TABLE: Final = "sink.options.table"
 
 
-class Finding(NamedTuple):
-    """What is to be said of one place in the definition; a problem unless it `is_fine`."""
-
-    path: str
-    text: str
-    is_fine: bool = False
-
-
-def inspect_sink(definition: Sink, fields: Sequence[Field], group: str) -> Iterator[Finding]:
-    """What the sink takes of these columns; of Spark's own sinks nobody knows before they are written to.
+def inspect_table(options: SqlOptions, fields: Sequence[Field], owner: Owner) -> Iterator[Finding]:
+    """What is to be said of a query's columns, by what the database has of the table.
 
     Raises:
+        SchemaError: no table has such columns.
         SinkError: the database does not answer.
     """
-    try:
-        if definition.format == SQL_SINK:
-            yield from _inspect_table(definition.sql_options(), fields, Owner(group, NOBODY, 0))
-        elif definition.format == FILES_SINK:
-            require_writable(fields)
-        else:
-            shown = f"what the sink {definition.shown} takes is found out when the task runs"
-            yield Finding("sink", shown, is_fine=True)
-    except SchemaError as error:
-        yield Finding("sink", str(error))
-
-
-def _inspect_table(options: SqlOptions, fields: Sequence[Field], owner: Owner) -> Iterator[Finding]:
     table = describe_table(read_table_name(options.table), fields, options.key)
     try:
         engine = connect_to_look(options.url, owner)

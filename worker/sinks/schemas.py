@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from definition.sink import FENCE_TABLE
+from definition.sinks.sql import FENCE_TABLE
 from worker.sinks.database import lock_tables
 from worker.sinks.fence_table import FenceTable
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from definition.tables import read_table_name
 from worker.sinks import staging_postgres, staging_sqlite
 from worker.sinks.base import Sink, Written
-from worker.sinks.database import connect, end_older_sessions, plain_sessions, transaction
+from worker.sinks.database import connect, end_older_sessions, place, plain_sessions, transaction
 from worker.sinks.encoding import Encoder
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict, judge
 from worker.sinks.fence_rows import claim_fence, enter_fence, newest_row
+from worker.sinks.inspection import inspect_table
 from worker.sinks.parts import Part, chunked, raise_faults, whole
 from worker.sinks.schemas import creatable, current_schema
 from worker.sinks.table import describe_table, ensure_table, insert_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection, Engine, Table
 
-    from definition.sink import SqlOptions
-    from worker.sinks.base import Batch, Field
+    from definition.sinks.sql import SqlOptions
+    from worker.sinks.base import Batch, Field, Finding, SinkTask
     from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.fence_table import FenceTable
     from worker.sinks.parts import Rows
@@ -46,6 +47,21 @@ class SqlSink(Sink):
         self._target: _Target | None = None
         self._known: FenceRow | None = None
         self._is_small = True
+
+    @classmethod
+    def open(cls, task: SinkTask) -> Self:
+        """Connects when it is first used."""
+        return cls(task.options, task.owner)
+
+    @classmethod
+    def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:
+        """By the columns that the table has."""
+        return inspect_table(task.options, fields, task.owner)
+
+    @property
+    def place(self) -> str:
+        """The URL, without its password."""
+        return place(self._engine)
 
     def claim(self) -> FenceRow:
         """Raise the fence row to the owner's token, and clear up after the owners before."""
@@ -86,8 +102,8 @@ class SqlSink(Sink):
             raise SinkError("the sink was not prepared")
         if not self._is_next(batch.mark):
             with transaction(self._engine) as connection:
-                verdict, stored = self._fence.admit(connection, self._owner, batch.mark)
-            if verdict is Verdict.DUPLICATE:
+                is_new, stored = self._fence.admit(connection, self._owner, batch.mark)
+            if not is_new:
                 batch.discard()
                 return Written(0, stored.rows, duplicate=True)
         try:
@@ -130,8 +146,8 @@ class SqlSink(Sink):
         """The transaction; the fence is asked once more, for a newer owner may have come meanwhile."""
         rows = sum(part.count for part in parts)
         with target.staging.transaction() as connection:
-            verdict, stored = fence.admit(connection, self._owner, mark)
-            if verdict is Verdict.DUPLICATE:
+            is_new, stored = fence.admit(connection, self._owner, mark)
+            if not is_new:
                 return Written(0, stored.rows, duplicate=True)
             target.write(connection, parts)
             fence.move(connection, self._owner, mark, stored.rows + rows)

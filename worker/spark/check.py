@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from worker.checks.findings import Findings
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
-from worker.sinks.inspection import inspect_sink
+from worker.sinks.factory import inspect_sink
 from worker.spark.causes import refusal
 from worker.spark.jdbc import for_check, require_harmless
 from worker.spark.payload import places_of_rows
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from definition.document import Definition
+    from definition.sink import Sink
     from definition.source import Source
     from protocol.messages.checks import CheckResult
     from worker.lag.offset_log import Order
     from worker.query_engine import CheckSpec
+    from worker.sinks.base import Finding
     from worker.spark.backend import SparkBackend
     from worker.spark.check_runs import Cancellation
     from worker.spark.check_session import CheckSession
@@ -168,11 +170,14 @@ class _Check:
         try:
             if sink.format is not None and not self._definition.is_fenced:
                 self._session.require_format(sink.format)
-            for each in () if streamed is None else inspect_sink(sink, fields(streamed), self._spec.group):
+            for each in () if streamed is None else self._inspected(sink, streamed):
                 tell = self._findings.note if each.is_fine else self._findings.problem
                 tell(each.path, each.text)
         except Exception as error:  # noqa: BLE001 - as above, and drivers of databases do
             self._tell("sink", error)
+
+    def _inspected(self, sink: Sink, streamed: DataFrame) -> Iterable[Finding]:
+        return inspect_sink(sink, fields(streamed), self._spec.group, lambda: self._session.spark)
 
     def _show_rows(self) -> None:
         frames = self._views(self._sampled)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from definition.sink import SQL_SINK
 from definition.sink import Sink as SinkDefinition
+from definition.sinks.sql import SQL_SINK
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class TaskContext:
             SinkError: the sink cannot take the frame's columns, or a newer owner has the task.
         """
         definition = self._sink_definition(options)
-        claim = self._output.claim(definition)
+        claim = self._output.claim(definition, self.spark)
         output = self._output
         writer = output.spark_sink(frame, definition) if claim is None else output.write(frame, claim)
         return writer.outputMode(self.definition.output_mode)

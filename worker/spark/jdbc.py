@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from definition.reading import path_to
-from definition.sink import FENCED_SINKS
 from worker.query_engine import QueryError
 from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK, PLAIN, STATEMENTS
 from worker.spark.jdbc_urls import JdbcUrl, database_of, may_be_jdbc
@@ -129,7 +128,7 @@ def _described(definition: Definition) -> Iterator[_Described]:
     for view, source in definition.views.items():
         yield _of_source(definition, view, source)
     sink = definition.sink
-    if definition.entrypoint is None and sink is not None and sink.format not in FENCED_SINKS:
+    if definition.entrypoint is None and sink is not None and sink.fenced is None:
         yield _Described("sink", sink.format or "", sink.table, sink.options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -27,9 +28,11 @@ from worker.spark.sources import require_sources, watch_sources, with_patience
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from definition.document import Definition
+    from definition.sink import Sink
     from definition.source import Source
     from protocol.messages.tasks import Offsets, TaskReset
     from worker.lag.offset_log import Offsets as KafkaOffsets
@@ -199,15 +202,22 @@ def settle(
     _require_lease(may_write)
     if definition.entrypoint is None and definition.sink is not None:
         steps.at(f"the sink {definition.sink.shown}")
-        sink = open_sink(definition.sink, owner)
-        if sink is not None:
-            try:
-                sink.claim()
-            finally:
-                sink.close()
+        _claim(backend, definition.sink, definition.spark_conf, owner)
     steps.at("Spark, to end what a former owner has left running")
     _require_lease(may_write)
     backend.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
+
+
+def _claim(backend: SparkBackend, definition: Sink, conf: Mapping[str, str], owner: Owner) -> None:
+    """Raise the fence of a sink, if it has one."""
+    with ExitStack() as opened:
+
+        def session() -> SparkSession:
+            return opened.enter_context(closing(backend.check_session(conf))).spark
+
+        if (sink := open_sink(definition, owner, session)) is not None:
+            opened.enter_context(closing(sink))
+            sink.claim()
 
 
 def _require_lease(may_write: Callable[[], bool]) -> None:
@@ -250,7 +260,7 @@ def _writer(
 def _declared(session: QuerySession, definition: Definition, steps: StartSteps) -> DataStreamWriter:
     if definition.sink is None:
         raise QueryError("sink: is required with source")
-    claim = session.output.claim(definition.sink)
+    claim = session.output.claim(definition.sink, session.spark)
     frame = read(session, definition, steps.at)
     steps.at(f"the sink {definition.sink.shown}")
     output = session.output

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.query_engine import ignore_step
 from worker.sinks.base import Field
-from worker.sinks.factory import open_sink, place_of
+from worker.sinks.factory import open_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -54,13 +54,13 @@ class QueryOutput(ABC):
     def total(self) -> int | None:
         """How many rows of the task its fenced sink holds, as far as is known; may block."""
 
-    def claim(self, definition: SinkDefinition) -> ClaimedSink | None:
+    def claim(self, definition: SinkDefinition, spark: SparkSession) -> ClaimedSink | None:
         """Open the definition's sink and raise its fence; None if the sink is Spark's own, which has none."""
-        self.at(f"the fence in {place_of(definition)}")
-        sink = open_sink(definition, self.owner)
+        sink = open_sink(definition, self.owner, lambda: spark)
         if sink is None:
             return None
         self._sinks.append(sink)
+        self.at(f"the fence in {sink.place}")
         self.claimed.append(sink.claim())
         return ClaimedSink(definition, sink)
 

@@ -45,13 +45,16 @@ class SparkBatch(ABC):
     def scatter(self, take: Take) -> list[Part]:
         """Hand every partition to `take` where it is computed."""
 
-    def save(self, file_format: str, folder: str) -> int:
-        """Write the rows as files, by Spark's own writer."""
+    def write(self, write: Callable[[DataFrame], object]) -> int:
+        """Counted while they pass."""
         count = Observation()
-        observed = self._frame.observe(count, sql.count(sql.lit(1)).alias("rows"))
-        observed.write.format(file_format).save(folder)
+        write(self._frame.observe(count, sql.count(sql.lit(1)).alias("rows")))
         self._check()
         return int(count.get["rows"])
+
+    def save(self, file_format: str, folder: str) -> int:
+        """Write the rows as files, by Spark's own writer."""
+        return self.write(lambda frame: frame.write.format(file_format).save(folder))
 
     def discard(self) -> None:
         """Compute all rows and keep none."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from definition.sink import Sink, SqlOptions
+from definition.sink import Sink
+from definition.sinks.sql import SqlOptions
 from worker.sinks.base import Field
 from worker.sinks.fence import Mark, Owner
 from worker.sinks.sql import SqlSink

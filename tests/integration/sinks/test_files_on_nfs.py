@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from definition.sink import FilesOptions
+from definition.sinks.files import FilesOptions
 from worker.sinks.base import Field
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow, Mark, Owner

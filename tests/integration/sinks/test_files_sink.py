@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from definition.sink import FilesOptions
+from definition.sinks.files import FilesOptions
 from worker.sinks.base import Field, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Mark, Owner

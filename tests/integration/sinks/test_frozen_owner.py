@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from definition.sink import SqlOptions
+from definition.sinks.sql import SqlOptions
 from worker.sinks.errors import FencedError, SinkError
 from worker.sinks.fence import Owner
 from worker.sinks.sql import SqlSink

@@ -9,7 +9,7 @@ import pytest
 from definition.sink import Sink
 from worker.sinks.base import Field
 from worker.sinks.errors import SinkError
-from worker.sinks.inspection import inspect_sink
+from worker.sinks.factory import inspect_sink
 
 if TYPE_CHECKING:
     from tests.integration.postgres import Server

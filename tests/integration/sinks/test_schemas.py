@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 import sqlalchemy as sa
 
-from definition.sink import SqlOptions
+from definition.sinks.sql import SqlOptions
 from worker.sinks.base import Field
 from worker.sinks.database import connect, place
 from worker.sinks.entrypoint_fence import Fence

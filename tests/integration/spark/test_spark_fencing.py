@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from definition.sink import SqlOptions
+from definition.sinks.sql import SqlOptions
 from worker.query_engine import QueryError
 from worker.sinks.fence import Owner
 from worker.sinks.sql import SqlSink

@@ -52,7 +52,7 @@ async def test_files_across_owners(
     zombie = await start(token=1, **definition, sink=files)
     await catch_up(zombie)
     spec = zombie.spec
-    FilesSink(spec.definition.sink.files_options(), Owner(spec.group, spec.task, 2)).claim()
+    FilesSink(spec.definition.sink.read_options(), Owner(spec.group, spec.task, 2)).claim()
     flights.add(files=1)
     assert (await zombie.ended()).fenced
     successor = await start(token=2, **definition, sink=files)

@@ -16,7 +16,7 @@ from definition.document import (
     is_fenced,
     parse_definition,
 )
-from definition.sink import SqlOptions
+from definition.sinks.sql import SqlOptions
 from definition.tables import read_table_name
 from protocol.messages.tasks import Problem
 
@@ -69,7 +69,7 @@ def test_the_contracts_example_is_read_whole() -> None:
     assert definition.source is not None
     assert definition.source.options == {"path": "in", "maxFilesPerTrigger": 1}
     assert definition.sink is not None
-    assert definition.sink.sql_options() == SqlOptions(url="sqlite:///out.db", table="t")
+    assert definition.sink.read_options() == SqlOptions(url="sqlite:///out.db", table="t")
     assert definition.trigger == Trigger(processing_time="1 second")
     assert definition.restart == Restart(max_restarts=5, window_ms=300_000)
 
@@ -247,7 +247,7 @@ def test_databases_the_sink_can_write_to(url: str) -> None:
     """SQLite and PostgreSQL, by any driver."""
     definition = parse_definition(_with("sink/options/url", url))
     assert definition.sink is not None
-    assert definition.sink.sql_options().url == url
+    assert definition.sink.read_options().url == url
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_tables_of_postgresql(text: str, name: tuple[str | None, str]) -> None:
     options = {"url": "postgresql://h/d?options=-csearch_path%3Dherd", "table": text}
     definition = parse_definition(_with("sink/options", options))
     assert definition.sink is not None
-    assert read_table_name(definition.sink.sql_options().table) == name
+    assert read_table_name(definition.sink.read_options().table) == name
     secret = {"url": "${env:URL}", "table": "herd.delays"}
     assert parse_definition(_with("sink/options", secret)).sink is not None
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from definition.check import check_definition
-from definition.sink_urls import url_fault
+from definition.sinks.urls import url_fault
 from tests.unit.definition.sink_url_corpus import REFUSED, TAKEN, UNOPENED
 
 

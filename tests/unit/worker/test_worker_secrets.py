@@ -61,7 +61,7 @@ def test_all_places_are_filled(folder: Path) -> None:
     assert resolved.definition.source is not None
     assert resolved.definition.source.options == {"jaas": "user s3cr3t-of-db", "n": 1}
     assert resolved.definition.sink is not None
-    assert resolved.definition.sink.sql_options().url == "postgresql://u:s3cr3t-of-db@h/db"
+    assert resolved.definition.sink.read_options().url == "postgresql://u:s3cr3t-of-db@h/db"
     assert resolved.definition.spark_conf == {"spark.x": "s3cr3t of file"}
     assert set(resolved.values) == {"s3cr3t-of-db", "s3cr3t of file"}
     assert "s3cr3t" not in repr(given)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from py4j.protocol import Py4JJavaError
 
+from definition.sinks.registry import plugged_in
 from protocol.connectors import PACKAGES, Formats
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ _IN_PYTHON = "pyspark_"
 
 
 def formats_of(spark: SparkSession) -> Formats:
-    """What Spark finds itself when a definition names a format.
+    """What Spark finds itself when a definition names a format, and what is plugged into the worker.
 
     Names that modules of Python bring are known to nobody before Spark has run them; where there is such a
     module, only what was looked for by name is known to be missing.
     """
-    names = tuple(sorted(set(_registered(spark))))
+    names = tuple(sorted({*_registered(spark), *plugged_in()}))
     in_python = any(each.name.startswith(_IN_PYTHON) for each in pkgutil.iter_modules())
     return Formats(names, tuple(PACKAGES) if in_python else None)
 

@@ -26,7 +26,7 @@ from worker.spark.rows import CurrentBatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from definition.sink import Sink as SinkDefinition
     from worker.sinks.base import Field, Sink
@@ -135,13 +135,13 @@ class WriteToSink:
         """Write it, unless the fence refuses."""
         del batch_id
         process = _running_process()
-        sink = self._open()
+        sink = self._open(frame.sparkSession)
         process.gate.count(sink.write(ArrowBatch(frame, process.mark(), process.gate.check)).total)
 
-    def _open(self) -> Sink:
+    def _open(self, spark: SparkSession) -> Sink:
         """The claim is the worker's once more, under the same token: a newer owner's stays."""
         if self._sink is None:
-            sink = open_sink(self._definition, self._owner)
+            sink = open_sink(self._definition, self._owner, lambda: spark)
             if sink is None:
                 raise SinkError("the sink is one of Spark's own")
             sink.claim()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
+from definition.sinks.registry import plugged_in
 from protocol.connectors import PACKAGES, Formats
 from worker.spark.connect.sessions import asking
 
@@ -24,7 +25,9 @@ def formats_of(session: SparkSession) -> Formats:
     Raises:
         ConnectionLostError, SessionClosedError: it does not answer.
     """
-    return Formats(tuple(name for name in PACKAGES if _has(session, name)), tuple(PACKAGES))
+    found = (name for name in PACKAGES if _has(session, name))
+    own = plugged_in()
+    return Formats((*found, *own), (*PACKAGES, *own))
 
 
 def _has(session: SparkSession, name: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from definition.document import DefinitionError, parse_definition
-from definition.sink import FilesOptions
+from definition.sinks.files import FilesOptions
 
 
 def document(options: dict[str, Any], **more: Any) -> bytes:
@@ -19,7 +19,7 @@ def test_a_folder_is_taken(path: str) -> None:
     """By any name that a file system knows; Parquet unless it says JSON."""
     definition = parse_definition(document({"path": path}))
     assert definition.sink is not None
-    assert definition.sink.files_options() == FilesOptions(path=path, format="parquet")
+    assert definition.sink.read_options() == FilesOptions(path=path, format="parquet")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,195 @@
+"""Fenced formats of sinks: those built in, and those that packages plug in."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from definition.document import DefinitionError, is_fenced, parse_definition
+from definition.sinks import registry
+from definition.sinks.registry import BUILT_IN, fenced_formats, plugged_in, sink_format
+from worker.sinks.errors import SinkError
+from worker.sinks.factory import inspect_sink, newest_fence, open_sink
+from worker.sinks.fence import FenceRow, Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FORMAT = """
+from sparkherd import Problem, Section, Sink, SinkFormat, Supports, FenceRow, Written
+
+class LedgerOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    path: str
+    pages: int = 1
+
+    def faults(self):
+        if self.pages == 0:
+            yield Problem("pages", "must not be 0")
+
+class LedgerFormat(SinkFormat):
+    name = "ledger"
+    options = LedgerOptions
+    supports = Supports(output_modes=("append",), partition_by=True)
+    writer = "ledger:LedgerSink"
+
+    def output_mode_fault(self, options, output_mode):
+        return "must be another with 13 pages" if options.get("pages") == 13 else None
+
+class LedgerSink(Sink):
+    def __init__(self, task):
+        self.task = task
+
+    @classmethod
+    def open(cls, task):
+        return cls(task)
+
+    @property
+    def place(self):
+        return self.task.options.path
+
+    def claim(self):
+        return FenceRow(self.task.owner.token)
+
+    def newest(self):
+        return FenceRow(7)
+
+    def prepare(self, fields):
+        pass
+
+    def write(self, batch):
+        return Written(0, 0)
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Puts a package into this process that offers formats by the places of their classes."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(code: str = FORMAT, **offered: str) -> None:
+        (tmp_path / "ledger.py").write_text(code)
+        info = tmp_path / "ledger-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ledger\nVersion: 1\n")
+        lines = "\n".join(f"{name} = {place}" for name, place in (offered or LEDGER).items())
+        (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{lines}\n")
+        importlib.invalidate_caches()
+        _forget()
+
+    yield install
+    monkeypatch.undo()
+    sys.modules.pop("ledger", None)
+    _forget()
+
+
+LEDGER = {"ledger": "ledger:LedgerFormat"}
+
+
+def _forget() -> None:
+    fenced_formats.cache_clear()
+    sink_format.cache_clear()
+
+
+def _document(sink: dict[str, Any], **more: Any) -> bytes:
+    return json.dumps({"source": {"format": "rate"}, "sink": sink, **more}).encode()
+
+
+def _problems(sink: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
+    with pytest.raises(DefinitionError) as refused:
+        parse_definition(_document(sink, **more))
+    return [(each.path, each.message) for each in refused.value.problems]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_of_ours_is_found_under_its_name(name: str) -> None:
+    """And says which class of the worker's writes it."""
+    own = sink_format(name)
+    assert own is not None
+    assert own.name == name
+    module, _, writer = own.writer.partition(":")
+    assert hasattr(importlib.import_module(module), writer)
+
+
+def test_what_a_package_plugs_in_is_fenced_and_needed(installed: Callable[..., None]) -> None:
+    """Its name makes a task fenced, and a worker that has it the only one that can run it."""
+    assert not is_fenced(_document({"format": "ledger", "options": {"path": "x"}}))
+    installed()
+    document = _document({"format": "ledger", "options": {"path": "x"}, "partition_by": ["day"]})
+    definition = parse_definition(document)
+    assert is_fenced(document)
+    assert definition.is_fenced
+    assert definition.needs.sink == "ledger"
+    assert plugged_in() == ("ledger",)
+    assert definition.sink is not None
+    assert definition.sink.read_options().pages == 1
+
+
+def test_its_options_are_judged_as_ours_are(installed: Callable[..., None]) -> None:
+    """All mistakes at once, each with its place."""
+    installed()
+    assert _problems({"format": "ledger", "table": "t", "options": {"pages": 0, "pgaes": 1}}) == [
+        ("sink.table", "does not go with the sink ledger"),
+        ("sink.options.pgaes", "unknown key; did you mean pages?"),
+        ("sink.options.path", "is required"),
+        ("sink.options.pages", "must not be 0"),
+    ]
+    sound = {"format": "ledger", "options": {"path": "x"}}
+    assert _problems(sound, output_mode="update") == [("output_mode", "must be append with the sink ledger")]
+    unlucky = {"format": "ledger", "options": {"path": "x", "pages": 13}}
+    assert _problems(unlucky) == [("output_mode", "must be another with 13 pages")]
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "why"),
+    [
+        ("ledger:LedgerFormat", "import nowhere", "cannot be imported: ModuleNotFoundError"),
+        ("ledger:LedgerSink", FORMAT, "is no subclass of sparkherd.SinkFormat"),
+        ("ledger:LedgerFormat", FORMAT.replace('name = "ledger"', 'name = "book"'), "has another name"),
+        ("ledger:LedgerFormat", FORMAT.replace("    writer", "    author"), "lacks a writer"),
+    ],
+)
+def test_what_is_of_no_use_is_refused_with_the_reason(
+    place: str, code: str, why: str, installed: Callable[..., None]
+) -> None:
+    """Where a definition is checked, and on a worker that has one; nobody tells that it has the format."""
+    installed(code, ledger=place)
+    assert why in dict(_problems({"format": "ledger", "options": {"path": "x"}}))["sink.format"]
+    assert plugged_in() == ()
+    sink = parse_definition(_document({"format": "noop"})).sink
+    assert sink is not None
+    with pytest.raises(SinkError, match=why):
+        open_sink(type(sink)(format="ledger"), Owner("g", "t", 1))
+
+
+def test_a_worker_opens_it(installed: Callable[..., None]) -> None:
+    """With the options as the format reads them; asked for its fence, and for its opinion of columns."""
+    installed()
+    sink = parse_definition(_document({"format": "ledger", "options": {"path": "x"}})).sink
+    assert sink is not None
+    opened = open_sink(sink, Owner("g", "t", 1))
+    assert opened is not None
+    assert opened.place == "x"
+    assert newest_fence(sink, Owner("g", "t", 0)) == FenceRow(7)
+    [note] = inspect_sink(sink, [], "g")
+    assert (note.path, note.is_fine) == ("sink", True)
+
+
+@pytest.mark.parametrize(
+    ("writer", "why"),
+    [("nowhere:Sink", "cannot be imported"), ("ledger:LedgerOptions", "is no sparkherd.Sink")],
+)
+def test_a_writer_that_is_not_there_is_named(writer: str, why: str, installed: Callable[..., None]) -> None:
+    """A manager does not look for it; the worker's cause says where it was looked for."""
+    installed(FORMAT.replace("ledger:LedgerSink", writer))
+    sink = parse_definition(_document({"format": "ledger", "options": {"path": "x"}})).sink
+    assert sink is not None
+    with pytest.raises(SinkError, match=f"sink.format: ledger.*{writer}.*{why}"):
+        open_sink(sink, Owner("g", "t", 1))
