@@ -8,7 +8,7 @@ import msgspec
 
 from definition.reading import Section, read, readable
 from definition.references import option_problems
-from definition.sinks.registry import sink_format
+from definition.sinks.registry import fenced_formats, sink_format, spark_format
 from definition.values import Format, LiteralText, Scalar
 from protocol.connectors import needed
 from protocol.messages.tasks import Problem
@@ -42,10 +42,15 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return sink_format(self.format)
 
     @property
+    def spark_format(self) -> str | None:
+        """Spark's name for it, if it is Spark's own; None if the table's catalog knows what it is."""
+        return spark_format(self.format)
+
+    @property
     def needs(self) -> str | None:
         """The format that the worker has to have for it; None if every one has it."""
         own = self.fenced
-        return needed(self.format) if own is None else own.needs
+        return needed(self.spark_format) if own is None else own.needs
 
     def faults(self) -> Iterator[Problem]:
         """References to secrets are well-formed, and the rest is what the format allows."""
@@ -55,6 +60,8 @@ class Sink(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield Problem("format", "is required, unless there is a table")
         if own is not None:
             yield from self._faults_of(own)
+        elif isinstance(self.format, str) and self.format.lower() in fenced_formats():
+            yield Problem("format", f"is a fenced sink's in lower case only: {self.format.lower()}")
         yield from self.option_faults()
 
     def _faults_of(self, own: SinkFormat) -> Iterator[Problem]:

@@ -25,6 +25,8 @@ BUILT_IN: Final = {
     "fenced_files": "definition.sinks.files:FilesFormat",
 }
 """No entry points of our own: what an installation has on record may be older than a checkout's code."""
+SPARK_S_OWN: Final = {"delta_unfenced": "delta", "iceberg_unfenced": "iceberg"}
+"""What a definition calls those sinks of Spark's whose own names are, or will be, those of fenced formats."""
 
 
 @cache
@@ -67,3 +69,8 @@ class UnusableFormat(SinkFormat):
         """Nothing else is worth telling."""
         del options
         return [Problem("format", self.why)]
+
+
+def spark_format(name: str | None) -> str | None:
+    """The name by which Spark has a sink of its own that a definition names; None without a name."""
+    return SPARK_S_OWN.get(name.lower(), name) if name is not None else None

@@ -168,8 +168,8 @@ class _Check:
             return
         self._at(f"the sink {sink.shown}")
         try:
-            if sink.format is not None and not self._definition.is_fenced:
-                self._session.require_format(sink.format)
+            if sink.spark_format is not None and not self._definition.is_fenced:
+                self._session.require_format(sink.spark_format)
             for each in () if streamed is None else self._inspected(sink, streamed):
                 tell = self._findings.note if each.is_fine else self._findings.problem
                 tell(each.path, each.text)

@@ -129,7 +129,7 @@ def _described(definition: Definition) -> Iterator[_Described]:
         yield _of_source(definition, view, source)
     sink = definition.sink
     if definition.entrypoint is None and sink is not None and sink.fenced is None:
-        yield _Described("sink", sink.format or "", sink.table, sink.options)
+        yield _Described("sink", sink.spark_format or "", sink.table, sink.options)
 
 
 def _of_source(definition: Definition, view: str, source: Source) -> _Described:

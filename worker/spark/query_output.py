@@ -68,7 +68,7 @@ class QueryOutput(ABC):
         """A writer into one of Spark's own sinks."""
         self.table = definition.table
         writer = frame.writeStream.options(**definition.options).partitionBy(*definition.partition_by)
-        return writer if definition.format is None else writer.format(definition.format)
+        return writer if definition.spark_format is None else writer.format(definition.spark_format)
 
     def begin(self, writer: DataStreamWriter) -> StreamingQuery:
         """Have Spark run the query; to be called with all that it is to know said to the writer."""

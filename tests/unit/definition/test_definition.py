@@ -324,6 +324,23 @@ def test_there_is_no_whole_result_without_sql() -> None:
     assert parse_definition(_with("output_mode", "complete", ENTRYPOINT)).output_mode == "complete"
 
 
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_sinks_of_spark_s_have_a_name_beside_that_of_the_fenced_one(name: str) -> None:
+    """Spark and the packages know them by their own."""
+    sink = {"format": f"{name}_unfenced", "table": "lake.shop.t", "options": {"compression": "gzip"}}
+    definition = parse_definition(json.dumps({**DECLARATIVE, "sink": sink}).encode())
+    assert definition.sink is not None
+    assert (definition.sink.spark_format, definition.sink.shown) == (name, f"{name}_unfenced")
+    assert definition.needs.sink == name
+    assert not definition.is_fenced
+
+
+def test_a_fenced_sink_is_not_left_by_a_capital_letter() -> None:
+    """Spark would know some of them so, and write without a fence."""
+    problems = _problems(_with("sink/format", "SQL"))
+    assert ("sink.format", "is a fenced sink's in lower case only: sql") in problems
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
