@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from definition.sinks.base import SinkFormat, Supports
     from protocol.messages.tasks import Problem
     from worker.query_engine import QueryError
+    from worker.sink_contract.contract import SinkContract
     from worker.sinks.base import Batch, Field, Finding, Sink, SinkTask, Written
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
@@ -48,6 +49,7 @@ __all__ = [
     "SchemaError",
     "Section",
     "Sink",
+    "SinkContract",
     "SinkError",
     "SinkFormat",
     "SinkTask",
@@ -70,6 +72,7 @@ _MODULES: Final = {
     "definition.sinks.base": ("SinkFormat", "Supports"),
     "protocol.messages.tasks": ("Problem",),
     "worker.query_engine": ("QueryError",),
+    "worker.sink_contract.contract": ("SinkContract",),
     "worker.sinks.base": ("Batch", "Field", "Finding", "Sink", "SinkTask", "Written"),
     "worker.sinks.errors": (
         "BatchRefusedError",

@@ -71,6 +71,7 @@ ROOMS = {
         "settings": set[str](),
         "lag": set[str](),
         "sinks": set[str](),
+        "sink_contract": {"sinks"},
         "threads": set[str](),
         "waiting": set[str](),
         "client": {"waiting"},

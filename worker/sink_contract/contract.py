@@ -1,0 +1,318 @@
+"""What any fenced sink has to keep, as tests: subclass `SinkContract` in a test module, and pytest runs them.
+
+Nothing here needs pytest itself. Each test has places of its own, which nobody has written to before.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from worker.sink_contract.batch import ContractBatch
+from worker.sink_contract.steps import Crash, Steps, spread
+from worker.sinks.base import Field, Sink, Written
+from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
+from worker.sinks.fence import Mark, Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from worker.sink_contract.batch import Row
+
+E = TypeVar("E", bound=Exception)
+
+PLACE = "out"
+FIELDS = (Field("name", "string"), Field("number", "long"))
+OTHERS = 20
+
+
+class SinkContract(ABC):
+    """The promises of `worker.sinks.base.Sink`, each a test.
+
+    Attributes:
+        steps: in how many places of a sink's code it is ended, and in how many it is held up, by the two
+            tests that do that; spread over all the lines that it runs.
+        patience_s: how long, in seconds, an owner may wait for another that is held up, before that is taken
+            to hold a lock, and let go on.
+    """
+
+    steps: ClassVar[int] = 25
+    patience_s: ClassVar[float] = 0.3
+    session: SparkSession | None = None
+    """For batches of sinks that write by Spark; to be set by a fixture."""
+
+    @abstractmethod
+    def open(self, owner: Owner, place: str) -> Sink:
+        """A sink that nobody has claimed yet, for rows of `FIELDS`.
+
+        Args:
+            owner: who writes.
+            place: a word; the same place for the same word within a test, and another one for another.
+        """
+
+    @abstractmethod
+    def rows(self, place: str) -> list[Row]:
+        """What is in a place, as a reader sees it, in any order."""
+
+    def test_the_fence_is_up_before_anything_is_read(self) -> None:
+        """A claim is known at once, to whoever asks; before it nobody is known."""
+        assert self._opened(1).newest() is None
+        row = self._opened(5).claim()
+        assert (row.token, row.last, row.rows) == (5, None, 0)
+        newest = self._opened(1).newest()
+        assert newest is not None
+        assert (newest.token, newest.last) == (5, None)
+        assert self.rows(PLACE) == []
+
+    def test_batches_follow_each_other(self) -> None:
+        """Each is there as a whole, an empty one too, and all rows of the task are counted."""
+        sink = self._claimed(1)
+        assert self._write(sink, 0) == Written(2, 2)
+        assert sink.write(self._batch(1, rows=())) == Written(0, 2)
+        assert self._write(sink, 2) == Written(2, 4)
+        self._has(0, 2)
+        newest = self._opened(9).newest()
+        assert newest is not None
+        assert (newest.token, newest.last, newest.rows) == (1, self._batch(2).mark, 4)
+
+    def test_a_lower_token_is_refused(self) -> None:
+        """When it claims, and when it has claimed before and writes."""
+        former = self._claimed(4)
+        self._write(former, 0)
+        self._claimed(7)
+        _raises(FencedError, lambda: self._write(former, 1))
+        _raises(FencedError, lambda: self._opened(6).claim())
+        self._has(0)
+
+    def test_the_same_owner_may_claim_again(self) -> None:
+        """Behind Spark Connect the worker claims, and then the process that does the batches."""
+        self._write(self._claimed(4), 0)
+        again = self._opened(4)
+        assert again.claim().last == self._batch(0).mark
+        again.prepare(FIELDS)
+        assert self._write(again, 1).total == 4
+        self._has(0, 1)
+
+    def test_a_batch_that_is_there_is_passed_over(self) -> None:
+        """By its own owner and by the next one; its rows are computed all the same, for the query's state."""
+        sink = self._claimed(1)
+        self._write(sink, 0)
+        self._passes_over(sink)
+        self._passes_over(self._claimed(2))
+        self._has(0)
+
+    def test_a_gap_is_refused(self) -> None:
+        """Before the first batch, and later."""
+        sink = self._claimed(1)
+        _raises(OutOfOrderError, lambda: self._write(sink, 1))
+        self._write(sink, 0)
+        _raises(OutOfOrderError, lambda: self._write(sink, 2))
+        self._has(0)
+        self._write(sink, 1)
+        self._has(0, 1)
+
+    def test_another_plan_is_refused(self) -> None:
+        """A batch of the same number that was planned otherwise, an earlier one, or another checkpoint's."""
+        self._write(self._claimed(1), 0)
+        self._write(self._claimed(2), 1)
+        sink = self._claimed(3)
+        for other in (
+            self._batch(1, plan="another"),
+            self._batch(0),
+            self._batch(1, checkpoint="another"),
+            self._batch(2, checkpoint="another"),
+        ):
+            _raises(OutOfOrderError, partial(sink.write, other))
+        self._has(0, 1)
+
+    def test_a_reset_begins_anew(self) -> None:
+        """From batch 0 of another checkpoint; rows that are there stay, and owners of before are refused."""
+        former = self._claimed(9)
+        self._write(former, 0)
+        sink = self._opened(10, resets=1)
+        row = sink.claim()
+        assert (row.last, row.rows) == (None, 2)
+        sink.prepare(FIELDS)
+        _raises(FencedError, lambda: self._write(former, 1))
+        _raises(FencedError, lambda: self._opened(11).claim())
+        _raises(OutOfOrderError, lambda: sink.write(self._batch(1, checkpoint="new")))
+        assert sink.write(self._batch(0, checkpoint="new")).total == 4
+        self._has(0, 0)
+
+    def test_nothing_is_written_unclaimed(self) -> None:
+        """A sink that was opened and not claimed refuses to make ready, or to write."""
+        sink = self._opened(1)
+
+        def write() -> None:
+            sink.prepare(FIELDS)
+            self._write(sink, 0)
+
+        _raises(SinkError, write)
+        assert self.rows(PLACE) == []
+
+    def test_it_is_closed_twice(self) -> None:
+        """Whoever gives up may have given up before."""
+        sink = self._claimed(1)
+        self._write(sink, 0)
+        sink.close()
+        sink.close()
+        self._has(0)
+
+    def test_a_crash_at_any_step(self) -> None:
+        """Wherever its owner ends, the next one finds all of a batch or nothing, and goes on from there."""
+        lines = self._lines(lambda: self._life("counted"))
+        for step in spread(lines, self.steps):
+            place = f"crash{step}"
+            with suppress(Crash), Steps(self._package, step, _crash):
+                self._life(place)
+            self._goes_on(place, step)
+
+    def test_two_owners_at_once(self) -> None:
+        """Wherever the former one is held up in a batch, it cannot write it beside the next one."""
+        lines = self._lines(lambda: self._held("counted", Steps(self._package, 0, _crash)))
+        for step in spread(lines, self.steps):
+            self._overtaken(f"held{step}", step)
+
+    def _passes_over(self, sink: Sink) -> None:
+        batch = self._batch(0)
+        assert sink.write(batch) == Written(0, 2, duplicate=True)
+        assert batch.computed > 0
+
+    def _life(self, place: str) -> None:
+        """All that an owner does, from its claim to its second batch."""
+        sink = self._claimed(1, place)
+        self._write(sink, 0)
+        self._write(sink, 1)
+
+    def _goes_on(self, place: str, step: int) -> None:
+        """What the next owner does: Spark repeats the batch after the last that it knows to be done."""
+        sink = self._opened(2, place)
+        last = sink.claim().last
+        sink.prepare(FIELDS)
+        for batch_id in range(0 if last is None else last.batch_id, 3):
+            self._write(sink, batch_id)
+        assert self._found(place) == _rows(0, 1, 2), f"after a crash at step {step}"
+
+    def _held(self, place: str, steps: Steps) -> Written:
+        sink = self._claimed(1, place)
+        self._write(sink, 0)
+        with steps:
+            return self._write(sink, 1)
+
+    def _overtaken(self, place: str, step: int) -> None:
+        reached, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            reached.set()
+            go_on.wait()
+
+        former = _Result(lambda: self._held(place, Steps(self._package, step, hold)), reached)
+        reached.wait()
+        following = _Result(lambda: self._take_over(place))
+        following.wait(self.patience_s)
+        go_on.set()
+        outcomes = former.wait(), following.wait()
+        at = f"held up at step {step}: {outcomes}"
+        assert not isinstance(outcomes[1], BaseException), at
+        assert sum(_has_written(each) for each in outcomes) == 1, at
+        assert self._found(place) == _rows(0, 1, 2), at
+
+    def _take_over(self, place: str) -> Written:
+        """What became of the batch that the former owner is at; another one follows."""
+        sink = self._claimed(2, place)
+        written = self._write(sink, 1)
+        self._write(sink, 2)
+        return written
+
+    def _lines(self, run: Callable[[], object]) -> int:
+        """How many lines of the sink's own are run."""
+        with Steps(self._package, 0, _crash) as steps:
+            run()
+        return steps.seen
+
+    @property
+    def _package(self) -> str:
+        """The sink's own modules: those beside the one that its class is in."""
+        module = type(self._opened(0, "counted")).__module__
+        return module.rpartition(".")[0] or module
+
+    def _opened(self, token: int, place: str = PLACE, *, resets: int = 0) -> Sink:
+        return self.open(Owner("contract", "task", token, resets), place)
+
+    def _claimed(self, token: int, place: str = PLACE) -> Sink:
+        sink = self._opened(token, place)
+        sink.claim()
+        sink.prepare(FIELDS)
+        return sink
+
+    def _batch(
+        self,
+        batch_id: int,
+        *,
+        checkpoint: str = "checkpoint",
+        plan: str = "as planned",
+        rows: tuple[Row, ...] | None = None,
+    ) -> ContractBatch:
+        mark = Mark(checkpoint, batch_id, f"{plan} {batch_id}")
+        return ContractBatch(mark, _rows(batch_id) if rows is None else list(rows), FIELDS, self.session)
+
+    def _write(self, sink: Sink, batch_id: int) -> Written:
+        return sink.write(self._batch(batch_id))
+
+    def _found(self, place: str) -> list[Row]:
+        return sorted(self.rows(place))
+
+    def _has(self, *batch_ids: int) -> None:
+        assert self._found(PLACE) == _rows(*batch_ids)
+
+
+class _Result:
+    """What a function that runs in a thread of its own has returned, or raised."""
+
+    def __init__(self, run: Callable[[], Written], reached: threading.Event | None = None) -> None:
+        """`reached` is set when it is over at the latest."""
+        self._outcome: Written | BaseException | None = None
+
+        def body() -> None:
+            try:
+                self._outcome = run()
+            except BaseException as error:  # noqa: BLE001 - it is told to whoever waits
+                self._outcome = error
+            finally:
+                if reached is not None:
+                    reached.set()
+
+        self._thread = threading.Thread(target=body, daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout_s: float | None = None) -> Written | BaseException | None:
+        self._thread.join(timeout_s)
+        return self._outcome
+
+
+def _has_written(outcome: Written | BaseException | None) -> bool:
+    return isinstance(outcome, Written) and not outcome.duplicate
+
+
+def _rows(*batch_ids: int) -> list[Row]:
+    """Two a batch."""
+    return sorted(
+        row for each in batch_ids for row in ((f"batch {each}", each), (f"batch {each}", each + OTHERS))
+    )
+
+
+def _crash() -> None:
+    raise Crash
+
+
+def _raises(kind: type[E], call: Callable[[], object]) -> None:
+    try:
+        call()
+    except kind:
+        return
+    raise AssertionError(f"{kind.__name__} was not raised")
