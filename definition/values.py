@@ -57,7 +57,14 @@ def nesting_fault(schema: str) -> str | None:
 MAX_NESTING = 100
 """Brackets of a schema, open at once: the parser of a JVM with Spark's own stack bears some hundreds."""
 _BRACKET = re.compile(r"[<>()\[\]{}]")
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*.*?\*/|--[^\n]*""", re.DOTALL)
+_QUOTED = re.compile(
+    r"""
+    (?<!\w)[rR](?:'[^']*+(?:'|\Z)|"[^"]*+(?:"|\Z)) | '(?:[^'\\]|\\.)*+(?:'|\\?\Z)
+    | "(?:[^"\\]|\\.)*+(?:"|\\?\Z) | `[^`]*+(?:`|\Z) | /\*.*?(?:\*/|\Z) | --[^\r\n]*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""Texts, names, comments. What is not closed goes to the end, or each would be read to the end anew."""
 _FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
 _REFERENCE = re.compile(r"\$\{(?:env|file):")
 _NO_REFERENCE = "takes no ${env:NAME} or ${file:PATH}; those are for the values of options and spark_conf"

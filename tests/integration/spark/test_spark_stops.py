@@ -28,7 +28,7 @@ SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10000L) AS never FROM so
 @pytest.fixture
 def _java_in_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task's SQL may not call Java; these tests have it sleep all the same."""
-    monkeypatch.setattr("worker.spark.classic.query_session.drop_java_callers", lambda _session: None)
+    monkeypatch.setattr("worker.spark.classic.query_session.drop_escapes", lambda _session: None)
 
 
 @pytest.fixture

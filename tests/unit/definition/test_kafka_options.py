@@ -209,6 +209,22 @@ def test_a_schema_is_nested_no_deeper_than_a_jvm_bears(depth: int) -> None:
     assert problems(BY_NAME, value={"format": "json", "schema": quoted}) == []
 
 
+@pytest.mark.parametrize("hidden", ["--\r a {}", "z INT COMMENT r'\\', a {} COMMENT 'x'"])
+def test_what_only_looks_like_a_text_or_comment_is_counted(hidden: str) -> None:
+    """A comment ends where a line does in Spark, and in a raw text nothing is escaped."""
+    schema = hidden.format("ARRAY<" * 101)
+    assert problems(BY_NAME, value={"format": "json", "schema": schema}) == [
+        ("source.value.schema", TOO_DEEP)
+    ]
+
+
+@pytest.mark.parametrize("opened", ["/* ", "\\'", '\\"', "'", "r'", "`", "'\\"])
+def test_texts_that_are_not_closed_are_read_once(opened: str) -> None:
+    """A megabyte of them: to look for the end of each would keep a manager from all else."""
+    schema = opened * (1_000_000 // len(opened))
+    assert problems(BY_NAME, value={"format": "json", "schema": schema}) == []
+
+
 def test_nor_is_a_reader_s_schema_or_that_of_files() -> None:
     """Closing ones in a text do not make room for more."""
     deep = "STRUCT<c: INT COMMENT '>>', a:" * 101

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from worker.spark.check_session import CheckSession
 from worker.spark.classic.active_session import make_active
 from worker.spark.classic.plan_order import sources_of
-from worker.spark.classic.statements import drop_java_callers, require_query
+from worker.spark.classic.statements import drop_escapes, require_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ class ClassicCheckSession(CheckSession):
     def require_query(self, text: str) -> None:
         """As of a query's session."""
         require_query(self.spark, text)
-        drop_java_callers(self.spark)
+        drop_escapes(self.spark)
 
     def sources_of(self, frame: DataFrame) -> Order:
         """By the analysed plan."""

@@ -18,7 +18,7 @@ from worker.spark.classic.kafka_ends import fill_in_ends
 from worker.spark.classic.plan_order import sources_of
 from worker.spark.classic.query_output import ClassicQueryOutput
 from worker.spark.classic.rows import LIMIT_CONF
-from worker.spark.classic.statements import drop_java_callers, require_query
+from worker.spark.classic.statements import drop_escapes, require_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ class ClassicQuerySession(QuerySession):
     def require_query(self, text: str) -> None:
         """By Spark's parser, without executing anything; nothing in it will find what calls Java."""
         require_query(self.spark, text)
-        drop_java_callers(self.spark)
+        drop_escapes(self.spark)
 
     def sources_of(self, writer: DataStreamWriter) -> Order:
         """By the analysed plan, which Spark walks through in the same way."""

@@ -26,6 +26,8 @@ _COMMAND_LINE = ("STRING_LITERAL", "DOUBLEQUOTED_STRING", "COLON", "QUESTION")
 """What stands behind the USING of `SELECT TRANSFORM(...) USING 'command'`, and of MAP and REDUCE."""
 _JAVA_CALLERS = ("java_method", "reflect", "try_reflect")
 """Spark's functions that call any static method, `System.getenv` and `System.load` among them."""
+_PATH_READERS = ("table_changes_by_path",)
+"""Functions of connectors that read a table by its path, whatever `spark.sql.runSQLOnFiles` says."""
 
 
 def require_query(session: SparkSession, text: str) -> None:
@@ -36,14 +38,8 @@ def require_query(session: SparkSession, text: str) -> None:
             or gives options to a table.
         ParseException: it does not parse.
     """
-    java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its parser
-    gateway = session.sparkContext._gateway  # noqa: SLF001 - as above
-    for node in _nodes(session._jvm, java.sessionState().sqlParser().parsePlan(text)):  # noqa: SLF001 - as above
-        kind = str(node.getClass().getSimpleName())
-        if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
-            raise QueryError.at(
-                "sql", f"is no query but a {kind}; it is to be one SELECT that reads the sources"
-            )
+    for parser in _parsers(session):
+        _require_query(session, parser.parsePlan(text))
     lexed = _Lexed(session, text)
     if lexed.has("USING", *_COMMAND_LINE):
         raise QueryError.at(
@@ -54,6 +50,30 @@ def require_query(session: SparkSession, text: str) -> None:
         )
     if lexed.has("WITH", "LEFT_PAREN"):
         raise QueryError.at("sql", OPTIONS_IN_SQL, permanent=True)
+
+
+def _parsers(session: SparkSession) -> Iterator[Any]:
+    """Spark's own, and the session's if extensions have put another before it.
+
+    What extensions add are statements (RESTORE and CLONE of Delta, CALL of Iceberg), not all of which are
+    commands by their class before they are analysed. Spark's own parser knows none of them.
+    """
+    java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its parser
+    jvm: Any = session._jvm  # noqa: SLF001 - as above
+    own, extended = jvm.org.apache.spark.sql.execution.SparkSqlParser(), java.sessionState().sqlParser()
+    yield own
+    if not extended.getClass().equals(own.getClass()):
+        yield extended
+
+
+def _require_query(session: SparkSession, plan: Any) -> None:
+    gateway = session.sparkContext._gateway  # noqa: SLF001 - the one way to Java's classes
+    for node in _nodes(session._jvm, plan):  # noqa: SLF001 - as above
+        kind = str(node.getClass().getSimpleName())
+        if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
+            raise QueryError.at(
+                "sql", f"is no query but a {kind}; it is to be one SELECT that reads the sources"
+            )
 
 
 class _Lexed:
@@ -82,7 +102,7 @@ class _Lexed:
         return self._tokens.LT(2)
 
 
-def drop_java_callers(session: SparkSession) -> None:
+def drop_escapes(session: SparkSession) -> None:
     """Take the functions out of this session that reach whatever the worker's process can.
 
     No name finds them then, however it is qualified or put together; other sessions have them still. Up to
@@ -90,10 +110,11 @@ def drop_java_callers(session: SparkSession) -> None:
     """
     java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its functions
     jvm: Any = session._jvm  # noqa: SLF001 - as above
-    registry = java.sessionState().functionRegistry()
+    state = java.sessionState()
     identifier, none = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier, jvm.scala.Option.empty()
     builtin = (jvm.scala.Option.apply("builtin"), jvm.scala.Option.apply("system"))
-    for name in _JAVA_CALLERS:
+    found = ((state.functionRegistry(), _JAVA_CALLERS), (state.tableFunctionRegistry(), _PATH_READERS))
+    for registry, name in ((registry, name) for registry, names in found for name in names):
         registry.dropFunction(identifier(name, *builtin))
         with contextlib.suppress(Py4JJavaError):  # later ones assert that no name is bare
             registry.dropFunction(identifier(name, none, none))
