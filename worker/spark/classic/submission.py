@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
 EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
-ALWAYS = "-XX:+ExitOnOutOfMemoryError"
+EXECUTORS_DEFAULT_OPTIONS = "spark.executor.defaultJavaOptions"
+"""What Spark puts before `spark.executor.extraJavaOptions`."""
+_AVRO = "-Dorg.apache.avro.limits"
+AVRO_LIMITS = (
+    f"{_AVRO}.bytes.maxLength=100000000",
+    f"{_AVRO}.string.maxLength=100000000",
+    f"{_AVRO}.collectionItems.maxLength=10000000",
+)
+"""Avro's reader makes room for as much as a value says it has, before it sees any of it: five bytes could ask
+for two gigabytes, and end the JVM. What is longer is a value that Avro cannot read."""
+ALWAYS = ("-XX:+ExitOnOutOfMemoryError", *AVRO_LIMITS)
 """A JVM that has run out of memory lives on with threads missing: nobody knows what still works. The user's
 options come later, and so have the last word."""
 _LOGGING, _OPTIONS, _SETTINGS = "log4j2.properties", "java-options", "spark.conf"
@@ -48,7 +58,8 @@ def submission(conf: Mapping[str, str], log4j: str) -> Iterator[dict[str, str]]:
         logging = _write(folder, _LOGGING, log4j)
         options = _write(folder, _OPTIONS, java_options(conf, logging))
         properties = {key: value for key, value in conf.items() if key != DEFAULT_OPTIONS}
-        settings = _write(folder, _SETTINGS, as_properties({**properties, EXTRA_OPTIONS: f"@{options}"}))
+        properties |= {EXTRA_OPTIONS: f"@{options}", EXECUTORS_DEFAULT_OPTIONS: executor_options(conf)}
+        settings = _write(folder, _SETTINGS, as_properties(properties))
         yield _environment(settings)
 
 
@@ -103,8 +114,16 @@ def _opened(folder: str | Path) -> Iterator[int]:
 def java_options(conf: Mapping[str, str], log4j: Path) -> str:
     """An argument file for `java`, an option a line: our own, then those of the user's settings."""
     given = f"{conf.get(DEFAULT_OPTIONS, '')} {conf.get(EXTRA_OPTIONS, '')}"
-    options = [ALWAYS, f"-Dlog4j2.configurationFile={log4j.as_uri()}", *shlex.split(given)]
+    options = [*ALWAYS, f"-Dlog4j2.configurationFile={log4j.as_uri()}", *shlex.split(given)]
     return "".join(f"{_quoted(option)}\n" for option in options)
+
+
+def executor_options(conf: Mapping[str, str]) -> str:
+    """What the JVMs of executors are started with, before the user's `spark.executor.extraJavaOptions`.
+
+    They end by themselves when they are out of memory: Spark starts others.
+    """
+    return " ".join((*AVRO_LIMITS, conf.get(EXECUTORS_DEFAULT_OPTIONS, ""))).rstrip()
 
 
 def as_properties(settings: Mapping[str, str]) -> str:

@@ -51,6 +51,23 @@ def test_what_is_not_one_record_fails_with_its_place(
         read(spark, value, **AVRO, options=options)
 
 
+MOST = b"\xec\xff\xff\xff\x0f"
+"""A length of 2³¹-10, as Avro writes it: the most that Java has room for in one array."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["bytes", "string", {"type": "array", "items": "long"}, {"type": "map", "values": "long"}],
+    ids=lambda kind: kind if isinstance(kind, str) else kind["type"],
+)
+def test_a_length_that_no_memory_has_room_for_is_one_of_a_bad_row(spark: SparkSession, kind: Any) -> None:
+    """Avro's reader makes room before it sees the bytes, and the JVM would end."""
+    payload: dict[str, Any] = {"format": "avro", "schema": record({"name": "b", "type": kind})}
+    assert read(spark, MOST, on_error=None, **payload) == (None,)
+    with pytest.raises(Exception, match="topic t, partition 1, offset 7: cannot be taken apart as avro"):
+        read(spark, MOST, **payload)
+
+
 @pytest.mark.parametrize(
     ("value", "row"), [(b"\x02\x02\x02a", (1, "a")), (b"\x02\x00", (1, None)), (None, (None, None))]
 )

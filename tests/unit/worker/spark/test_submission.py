@@ -10,13 +10,20 @@ from tempfile import mkdtemp
 
 import pytest
 
-from worker.spark.classic.submission import as_properties, environment, java_options, submission
+from worker.spark.classic.submission import (
+    AVRO_LIMITS,
+    as_properties,
+    environment,
+    executor_options,
+    java_options,
+    submission,
+)
 
 
 def files_of(environ: dict[str, str]) -> tuple[Path, Path]:
     """The settings' file and the one of the options of `java`."""
     settings = Path(environ["PYSPARK_SUBMIT_ARGS"].split()[2])
-    (line,) = [each for each in settings.read_text().splitlines() if "extraJavaOptions" in each]
+    (line,) = [each for each in settings.read_text().splitlines() if "driver.extraJavaOptions" in each]
     return settings, Path(line.partition("=")[2].removeprefix("@"))
 
 
@@ -90,12 +97,25 @@ def test_the_user_s_java_options_have_the_last_word(tmp_path: Path) -> None:
     conf["spark.driver.defaultJavaOptions"] = '-Dpath=C:\\\\x "-Dq=\\"r\\""'
     assert java_options(conf, tmp_path).splitlines() == [
         '"-XX:+ExitOnOutOfMemoryError"',
+        *(f'"{limit}"' for limit in AVRO_LIMITS),
         f'"-Dlog4j2.configurationFile={tmp_path.as_uri()}"',
         '"-Dpath=C:\\\\x"',
         '"-Dq=\\"r\\""',
         '"-XX:-ExitOnOutOfMemoryError"',
         '"-Da=b c"',
     ]
+
+
+def test_executors_have_avro_s_limits_unless_the_user_says_otherwise() -> None:
+    """Spark puts these before the user's `spark.executor.extraJavaOptions`; of two, Java takes the last."""
+    extra = {"spark.executor.extraJavaOptions": "-Dorg.apache.avro.limits.bytes.maxLength=5"}
+    assert executor_options(extra) == " ".join(AVRO_LIMITS)
+    default = {"spark.executor.defaultJavaOptions": "-Da=b"}
+    assert executor_options(default) == f"{' '.join(AVRO_LIMITS)} -Da=b"
+    with submission(extra, "") as environ:
+        settings = files_of(environ)[0].read_text()
+    assert "spark.executor.defaultJavaOptions=-Dorg.apache.avro.limits.bytes.maxLength" in settings
+    assert "spark.executor.extraJavaOptions=-Dorg.apache.avro.limits.bytes.maxLength\\u003d5" in settings
 
 
 def test_any_text_is_a_property() -> None:
