@@ -99,7 +99,8 @@ def _timestamps_fault(value: Scalar, given: Mapping[str, Any]) -> str | None:
     times = by_partition(value)
     if times is None:
         return f"expected {_BY_PARTITION}"
-    return _numbers_fault(times, given, 0, "wants time {}, and expected are whole milliseconds since 1970")
+    meaning = "and expected are whole milliseconds since 1970; -1 is the end, -2 the earliest"
+    return _numbers_fault(times, given, _EARLIEST, f"wants time {{}}, {meaning}")
 
 
 def _numbers_fault(

@@ -108,7 +108,7 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
         options: the source's.
         reads: what its checkpoint says, of each time that the query reads it; nothing if it begins where
             `options` say.
-        topics: what the brokers say of the topics that it reads.
+        topics: what the brokers say of the topics that it reads, and of those that are `wanted_besides`.
     """
     given = lowered(options)
     accepts = str(given.get("failondataloss", True)).lower() == "false"
@@ -120,6 +120,20 @@ def missing(options: Mapping[str, Any], reads: Sequence[Read], topics: Topics) -
     if told is None or told.option is None:
         return told
     return told._replace(option=written(options, told.option))
+
+
+def wanted_besides(options: Mapping[str, Any], reads: Sequence[Read]) -> dict[str, list[int]]:
+    """Partitions that the options do not name any more, and that a batch which was begun is to be read from.
+
+    Spark does that batch as it was planned, and waits for ever for what is not there: brokers have to be
+    asked for these, too.
+    """
+    subscription = _Subscription.of(options)
+    wanted: dict[str, list[int]] = {}
+    for place in (place for read in reads for place in _places(read)):
+        if not _is_done(place) and not subscription.names(place.topic, place.number):
+            wanted.setdefault(place.topic, []).append(place.number)
+    return wanted
 
 
 def _asked_for(subscription: _Subscription, topics: Topics) -> Iterator[Missing]:
@@ -145,6 +159,8 @@ def _lost(subscription: _Subscription, read: Read, topics: Topics, *, accepts: b
         if not subscription.names(place.topic, place.number):
             if not accepts:
                 yield _left_out(subscription.option, place)
+            elif state is None:
+                yield from _gone(place, accepts=accepts)
         elif state is None:
             yield from _gone(place, accepts=accepts)
         elif not accepts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from definition import kafka_options
@@ -34,6 +35,13 @@ def assigned_of(options: Mapping[str, Any]) -> Mapping[str, frozenset[int]] | No
     """
     given = lowered(options)
     return _assigned(given[_ASSIGN]) if _ASSIGN in given else None
+
+
+def assigned_to(options: Mapping[str, Any], partitions: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """The options of a source that reads these partitions instead, of the same brokers."""
+    ways = {_SUBSCRIBE, _PATTERN, _ASSIGN}
+    others = {name: value for name, value in options.items() if name.lower() not in ways}
+    return {**others, _ASSIGN: json.dumps(partitions)}
 
 
 def _assigned(value: Any) -> dict[str, frozenset[int]]:

@@ -13,7 +13,8 @@ import structlog
 
 from definition.options import lowered, written
 from definition.reading import path_to
-from worker.lag.missing import id_of, missing
+from worker.lag.missing import id_of, missing, wanted_besides
+from worker.lag.subscription import assigned_to
 from worker.query_engine import QueryError
 from worker.spark.backend import Question
 from worker.spark.source_offsets import SOURCES_FILE, Noted, SourceOffsets, read_note, read_sources
@@ -159,11 +160,16 @@ def require_topics(brokers: Brokers, path: str, source: Source) -> None:
 
 def _required(brokers: Brokers, path: str, source: Source, reads: Sequence[Read]) -> Topics:
     """A source's topics, when all is there that it reads, or its loss was accepted."""
+    besides = wanted_besides(source.options, reads)
     try:
         topics = answered(brokers.states(source.options, {}, Question.START))
+        known = topics
+        if besides:
+            others = answered(brokers.states(assigned_to(source.options, besides), {}, Question.START))
+            known = {name: {**others.get(name, {}), **topics.get(name, {})} for name in {**others, **topics}}
     except QueryError as error:
         raise _placed(error, path, source) from None
-    found = missing(source.options, reads, topics)
+    found = missing(source.options, reads, known)
     if found is not None:
         place = path if found.option is None else path_to(f"{path}.options", found.option)
         raise QueryError.at(place, found.found, permanent=found.permanent)

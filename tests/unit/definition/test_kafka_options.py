@@ -38,7 +38,7 @@ def problems(options: dict[str, Any], **source: Any) -> list[tuple[str, str]]:
         *({"assign": value} for value in ('{"t": [0, 1]}', ' {"t": [0.0]}', "{}", '{"t": []}', "${env:A}")),
         {"assign": '{"t": []}', "startingOffsets": "{}"},
         {**BY_NAME, "startingOffsets": '{"t": {"+0": 9223372036854775807}}'},
-        {**BY_NAME, "startingOffsetsByTimestamp": '{"t": {"0": 0}}'},
+        {**BY_NAME, "startingOffsetsByTimestamp": '{"t": {"0": 0, "1": -1, "2": -2}}'},
         {"subscribePattern": ".*", "startingOffsetsByTimestamp": "{}"},
         *({**BY_NAME, "startingTimestamp": value} for value in (0, " 5\t", "+5")),
         {**BY_NAME, "startingTimestamp": 5, "startingOffsetsByTimestamp": "not looked at then"},
@@ -112,7 +112,7 @@ def test_what_spark_takes_is_taken(options: dict[str, Any]) -> None:
             '{"t": {"0": -7}}',
             "topic t, partition 0: wants time -7, and expected are whole milliseconds since 1970",
         ),
-        ("startingOffsetsByTimestamp", '{"t": {"0": -1}}', "topic t, partition 0: wants time -1"),
+        ("startingOffsetsByTimestamp", '{"t": {"0": -3}}', "topic t, partition 0: wants time -3"),
         *(
             (name, f'{{"{topic}": {{"0": -7}}}}', "names a topic that cannot be: a name is 1 to 249 letters")
             for name in ("startingOffsets", "startingOffsetsByTimestamp")

@@ -211,6 +211,25 @@ async def test_a_batch_that_was_begun_is_done_and_then_the_partition_is_left_out
     assert rows == [*((0, offset) for offset in range(4)), *((1, offset) for offset in range(5))]
 
 
+async def test_a_batch_that_was_begun_wants_a_topic_that_is_gone_and_not_named(
+    start: Any, topic: Topic, database: Database, engine: SparkEngine
+) -> None:
+    """Spark would wait for it for ever, whatever loss is accepted; so the task says what it lacks."""
+    other = topic.broker.topic(f"{topic.name}-other", 1)
+    topic.produce(orders(4))
+    other.produce(orders(3))
+    definition: dict[str, Any] = {"sql": SQL, "sink": database.sink()}
+    both = topic.source(options={"subscribe": f"{topic.name},{other.name}"})
+    query = await start(source=both, **definition)
+    await catch_up(query)
+    await query.stop(20)
+    uncommit(checkpoint(engine, query))
+    _delete(other)
+    alone = topic.source(options={"failOnDataLoss": False})
+    told = await refusal(start, source=alone, token=2, **definition)
+    assert f"topic {other.name}, partition 0: the batch that was begun is to go from offset 0 to 3" in told
+
+
 async def test_offsets_by_time_go_before_offsets(start: Any, topic: Topic, database: Database) -> None:
     """What Spark does not look at is not judged."""
     topic.produce(orders(4), partition=0)

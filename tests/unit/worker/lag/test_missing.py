@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from worker.lag.measure import PartitionState
-from worker.lag.missing import Missing, Read, missing
+from worker.lag.missing import Missing, Read, missing, wanted_besides
 
 TOPICS = {"orders": {0: PartitionState(9, 20), 1: PartitionState(0, 5)}}
 BY_NAME = {"subscribe": "orders"}
@@ -344,4 +344,21 @@ def test_what_the_options_name_no_more_is_no_loss_to_accept(options: dict[str, A
     for planned in ({}, {"orders": {0: 9}}, {"orders": {0: 12}}):
         begun = Read({"orders": {0: 9}}, planned)
         assert missing(options, [begun], topics) == told
-        assert missing({**options, "failOnDataLoss": False}, [begun], topics) is None
+        there = {**topics, "orders": {0: PartitionState(0, 12), **topics.get("orders", {})}}
+        assert missing({**options, "failOnDataLoss": False}, [begun], there) is None
+
+
+@pytest.mark.parametrize("options", [{"assign": '{"orders": [1]}'}, {"subscribe": "payments"}])
+def test_what_a_begun_batch_wants_has_to_be_there_named_or_not(options: dict[str, Any]) -> None:
+    """Spark does that batch as it was planned; for a partition that is gone it would wait for ever."""
+    accepted = {**options, "failOnDataLoss": False}
+    topics = {"orders": {1: PartitionState(0, 5)}, "payments": {0: PartitionState(0, 5)}}
+    begun = Read({"orders": {0: 9, 1: 3}}, {"orders": {0: 12, 1: 3}})
+    assert wanted_besides(options, [begun]) == {"orders": [0]}
+    told = missing(accepted, [begun], topics)
+    assert told is not None
+    assert "the batch that was begun is to go from offset 9 to 12" in told.found
+    assert not told.permanent
+    done = Read({"orders": {0: 12, 1: 3}}, {"orders": {0: 12, 1: 3}})
+    assert wanted_besides(options, [done]) == {}
+    assert missing(accepted, [done], topics) is None
