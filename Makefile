@@ -169,10 +169,12 @@ $(NEWEST)/.installed: pyproject.toml constraints.txt Makefile
 	@touch $@
 
 # They are copied beside, and moved when they are whole: whoever finds jars finds all of them.
-$(JARS): connectors/pom.xml tests/kafka/pom.xml | java maven
+$(JARS): connectors/pom.xml connectors/compile $(wildcard connectors/delta/*/*/*) tests/kafka/pom.xml | java maven
 	@echo 'copying the connectors of Spark and a Kafka broker from Maven Central into jars'
 	@rm -rf jars.new
 	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars.new/spark'
+	@connectors/compile jars.new/provided connectors/delta jars.new/spark/delta sparkherd-delta.jar
+	@rm -rf jars.new/provided
 	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/kafka'
 	@touch jars.new/$(@F)
 	@rm -rf jars && mv jars.new jars

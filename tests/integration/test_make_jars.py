@@ -19,6 +19,10 @@ echo "$VERSION" > "$folder/of/a.jar"
 """
 """Copies a jar to where it is told, and then fails if it is to."""
 
+COMPILE = """mkdir -p "$3"; echo "$VERSION" > "$3/$4"; [ ! -e fails-on-compile ]"""
+"""Makes our own jar beside those that were copied."""
+ALL = ("kafka/of/a.jar", "spark/delta/sparkherd-delta.jar", "spark/of/a.jar")
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
@@ -28,8 +32,8 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "pom.xml").touch()
     (tmp_path / "bin").mkdir()
-    for name, script in (("java", JAVA), ("mvn", MAVEN)):
-        program = tmp_path / "bin" / name
+    for place, script in (("bin/java", JAVA), ("bin/mvn", MAVEN), ("connectors/compile", COMPILE)):
+        program = tmp_path / place
         program.write_text(f"#!/bin/bash\n{script}")
         program.chmod(0o755)
     return tmp_path
@@ -50,7 +54,7 @@ def found(checkout: Path) -> dict[str, str]:
     return {str(jar.relative_to(jars)): jar.read_text().strip() for jar in sorted(jars.rglob("*.jar"))}
 
 
-@pytest.mark.parametrize("failing", ["spark", "kafka"])
+@pytest.mark.parametrize("failing", ["spark", "compile", "kafka"])
 def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: Path, failing: str) -> None:
     """Not the half of it, which a worker would take for all there is."""
     (checkout / f"fails-on-{failing}").touch()
@@ -58,19 +62,19 @@ def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: P
     assert not (checkout / "jars").exists()
     (checkout / f"fails-on-{failing}").unlink()
     assert make_jars(checkout, "1") == 0
-    assert found(checkout) == {"kafka/of/a.jar": "1", "spark/of/a.jar": "1"}
+    assert found(checkout) == dict.fromkeys(ALL, "1")
 
 
-@pytest.mark.parametrize("failing", ["spark", "kafka"])
+@pytest.mark.parametrize("failing", ["spark", "compile", "kafka"])
 def test_what_is_there_stays_until_the_next_is_whole(checkout: Path, failing: str) -> None:
     """Then nothing of before is left; and what is up to date is not copied again."""
     assert make_jars(checkout, "1") == 0
     os.utime(checkout / "jars" / ".copied", (0, 0))
     (checkout / f"fails-on-{failing}").touch()
     assert make_jars(checkout, "2") != 0
-    assert found(checkout) == {"kafka/of/a.jar": "1", "spark/of/a.jar": "1"}
+    assert found(checkout) == dict.fromkeys(ALL, "1")
     (checkout / f"fails-on-{failing}").unlink()
     for version in ("3", "4"):
         assert make_jars(checkout, version) == 0
-    assert found(checkout) == {"kafka/of/a.jar": "3", "spark/of/a.jar": "3"}
+    assert found(checkout) == dict.fromkeys(ALL, "3")
     assert not (checkout / "jars.new").exists()
