@@ -9,12 +9,13 @@ import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 import pyspark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(pyspark.__file__).parent
@@ -35,8 +36,8 @@ _STARTED = re.compile(r"Spark Connect server started at: 127\.0\.0\.1:(\d+)")
 class ConnectServer:
     """One server; everything it says is in the file `log`."""
 
-    def __init__(self, folder: Path, modules: Path) -> None:
-        """Its Python finds this checkout, and the modules in the folder `modules`."""
+    def __init__(self, folder: Path, modules: Path, conf: Mapping[str, str]) -> None:
+        """Its Python finds this checkout, and the modules in the folder `modules`; `conf` is over `CONF`."""
         self.log = folder / "server.log"
         self._started = threading.Event()
         self._port = ""
@@ -47,7 +48,7 @@ class ConnectServer:
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(modules)]),
         }
         self.process = subprocess.Popen(
-            [str(folder / "spark" / "bin" / "spark-submit"), *_arguments()],
+            [str(folder / "spark" / "bin" / "spark-submit"), *_arguments({**CONF, **conf})],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -97,16 +98,18 @@ def _home(folder: Path) -> Path:
     return home
 
 
-def _arguments() -> list[str]:
-    conf = [word for key, value in CONF.items() for word in ("--conf", f"{key}={value}")]
+def _arguments(settings: Mapping[str, str]) -> list[str]:
+    conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     return ["--master", "local[2]", "--driver-memory", "1g", *conf, *server]
 
 
 @contextmanager
-def running(folder: Path, modules: Path) -> Iterator[ConnectServer]:
+def running(
+    folder: Path, modules: Path, conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[ConnectServer]:
     """A server until the end of the block."""
-    server = ConnectServer(folder, modules)
+    server = ConnectServer(folder, modules, conf)
     try:
         yield server
     finally:

@@ -76,6 +76,7 @@ def lakes(folder: str) -> dict[str, str]:
     return {
         "spark.sql.extensions": f"{delta},{iceberg}.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.delta.logStore.file.impl": "sparkherd.delta.LinkLogStore",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "jdbc",
         "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/lake.db",

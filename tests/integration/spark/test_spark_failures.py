@@ -37,7 +37,7 @@ async def test_a_wrong_source_is_named(start: Any, flights: Any, database: Any, 
     ("reads", "writes", "said"),
     [
         ("carrierpigeon", "noop", "--packages GROUP:ARTIFACT:VERSION of carrierpigeon"),
-        ("rate", "delta", f"--packages {package_of('delta', pyspark.__version__)}"),
+        ("rate", "delta_unfenced", f"--packages {package_of('delta', pyspark.__version__)}"),
         ("rate", "jdbc", "Data source jdbc does not support streamed writing"),
         ("jdbc", "noop", "Data source jdbc does not support streamed reading"),
     ],

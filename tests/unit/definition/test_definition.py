@@ -478,7 +478,11 @@ def test_a_definition_has_a_size_beyond_which_it_is_not_read() -> None:
     ("document", "fenced"),
     [
         ({"source": {"format": "rate"}, "sink": {"format": "noop"}}, False),
-        ({"source": {"format": "rate"}, "sink": {"format": "delta", "options": {"path": "/x"}}}, False),
+        (
+            {"source": {"format": "rate"}, "sink": {"format": "delta_unfenced", "options": {"path": "/x"}}},
+            False,
+        ),
+        ({"source": {"format": "rate"}, "sink": {"format": "delta", "options": {"path": "/x"}}}, True),
         ({"source": {"format": "rate"}, "sink": {"format": "fenced_files", "options": {"path": "/x"}}}, True),
         ({"source": {"format": "rate"}, "sink": {"format": "sql", "options": SQL}}, True),
         ({"entrypoint": "a:b"}, False),

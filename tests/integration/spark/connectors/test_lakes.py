@@ -27,6 +27,7 @@ class Lake(NamedTuple):
     place: dict[str, Any]
     rows: Callable[[], DataFrame]
     files: Callable[[], list[str]]
+    source: dict[str, Any]
 
     @property
     def ids(self) -> list[int]:
@@ -38,13 +39,15 @@ def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
     if request.param == "delta":
         path = str(tmp_path / "orders")
         read = partial(spark.read.format("delta").load, path)
-        return Lake({"format": "delta", "options": {"path": path}}, read, lambda: read().inputFiles())
+        place = {"format": "delta_unfenced", "options": {"path": path}}
+        return Lake(place, read, lambda: read().inputFiles(), {**place, "format": "delta"})
     name = f"lake.shop.t{uuid.uuid4().hex}"
     files = partial(spark.table, f"{name}.files")
     return Lake(
         {"format": "iceberg", "table": name},
         partial(spark.table, name),
         lambda: [row.file_path for row in files().collect()],
+        {"format": "iceberg", "table": name},
     )
 
 
@@ -65,7 +68,7 @@ async def test_rows_go_into_a_table_and_out_of_it(
     assert await query.ended() is None
     assert lake.ids == flights.ids
     assert sum("carrier=UA" in file for file in lake.files()) == 3
-    query = await start("out", source=lake.place, sink=database.sink(), trigger=ONCE)
+    query = await start("out", source=lake.source, sink=database.sink(), trigger=ONCE)
     assert await query.ended() is None
     assert database.ids() == flights.ids
 

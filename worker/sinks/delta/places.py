@@ -1,0 +1,59 @@
+"""Where a Delta table has to be for its commits to be a fence; rules without I/O.
+
+Of two commits of one version exactly one may be told that it is in the table. Delta leaves that to a *log
+store*, and those for local disks and for S3 do not keep to it between two drivers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from worker.sinks.delta.marks import Seen
+
+LINK_STORE: Final = "sparkherd.delta.LinkLogStore"
+_DELTAS: Final = "io.delta.storage."
+_SINGLE_DRIVER: Final = f"{_DELTAS}S3SingleDriverLogStore"
+_S3: Final = {"s3", "s3a", "s3n"}
+_ATOMIC: Final = {"abfs", "abfss", "adl", "gs", "hdfs", "viewfs", "wasb", "wasbs"}
+"""Stores in which Delta's own way is one step."""
+RETENTION: Final = "delta.setTransactionRetentionDuration"
+_COORDINATED: Final = ("catalogManaged", "catalogOwned-preview")
+_WHERE: Final = "by --spark-conf on the group's workers (with --spark-remote, at the server's start)"
+
+
+def place_fault(path: str, log_store: str) -> str | None:
+    """Why commits to a table there are no fence, and which setting is missing; None if they are one."""
+    scheme = path.partition(":")[0] if ":" in path else "file"
+    if scheme == "file":
+        if log_store == LINK_STORE:
+            return None
+        return (
+            f"two drivers may both be told that they have committed the same version of {path}: set"
+            f" spark.delta.logStore.file.impl={LINK_STORE} {_WHERE}, and for whoever else writes to the table"
+        )
+    if scheme in _ATOMIC or (scheme in _S3 and log_store != _SINGLE_DRIVER):
+        return None
+    if scheme in _S3:
+        return (
+            f"Delta's log store for S3 is for one driver only: set spark.delta.logStore.{scheme}.impl"
+            f"={_DELTAS}S3DynamoDBLogStore {_WHERE}, which have to have io.delta:delta-storage-s3-dynamodb"
+        )
+    if not log_store.startswith((_DELTAS, "org.apache.spark.sql.delta.storage.")):
+        return None
+    return (
+        f"whether two drivers can commit the same version of {path} is not known: set"
+        f" spark.delta.logStore.{scheme}.impl to a log store that refuses a file that is there {_WHERE}"
+    )
+
+
+def table_fault(seen: Seen) -> str | None:
+    """Why the fence would not last in this table, None if it does."""
+    if RETENTION in seen.configuration:
+        return (
+            f"the table {seen.path} forgets who has written to it ({RETENTION}"
+            f" = {seen.configuration[RETENTION]}): ALTER TABLE … UNSET TBLPROPERTIES ('{RETENTION}')"
+        )
+    if kept := [feature for feature in seen.features if feature in _COORDINATED]:
+        return f"the table {seen.path} is managed by its catalog ({kept[0]}), which is not supported"
+    return None

@@ -1,0 +1,244 @@
+"""A Delta table as Spark has it, in a JVM of the worker's own and behind a server alike.
+
+Spark has no words for a table's transaction ids: they are asked for, and set, by reading from a small data
+source that `make jars` puts beside Delta (connectors/delta).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from definition.spark_conf import SQL_ON_FILES
+from worker.sinks.delta.marks import Note, Seen
+from worker.sinks.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from worker.sinks.base import Field
+    from worker.sinks.delta.port import How, Layout
+
+FENCE: Final = "sparkherd_delta_fence"
+_EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_DELTA: Final = "spark.databricks.delta"
+_APP: Final = f"{_DELTA}.write.txnAppId"
+_VERSION: Final = f"{_DELTA}.write.txnVersion"
+_METADATA: Final = f"{_DELTA}.commitInfo.userMetadata"
+_NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
+_POSITION: Final = "sparkherd_position"
+_SOURCE: Final = "sparkherd_batch"
+
+
+class SparkTable:
+    """One table, at a path or of the session's catalog, and the ids of one task in it."""
+
+    def __init__(
+        self, session: Callable[[], SparkSession] | None, app: str, path: str | None, name: str | None
+    ) -> None:
+        """`path` or `name` is given; without a session nothing is known of the table, nor done to it."""
+        self._session = session
+        self._app = app
+        self._name = name
+        self._path = path
+        self._target = name
+
+    @property
+    def place(self) -> str:
+        """Its path or name."""
+        return str(self._name if self._path is None else self._path)
+
+    def create(self) -> None:
+        """An empty schema stands for one that nobody has given yet."""
+        self._require_settings()
+        if self.look(0) is None:
+            self._sql(f"CREATE TABLE IF NOT EXISTS {self._named()} USING delta")
+
+    def look(self, depth: int) -> Seen | None:
+        """By a read that plans and runs no job of Spark's, but for what Delta reads of its log."""
+        return None if self._session is None else _seen(self._ask({"depth": depth}))
+
+    def swap(
+        self, expected: int, versions: Mapping[str, int], note: Note, layout: Layout | None = None
+    ) -> bool:
+        """A transaction of Delta's, which fails if another one has set the task's number since."""
+        request: dict[str, Any] = {"expect": expected, "set": versions, "note": _text(note)}
+        if layout is not None:
+            request |= {"columns": _struct(layout.fields), "partition_by": list(layout.partition_by)}
+        return bool(self._ask(request)["committed"])
+
+    def cluster(self, columns: Sequence[str]) -> None:
+        """Counts for files that are written, or optimized, from now on."""
+        self._sql(f"ALTER TABLE {self._named()} CLUSTER BY ({_list(columns)})")
+
+    def add(self, fields: Sequence[Field]) -> None:
+        """At the end."""
+        self._sql(f"ALTER TABLE {self._named()} ADD COLUMNS ({', '.join(map(_column, fields))})")
+
+    def write(self, frame: DataFrame, how: How, key: Sequence[str], note: Note) -> None:
+        """In the batch's own session, which nobody else has."""
+        with _settings(frame.sparkSession, {SQL_ON_FILES: "true"}):
+            if how == "upsert":
+                self._merge(frame, key, note)
+            else:
+                self._put(frame, note, replace=how == "overwrite")
+
+    def _put(self, frame: DataFrame, note: Note, *, replace: bool) -> None:
+        from pyspark.sql.functions import lit  # noqa: PLC0415 - the sinks' rules are loaded without Spark
+
+        writer = frame.writeTo(self._named()).option("txnAppId", self._app)
+        writer = writer.option("txnVersion", str(note.version)).option("userMetadata", _text(note))
+        if replace:
+            writer.overwrite(lit(True))  # noqa: FBT003 - a column
+        else:
+            writer.append()
+
+    def _merge(self, frame: DataFrame, key: Sequence[str], note: Note) -> None:
+        """MERGE takes the number from the session only. NULL is a key as any other."""
+        from pyspark.sql.functions import expr  # noqa: PLC0415 - as in _put
+
+        target = self._named()
+        same = [f"{target}.{_quoted(column)} <=> {_SOURCE}.{_quoted(column)}" for column in key]
+        settings = {_APP: self._app, _VERSION: str(note.version), _METADATA: _text(note)}
+        with _settings(frame.sparkSession, settings):
+            source = _last_of(frame, key).alias(_SOURCE)
+            merging = source.mergeInto(target, expr(" AND ".join(same)))
+            merging.whenMatched().updateAll().whenNotMatched().insertAll().merge()
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        place = {"table": self._name} if self._path is None else {"path": _absolute(self._path)}
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - as in _put
+
+        text = json.dumps({**place, "app": self._app, **request})
+        try:
+            row = self._spark().read.format(FENCE).option("request", text).load().collect()[0]
+        except PySparkException as error:
+            if _NO_SOURCE in str(error) and FENCE in str(error):
+                raise SinkError(_NO_JAR) from error
+            raise
+        answer: dict[str, Any] = json.loads(row[0])
+        if self._path is not None:
+            self._target = f"delta.{_quoted(answer['path'])}"
+        return answer
+
+    def _spark(self) -> SparkSession:
+        if self._session is None:
+            raise SinkError(f"the table {self.place} can be asked by Spark only, and there is none yet")
+        return self._session()
+
+    def _named(self) -> str:
+        """As SQL names it; a path as Spark has it, which is known when it was asked once."""
+        if self._target is None:
+            self.look(0)
+        return str(self._target)
+
+    def _sql(self, statement: str) -> None:
+        session = self._spark()
+        with _settings(session, {SQL_ON_FILES: "true"}):
+            session.sql(statement).collect()
+
+    def _require_settings(self) -> None:
+        conf = self._spark().conf
+        extensions = conf.get("spark.sql.extensions", "") or ""
+        catalog = conf.get("spark.sql.catalog.spark_catalog", "") or ""
+        if _EXTENSION not in extensions or not catalog.endswith("DeltaCatalog"):
+            raise SinkError(
+                f"Delta needs its package, and the settings spark.sql.extensions={_EXTENSION} and"
+                f" spark.sql.catalog.spark_catalog={_CATALOG}: give each to the group's workers by"
+                " --spark-conf (with --spark-remote, to the Spark Connect server at its start)"
+            )
+
+
+_NO_JAR: Final = (
+    "the sink delta needs sparkherd-delta.jar beside Delta: `make jars` puts it into jars/spark/delta; give"
+    " it to the group's workers by --jars (with --spark-remote, to the Spark Connect server at its start)"
+)
+
+
+def _seen(answer: dict[str, Any]) -> Seen | None:
+    if answer["version"] < 0:
+        return None
+    return Seen(
+        table=answer["id"],
+        path=answer["path"],
+        log_store=answer["log_store"],
+        versions=answer["versions"],
+        note=_note(answer.get("note")),
+        metrics=answer.get("metrics") or {},
+        columns=tuple((answer["columns"] or {}).get("fields", ())),
+        partition_by=tuple(answer["partition_by"]),
+        configuration=answer["configuration"],
+        features=tuple(answer["features"]),
+    )
+
+
+def _note(text: str | None) -> Note | None:
+    """None for what others have written there."""
+    try:
+        return None if text is None else msgspec.json.decode(text, type=Note)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _text(note: Note) -> str:
+    return msgspec.json.encode(note).decode()
+
+
+def _last_of(frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Of the rows with one key the last, partition by partition: MERGE takes none of several."""
+    from pyspark.sql import Window  # noqa: PLC0415 - as in _put
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - as in _put
+
+    position = sql.col(_POSITION)
+    newest = Window.partitionBy(*(sql.col(_quoted(column)) for column in key)).orderBy(position.desc())
+    numbered = frame.withColumn(_POSITION, sql.monotonically_increasing_id())
+    ranked = numbered.withColumn(_POSITION, sql.row_number().over(newest))
+    return ranked.where(position == 1).drop(_POSITION)
+
+
+def _struct(fields: Sequence[Field]) -> dict[str, Any]:
+    columns = [{"name": each.name, "type": each.type, "nullable": True, "metadata": {}} for each in fields]
+    return {"type": "struct", "fields": columns}
+
+
+def _column(field: Field) -> str:
+    """As ALTER TABLE takes it."""
+    from pyspark.sql.types import StructField  # noqa: PLC0415 - needed where columns are added only
+
+    made = StructField.fromJson({"name": field.name, "type": field.type, "nullable": True, "metadata": {}})
+    return f"{_quoted(field.name)} {made.dataType.simpleString()}"
+
+
+def _absolute(path: str) -> str:
+    return path if ":" in path.partition("/")[0] else os.path.abspath(path)  # noqa: PTH100 - a URL's double slash
+
+
+def _list(columns: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, columns))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+@contextmanager
+def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session's settings as they are given, in the block only."""
+    before = {key: session.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, old)
