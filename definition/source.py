@@ -36,6 +36,11 @@ def view_fault(name: str) -> str | None:
     return None if _VIEW.match(name) else "is no name for a view: letters, digits and _, no digit first"
 
 
+def whole_number(value: str) -> int | None:
+    """The number that Spark reads an option of this text for; None if it is none, which Spark refuses."""
+    return int(value[:_DIGITS]) if _WHOLE_NUMBER.fullmatch(value) else None
+
+
 class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the bytes of Kafka's keys or values become columns.
 
@@ -75,14 +80,35 @@ class Payload(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
             fault = self._option_fault(name.lower(), str(value))
             if fault is not None:
                 yield Problem(path_to("options", name), fault)
+        yield from self._name_faults() if readable(self.options) else ()
+
+    def _name_faults(self) -> Iterator[Problem]:
+        """Spark does not look at the case of names, and so takes either of two."""
+        seen: dict[str, str] = {}
+        for name in self.options:
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                alike = "has two names that differ in case only, which Spark does not tell apart"
+                yield Problem("options", f"{alike}: {other}, {name}")
 
     def _option_fault(self, name: str, value: str) -> str | None:
         only_with_null = _ONLY_WITH_NULL.get((self.format, name))
         if only_with_null is not None and self.fails:
             return f"goes with on_error: null only: {only_with_null}"
+        if self.format == "csv" and name in _ROOM:
+            number = whole_number(value)
+            if number is not None and not 1 <= number <= _ROOM[name]:
+                return f"expected 1 to {_ROOM[name]:,}"
         return nesting_fault(value) if name == "avroschema" else None
 
 
+MOST_COLUMNS = 1_000_000
+"""How many columns a value of CSV may have."""
+_ROOM = {"maxcolumns": MOST_COLUMNS, "inputbuffersize": 10_000_000}
+"""What Spark's parser of CSV makes room for before it has read anything: of more, the JVM would end."""
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_DIGITS = 20
+"""More of a number than tells that it is too large."""
 _ONE_VARIANT = "in a row of one variant, nobody finds what is no row"
 _ONLY_WITH_NULL = {
     ("json", "singlevariantcolumn"): _ONE_VARIANT,

@@ -23,6 +23,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from definition.source import MOST_COLUMNS, whole_number
+from telemetry.secrets import SECRETS
 from worker.query_engine import QueryError
 from worker.spark.causes import describe
 
@@ -31,17 +33,33 @@ if TYPE_CHECKING:
 
     from definition.source import Payload
 
-_OURS = secrets.token_hex(6)
-"""What our names end with, that no producer may know: one for all queries, whose compiled code is shared."""
+
+def _secret() -> str:
+    """Something that no producer knows, and no cause or log tells, as it is or in hexadecimal digits."""
+    made = secrets.token_hex(6)
+    for shown in (made, made.encode().hex(), made.encode().hex().upper()):
+        SECRETS.learn(shown)
+    return made
+
+
+_OURS = _secret()
+"""What our names end with: one for all queries, whose compiled code is shared."""
 ROW = f"_sparkherd_row_{_OURS}"
 """The column with what was read."""
 _END = f"_end_{_OURS}"
-"""The field behind all others: true in JSON, `_MARK` in the others."""
-_MARK = _OURS.encode()
+"""The field behind all others of CSV and Avro, in which the mark is."""
+_JSON_END = f"_end_{_secret()}"
+"""The field behind all others of JSON, which is true: its name is the mark."""
+_CSV_MARK = _secret()
+_AVRO_MARK = _secret().encode()
 _CORRUPT = f"_sparkherd_corrupt_{_OURS}"
 """A field that Spark puts a text into which is not what the schema says."""
-_EMPTY = r"^\s*\{\s*\}\s*$"
+_EMPTY = r"^[ \t\r\n]*\{[ \t\r\n]*\}[ \t\r\n]*\z"
 """An object before whose last brace no further field can be put."""
+_MOST_COLUMNS = "maxColumns"
+_USUAL_COLUMNS = 20_480
+"""How many there may be if the option says nothing."""
+_MOST_CHARACTERS = "maxCharsPerColumn"
 _SPACE = " \t\r\n"
 _ESCAPED = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 """What Spark takes for one character in a separator, behind a backslash."""
@@ -125,8 +143,8 @@ def _json(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     wanted = [each for each in schema.fieldNames() if each not in names]
     options = _permissive(payload, columnNameOfCorruptRecord=_CORRUPT)
     whole = value if _allows_comments(payload) else _with_end(column)
-    row = _from("json", whole, schema.add(_END, BooleanType()), options)
-    return Reading(row, _is_bad(value, wanted, payload), {**names, _END: None})
+    row = _from("json", whole, schema.add(_JSON_END, BooleanType()), options)
+    return Reading(row, _is_bad(value, wanted, payload), {**names, _JSON_END: None})
 
 
 def _with_corrupt(schema: StructType, corrupt: str) -> tuple[StructType, dict[str, str | None]]:
@@ -162,7 +180,7 @@ def _is_bad(value: str, wanted: Sequence[str], payload: Payload) -> str:
     """Whether a text is not one object of the wanted fields."""
     is_broken = _is_corrupt(value)
     if not _allows_comments(payload):
-        is_broken = f"({is_broken} OR {ROW}.{_END} IS NULL) AND NOT rlike({value}, {text(_EMPTY)})"
+        is_broken = f"({is_broken} OR {ROW}.{_JSON_END} IS NULL) AND NOT rlike({value}, {text(_EMPTY)})"
     return f"({is_broken}) OR ({_is_of_another_schema(value, wanted, payload)})"
 
 
@@ -174,7 +192,7 @@ def _with_end(column: str) -> str:
     trimmed = f"TRIM(TRAILING {text(_SPACE)} FROM {_string(column)})"
 
     def with_field(given: str) -> str:
-        field = f',"{_END}":true}}'.encode()
+        field = f',"{_JSON_END}":true}}'.encode()
         return f"concat(substring({given}, 1, octet_length({given}) - 1), {_bytes(field)})"
 
     plain = f"WHEN endswith({_string(column)}, '}}') THEN {with_field(column)}"
@@ -210,19 +228,49 @@ def _csv(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     """The further field is one more column, which an unclosed quote swallows and a comment has none of."""
     schema, value = _schema(payload, path), _string(column)
     if not payload.fails:
-        return Reading(_from("csv", value, schema, _permissive(payload)))
+        return Reading(_from_csv(value, value, schema, payload))
+    too_long = _too_long(value, schema, payload)
     schema, names = _with_corrupt(schema, corrupt)
-    end = (_separator(payload) + _OURS).encode()
+    end = (_separator(payload) + _CSV_MARK).encode()
     whole = f"CAST(concat({column}, {_bytes(end)}) AS STRING)"
-    options = _permissive(payload, columnNameOfCorruptRecord=_CORRUPT, **_with_one_more(payload))
-    row = _from("csv", whole, schema.add(_END, StringType()), options)
-    is_bad = f"{_is_corrupt(value)} OR NOT ({ROW}.{_END} <=> {text(_OURS)})"
-    return Reading(row, is_bad, {**names, _END: None})
+    row = _from_csv(value, whole, schema.add(_END, StringType()), payload, columnNameOfCorruptRecord=_CORRUPT)
+    is_bad = [_is_corrupt(value), f"NOT ({ROW}.{_END} <=> {text(_CSV_MARK)})", *too_long]
+    return Reading(row, " OR ".join(is_bad), {**names, _END: None})
 
 
-def _with_one_more(payload: Payload) -> dict[str, str]:
-    given = option(payload, "maxColumns") or ""
-    return {"maxColumns": str(int(given) + 1)} if given.isdecimal() else {}
+def _from_csv(value: str, whole: str, schema: StructType, payload: Payload, **ours: str) -> str:
+    """`whole`, which is the value and may be more, as Spark reads it; null if it has too many columns.
+
+    Spark's parser fails at more columns than there may be, and says not where. It makes room for as many at
+    once. So only where there are as many separators, quoted ones among them, one reads that takes more.
+    """
+    if _number(payload, _MOST_CHARACTERS) is not None:
+        ours[_MOST_CHARACTERS] = "-1"
+    if option(payload, _MOST_COLUMNS) is not None and _number(payload, _MOST_COLUMNS) is None:
+        return _from("csv", whole, schema, _permissive(payload, **ours))  # which Spark refuses
+    usual, sep = _number(payload, _MOST_COLUMNS) or _USUAL_COLUMNS, _separator(payload)
+    few, many = (
+        _from("csv", whole, schema, _permissive(payload, **ours, **{_MOST_COLUMNS: str(most + 1)}))
+        for most in (usual, MOST_COLUMNS)
+    )
+    left = f"octet_length(replace({value}, {text(sep)}, ''))"
+    separators = f"(octet_length({value}) - {left}) / {max(len(sep.encode()), 1)}"
+    rare = f"WHEN {separators} < {MOST_COLUMNS} THEN {many}"
+    return f"CASE WHEN octet_length({value}) < {usual} OR {separators} < {usual} THEN {few} {rare} END"
+
+
+def _too_long(value: str, schema: StructType, payload: Payload) -> Iterator[str]:
+    """Whether a text is longer than it may be: at one, Spark's parser fails, and says not where."""
+    most = _number(payload, _MOST_CHARACTERS)
+    texts = [each.name for each in schema.fields if isinstance(each.dataType, StringType)]
+    if most is not None and most >= 0 and texts:
+        among = " OR ".join(f"length({ROW}.{name(each)}) > {most}" for each in texts)
+        yield f"(octet_length({value}) > {most} AND ({among}))"
+
+
+def _number(payload: Payload, wanted: str) -> int | None:
+    given = option(payload, wanted)
+    return None if given is None else whole_number(given)
 
 
 def _separator(payload: Payload) -> str:
@@ -242,14 +290,14 @@ def _avro(column: str, payload: Payload, path: str, _corrupt: str) -> Reading:
     ours, reader = {}, option(payload, "avroSchema")
     if reader is not None:
         ours["avroSchema"] = json.dumps(_with_mark(_avro_record(reader, f"{path}.options.avroSchema")))
-    whole = f"concat({column}, {_bytes(_MARK)})"
+    whole = f"concat({column}, {_bytes(_AVRO_MARK)})"
     row = _from_avro(whole, _with_mark(schema), _permissive(payload, **ours))
-    is_bad = f"{ROW} IS NULL OR NOT ({ROW}.{_END} <=> {_bytes(_MARK)})"
+    is_bad = f"{ROW} IS NULL OR NOT ({ROW}.{_END} <=> {_bytes(_AVRO_MARK)})"
     return Reading(row, is_bad, {_END: None}, has_raw_texts=True)
 
 
 def _with_mark(schema: Mapping[str, Any]) -> dict[str, Any]:
-    kind = {"type": "fixed", "name": f"sparkherd.{_END}", "size": len(_MARK)}
+    kind = {"type": "fixed", "name": f"sparkherd.{_END}", "size": len(_AVRO_MARK)}
     return {**schema, "fields": [*schema["fields"], {"name": _END, "type": kind}]}
 
 

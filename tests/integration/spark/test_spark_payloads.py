@@ -50,6 +50,7 @@ def test_a_value_that_is_one_object_is_a_row(
         *('{"id":12', '{"id":12 \n', '{"id":1,', '{"id":1,}', '{"name":"a', '{"name":"a}', '{"name":"a\\}'),
         *("", "  ", "}", "{", "5", '"id"', "null", "[]", '[{"id":1}]', '[{"id":1},{"id":2}]', "{,}"),
         *('{"other":1}', '{"other":{"id":1}}', "{'other':1}", b'{"name":"\xff"}'),
+        *("{\x0b}", "\x0c{}", "{}\u2028", "{}\x85"),  # white space of Java's, and not of JSON's
     ],
 )
 def test_anything_else_fails_with_its_place(spark: SparkSession, text: str | bytes) -> None:
@@ -152,6 +153,33 @@ def test_a_value_that_is_one_row_of_csv(
     """With Spark's options; with fail it is the same as with null."""
     for on_error in ("fail", "null"):
         assert read(spark, text, **CSV, options=options, on_error=on_error) == row
+
+
+MANY = ",".join(f"c{at} INT" for at in range(300))
+LONG = {"maxCharsPerColumn": 20}
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("," * 21_000, {}), ("1,a,b,c,d", {"MAXCOLUMNS": 3}), ("1," + "x" * 21, LONG), ("," * 1_100_000, {})],
+    ids=lambda each: str(each)[:20],
+)
+def test_a_value_beyond_the_limits_of_spark_s_parser_is_no_row(
+    spark: SparkSession, text: str, options: dict[str, Any]
+) -> None:
+    """Spark itself fails at it, with null, too, and says not where."""
+    read(spark, text, **CSV, options=options, on_error="null")
+    with pytest.raises(Exception, match="offset 7: cannot be taken apart as csv"):
+        read(spark, text, **CSV, options=options)
+
+
+@pytest.mark.parametrize("on_error", ["fail", "null"])
+def test_what_is_within_them_is_a_row(spark: SparkSession, on_error: str) -> None:
+    """Separators between quotes are none; a schema may have as many columns as there may be."""
+    quoted = "," * 21_000
+    assert read(spark, f'1,"{quoted}"', **CSV, on_error=on_error) == (1, quoted)
+    assert read(spark, "1," + "x" * 20, **CSV, options=LONG, on_error=on_error) == (1, "x" * 20)
+    assert read(spark, "," * 299, format="csv", schema=MANY, options={"maxColumns": 300}, on_error=on_error)
 
 
 @pytest.mark.parametrize("schema", ["name STRING", "id INT"])

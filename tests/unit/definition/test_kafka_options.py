@@ -195,6 +195,31 @@ def test_what_leaves_nothing_to_tell_a_bad_row_by_goes_with_null_only(form: str,
     assert problems(BY_NAME, value={**value, "on_error": None}) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "most"),
+    [
+        *(("maxColumns", "2147483647", 1_000_000), ("MAXCOLUMNS", -1, 1_000_000)),
+        *(("maxColumns", 0, 1_000_000), ("maxColumns", "+1000001", 1_000_000)),
+        ("maxColumns", "9" * 30, 1_000_000),
+        *(("inputBufferSize", 2147483000, 10_000_000), ("inputBufferSize", "-0", 10_000_000)),
+    ],
+)
+def test_what_spark_s_parser_of_csv_makes_room_for_has_bounds(name: str, value: str | int, most: int) -> None:
+    """It makes it at once: the JVM would end, or say nothing of the place."""
+    csv: dict[str, Any] = {"format": "csv", "schema": "id BIGINT", "options": {name: value}}
+    assert problems(BY_NAME, value=csv) == [(f"source.value.options.{name}", f"expected 1 to {most:,}")]
+    for good in (1, most, str(most), "x"):  # what is no number Spark refuses
+        assert problems(BY_NAME, value={**csv, "options": {name: good}}) == []
+    assert problems(BY_NAME, value={**csv, "format": "json"}) == []
+
+
+def test_options_of_a_value_differ_in_more_than_case() -> None:
+    """Spark takes either of two."""
+    csv: dict[str, Any] = {"format": "csv", "schema": "id BIGINT", "options": {"Sep": ",", "sep": ";"}}
+    expected = "has two names that differ in case only, which Spark does not tell apart: Sep, sep"
+    assert problems(BY_NAME, value=csv) == [("source.value.options", expected)]
+
+
 TOO_DEEP = "is nested more than 100 brackets deep"
 
 
