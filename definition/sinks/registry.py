@@ -24,6 +24,7 @@ BUILT_IN: Final = {
     "sql": "definition.sinks.sql:SqlFormat",
     "fenced_files": "definition.sinks.files:FilesFormat",
     "delta": "definition.sinks.delta:DeltaFormat",
+    "iceberg": "definition.sinks.iceberg:IcebergFormat",
 }
 """No entry points of our own: what an installation has on record may be older than a checkout's code."""
 SPARK_S_OWN: Final = {"delta_unfenced": "delta", "iceberg_unfenced": "iceberg"}

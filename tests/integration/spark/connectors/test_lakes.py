@@ -1,4 +1,4 @@
-"""Delta and Iceberg as sinks and sources: what Spark's own writers promise, through a definition."""
+"""Delta and Iceberg as sinks and sources: what Spark's own writers and ours promise, through a definition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lake(NamedTuple):
         return sorted(row.id for row in self.rows().collect())
 
 
-@pytest.fixture(params=["delta", "iceberg"])
+@pytest.fixture(params=["delta", "iceberg", "iceberg_unfenced"])
 def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Lake:
     if request.param == "delta":
         path = str(tmp_path / "orders")
@@ -44,7 +44,7 @@ def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
     name = f"lake.shop.t{uuid.uuid4().hex}"
     files = partial(spark.table, f"{name}.files")
     return Lake(
-        {"format": "iceberg", "table": name},
+        {"format": request.param, "table": name},
         partial(spark.table, name),
         lambda: [row.file_path for row in files().collect()],
         {"format": "iceberg", "table": name},

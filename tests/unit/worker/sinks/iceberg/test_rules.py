@@ -1,0 +1,168 @@
+"""The rules of the Iceberg sink that need no table: marks, names, catalogs, columns, layouts, options."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from definition.document import DefinitionError, parse_definition
+from worker.sinks.base import Field
+from worker.sinks.errors import SchemaError, SinkError
+from worker.sinks.fence import FenceRow, Mark, Owner
+from worker.sinks.iceberg.columns import Column, fit
+from worker.sinks.iceberg.ddl import type_sql
+from worker.sinks.iceberg.layout import partition_fields, require_same
+from worker.sinks.iceberg.marks import RefName, read_mark, read_ref_name, refs_digest, write_mark
+from worker.sinks.iceberg.naming import literal, read_name, require_safe
+
+OWNER = Owner("g", "t", 7, 1)
+ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
+FIELDS = (Field("id", "long"), Field("at", "timestamp"), Field("odd name", "string"))
+
+
+@pytest.mark.parametrize("last", [None, Mark("c", 4, "p"), Mark("c", 0)])
+@pytest.mark.parametrize(("added", "rows"), [(None, 13), (5, 15)])
+def test_a_mark_is_the_fence_row(last: Mark | None, added: int | None, rows: int) -> None:
+    """Its rows are those before, and those that came with it, by its own count or the snapshot's."""
+    text = write_mark(OWNER, FenceRow(7, 1, last, 10), added)
+    assert read_mark(OWNER, text, 3) == FenceRow(7, 1, last, rows)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"token": 1}'])
+def test_a_mark_that_cannot_be_read_is_refused(text: str) -> None:
+    """Nobody guesses; and one of another task, whose digest is the same by accident, is none of ours."""
+    with pytest.raises(SinkError, match="cannot be read"):
+        read_mark(OWNER, text, 0)
+    other = write_mark(Owner("g", "other", 7, 1), FenceRow(7), 0)
+    with pytest.raises(SinkError, match="is of task other"):
+        read_mark(OWNER, other, 0)
+
+
+def test_names_of_branches_say_whose_they_are() -> None:
+    """Of which task at which branch, and under which token."""
+    digest = refs_digest(OWNER, "main")
+    name = RefName(digest, 7, "0f")
+    assert read_ref_name(str(name), digest) == name
+    for other in (
+        "main",
+        str(name) + "x",
+        f"x{name}",
+        str(name._replace(digest=refs_digest(OWNER, "audit"))),
+    ):
+        assert read_ref_name(other, digest) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [("lake.shop.t", "`lake`.`shop`.`t`"), ("lake.`a.b`.c.`d``e`", "`lake`.`a.b`.`c`.`d``e`")],
+)
+def test_tables_are_quoted(text: str, sql: str) -> None:
+    """Whatever is in their names."""
+    assert read_name(text).sql == sql
+    assert literal("a'b\\") == "'a\\'b\\\\'"
+
+
+@pytest.mark.parametrize(
+    ("conf", "said"),
+    [
+        ({}, "spark.sql.catalog.lake is not set"),
+        ({"": "org.example.Other"}, "not of Iceberg's"),
+        ({"": ICEBERG, ".type": "hadoop"}, "spark.sql.catalog.lake.type is hadoop"),
+        ({"": ICEBERG, ".catalog-impl": "org.apache.iceberg.hadoop.HadoopCatalog"}, "lake.catalog-impl is"),
+        ({"": ICEBERG}, "lock-enabled is not false"),
+        ({"": ICEBERG, ".type": "hive"}, "lock-enabled is not false"),
+        ({"": ICEBERG, ".type": "hive", ".hadoop.iceberg.engine.hive.lock-enabled": "false"}, None),
+        ({"": ICEBERG, ".type": "jdbc"}, None),
+        ({"": ICEBERG, ".type": "rest"}, None),
+    ],
+)
+def test_catalogs_whose_commit_does_not_compare_are_refused(conf: dict[str, str], said: str | None) -> None:
+    """And the setting is named."""
+    settings = {f"spark.sql.catalog.lake{name}": value for name, value in conf.items()}
+    if said is None:
+        require_safe("lake", settings.get)
+        return
+    with pytest.raises(SinkError) as refused:
+        require_safe("lake", settings.get)
+    assert said in str(refused.value)
+
+
+def test_columns_fit_if_no_value_is_changed() -> None:
+    """Narrower ones go into wider ones; nested types count without what may be missing in them."""
+    nested = {"type": "array", "elementType": "integer", "containsNull": True}
+    there = [Column("ID", "long"), Column("n", {**nested, "containsNull": False}), Column("old", "string")]
+    found = fit([Field("id", "integer"), Field("n", nested)], there, add_columns=False)
+    assert (found.add, found.widen, found.empty) == ((), (), (there[2],))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "widens"),
+    [
+        ("long", "integer", True),
+        ("decimal(12,2)", "decimal(10,2)", True),
+        ("decimal(12,3)", "decimal(12,2)", False),
+        ("string", "long", False),
+        ("timestamp", "timestamp_ntz", False),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(ours: str, theirs: str, *, widens: bool) -> None:
+    """Some of them the table can be made fit for, if the definition says so."""
+    with pytest.raises(SchemaError, match="c is "):
+        fit([Field("c", ours)], [Column("c", theirs)], add_columns=False)
+    if widens:
+        assert fit([Field("c", ours)], [Column("c", theirs)], add_columns=True).widen == (Field("c", ours),)
+        return
+    with pytest.raises(SchemaError, match="c is "):
+        fit([Field("c", ours)], [Column("c", theirs)], add_columns=True)
+
+
+def test_partitions_are_those_of_iceberg() -> None:
+    """In one spelling; a column that is not there is named, with those that are."""
+    fields = partition_fields(["days(AT)", "bucket( 4 , id )", "odd name"], FIELDS)
+    assert fields == ["days(`at`)", "bucket(4, `id`)", "`odd name`"]
+    require_same(fields, ["days(`at`)", "bucket(4, `id`)", "`odd name`"])
+    require_same([], fields)
+    with pytest.raises(SchemaError, match="names weeks"):
+        partition_fields(["weeks(at)"], FIELDS)
+    with pytest.raises(SchemaError, match="partitioned by nothing"):
+        require_same(fields, [])
+
+
+def test_types_are_written_as_sql() -> None:
+    """Nested ones with their names in backticks."""
+    inner = {"type": "struct", "fields": [{"name": "a b", "type": "long"}, {"name": "c", "type": "short"}]}
+    kind = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": inner}}
+    assert type_sql(kind) == "map<string, array<struct<`a b`: bigint, `c`: int>>>"
+
+
+SINK: dict[str, Any] = {"format": "iceberg", "table": "lake.shop.t"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"table": None}, "sink.table"),
+        ({"table": "shop.t"}, "sink.table"),
+        ({"options": {"mode": "upsert"}}, "sink.options.key"),
+        ({"options": {"key": ["a"]}}, "sink.options.key"),
+        ({"options": {"branch": "sparkherd_x"}}, "sink.options.branch"),
+        ({"options": {"branch": "a b"}}, "sink.options.branch"),
+        ({"options": {"mode": "overwrite"}}, "output_mode"),
+        ({"options": {"merge-schema": True}}, "sink.options.merge-schema"),
+    ],
+)
+def test_definitions_that_cannot_be_right_are_refused(changes: dict[str, Any], where: str) -> None:
+    """With the place of what is wrong."""
+    document = {"source": {"format": "rate"}, "sink": {**SINK, **changes}}
+    with pytest.raises(DefinitionError) as refused:
+        parse_definition(json.dumps(document).encode())
+    assert where in {problem.path for problem in refused.value.problems}
+
+
+def test_a_definition_is_fenced_and_needs_iceberg() -> None:
+    """A worker without its package is not given the task."""
+    definition = parse_definition(json.dumps({"source": {"format": "rate"}, "sink": SINK}).encode())
+    assert definition.is_fenced
+    assert definition.needs.sink == "iceberg"

@@ -1,0 +1,95 @@
+"""Names of tables as Spark's SQL has them, and what may be said of the catalog that a table is in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from worker.sinks.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_SETTING: Final = "spark.sql.catalog"
+_CATALOGS: Final = frozenset(
+    f"org.apache.iceberg.spark.{name}" for name in ("SparkCatalog", "SparkSessionCatalog")
+)
+_HADOOP: Final = frozenset({"hadoop", "org.apache.iceberg.hadoop.HadoopCatalog"})
+_HIVE: Final = frozenset({"hive", "org.apache.iceberg.hive.HiveCatalog"})
+_HIVE_LOCKS: Final = "hadoop.iceberg.engine.hive.lock-enabled"
+NO_COMPARE_AND_SWAP: Final = (
+    "a catalog of that type looks whether anybody has committed and renames then, so a frozen writer can put"
+    " its batch over others'; use one whose commit compares and swaps, such as jdbc or rest"
+)
+
+
+class TableName(NamedTuple):
+    """A table in a catalog of Spark's; `path` is its namespaces and its own name."""
+
+    catalog: str
+    path: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """As it stands in a statement."""
+        return ".".join(map(quoted, (self.catalog, *self.path)))
+
+    @property
+    def in_catalog(self) -> str:
+        """The same without its catalog."""
+        return ".".join(map(quoted, self.path))
+
+    def of(self, part: str) -> str:
+        """A table of metadata, or the table at a branch (`branch_NAME`)."""
+        return f"{self.sql}.{quoted(part)}"
+
+
+def read_name(text: str) -> TableName:
+    """The table that `sink.table` names."""
+    parts = [inside.replace("``", "`") if inside else plain for inside, plain in _PART.findall(text)]
+    return TableName(parts[0], tuple(parts[1:]))
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A text as Spark's SQL takes it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def require_safe(catalog: str, conf: Callable[[str], str | None]) -> None:
+    """Refuse what is no catalog of Iceberg's, and those whose commit two writers can both be told has worked.
+
+    Args:
+        catalog: its name.
+        conf: gives a setting of Spark's, None if it is not set.
+
+    Raises:
+        SinkError: naming the setting.
+    """
+    base = f"{_SETTING}.{catalog}"
+    made_by = conf(base)
+    if made_by is None:
+        raise SinkError(f"sink.table: the worker's Spark has no catalog {catalog}: {base} is not set")
+    if made_by not in _CATALOGS:
+        raise SinkError(f"sink.table: the catalog {catalog} is not of Iceberg's: {base} is {made_by}")
+    for name in (f"{base}.type", f"{base}.catalog-impl"):
+        if (kind := conf(name)) in _HADOOP:
+            raise SinkError(f"sink.table: {name} is {kind}: {NO_COMPARE_AND_SWAP}")
+    _require_no_hive_locks(base, conf)
+
+
+def _require_no_hive_locks(base: str, conf: Callable[[str], str | None]) -> None:
+    """A lock that times out under a frozen writer keeps nobody out; without locks the metastore compares."""
+    kind, impl = conf(f"{base}.type"), conf(f"{base}.catalog-impl")
+    is_hive = kind in _HIVE or impl in _HIVE or (kind is None and impl is None)
+    locks = f"{base}.{_HIVE_LOCKS}"
+    if is_hive and (conf(locks) or "").lower() != "false":
+        raise SinkError(
+            f"sink.table: {base}.type is {kind or 'hive'}, and {locks} is not false: with locks the metastore"
+            " does not compare what it replaces, so a frozen writer can put its batch over others'"
+        )
