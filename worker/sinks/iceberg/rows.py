@@ -14,7 +14,7 @@ _FROM_LAST: Final = "__sparkherd_from_last"
 
 
 def kept_in_order(frame: DataFrame) -> DataFrame:
-    """The rows, computed once and kept, with their order in a column: MERGE reads its source twice."""
+    """The rows, kept with their order in a column: MERGE reads its source twice."""
     from pyspark.sql import functions as sql  # noqa: PLC0415 - too heavy for whoever only loads sinks
 
     return frame.withColumn(_NTH, sql.monotonically_increasing_id()).localCheckpoint()

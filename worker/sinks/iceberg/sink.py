@@ -104,11 +104,16 @@ class IcebergSink(Sink):
             _compute(frame)
 
     def _upserted(self, table: SparkTable, mark: Mark, fitted: Fitted, frame: DataFrame) -> Outcome:
-        """The count is part of the mark, so it is taken before."""
-        kept = kept_in_order(frame)
+        """The count is part of the mark, so it is taken before; it is what computes the batch, too."""
+        counted = frame.persist()
+        try:
+            added = counted.count()
+            kept = kept_in_order(counted)
+        finally:
+            counted.unpersist()
         rows = fitted.frame(last_of_each_key(kept, self._options.key))
         merge = partial(table.merge, key=self._options.key)
-        steps = self._publisher.put(mark, kept.count())
+        steps = self._publisher.put(mark, added)
         return table.run(steps, lambda into, text: merge(rows, into, text))
 
     def _table(self, spark: SparkSession) -> SparkTable:
