@@ -192,6 +192,7 @@ class SimWorker(Participant):
                 self._claim(self.assigned)
                 self._report(dict(self.stuck))
             case Revoke() | Drain():
+                self.assigned = frozenset()  # what is granted from now on is given back unrun
                 self._let_go((self.owned | self.hanging).keys())
                 self.later(50, lambda: self.post(Revoked(effect, stopped=not self.stuck)))
             case Lose():
