@@ -102,8 +102,11 @@ def clear(turn: Turn, task: str) -> bool:
 
 
 def has_any(group: Group) -> bool:
-    """Whether any task is to be started alone."""
-    return any(is_suspect(group, task) for task in group.tasks.definitions)
+    """Whether any task is to be started alone, of those that somebody is to run.
+
+    One that no worker can run has no worker of its own, and may never be cleared.
+    """
+    return any(is_suspect(group, task) for task in group.tasks.assigned if task in group.tasks.definitions)
 
 
 def is_suspect(group: Group, task: str) -> bool:

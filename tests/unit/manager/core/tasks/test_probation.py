@@ -272,6 +272,20 @@ def test_the_leader_is_told_of_suspects_and_deals_anew_when_none_is_left(bench: 
     assert bench.state == "PreparingRebalance"
 
 
+def test_a_suspect_that_nobody_can_run_keeps_nobody_from_being_dealt_anew(bench: Bench) -> None:
+    """As one whose format no worker has: it has no worker of its own, and may stay suspected for ever."""
+    a, b = bench.herd(2, "a", "b", "c")
+    get_through(bench, b)
+    bench.die(a, EXITED)
+    joined = bench.join(b, kind="sparkherd", metadata={"owned": {"b": 1}})
+    assert {task.task for task in joined.answer.tasks if task.suspect is True} == {"a", "c"}
+    bench.deal([b], {"a": b, "b": b})
+    bench.claim(b, "a")
+    get_through(bench, b)
+    bench.pass_time(100)
+    assert bench.state == "PreparingRebalance"
+
+
 def quarantined() -> Bench:
     """A group that has put its task `a` into quarantine."""
     bench = Bench()
