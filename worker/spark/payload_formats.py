@@ -229,12 +229,16 @@ def _csv(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     schema, value = _schema(payload, path), _string(column)
     if not payload.fails:
         return Reading(_from_csv(value, value, schema, payload))
-    too_long = _too_long(value, schema, payload)
     schema, names = _with_corrupt(schema, corrupt)
+    texts = [each.name for each in schema if isinstance(each.dataType, StringType) and each.name != _CORRUPT]
     end = (_separator(payload) + _CSV_MARK).encode()
     whole = f"CAST(concat({column}, {_bytes(end)}) AS STRING)"
     row = _from_csv(value, whole, schema.add(_END, StringType()), payload, columnNameOfCorruptRecord=_CORRUPT)
-    is_bad = [_is_corrupt(value), f"NOT ({ROW}.{_END} <=> {text(_CSV_MARK)})", *too_long]
+    is_bad = [
+        _is_corrupt(value),
+        f"NOT ({ROW}.{_END} <=> {text(_CSV_MARK)})",
+        *_too_long(value, texts, payload),
+    ]
     return Reading(row, " OR ".join(is_bad), {**names, _END: None})
 
 
@@ -259,10 +263,9 @@ def _from_csv(value: str, whole: str, schema: StructType, payload: Payload, **ou
     return f"CASE WHEN octet_length({value}) < {usual} OR {separators} < {usual} THEN {few} {rare} END"
 
 
-def _too_long(value: str, schema: StructType, payload: Payload) -> Iterator[str]:
+def _too_long(value: str, texts: Sequence[str], payload: Payload) -> Iterator[str]:
     """Whether a text is longer than it may be: at one, Spark's parser fails, and says not where."""
     most = _number(payload, _MOST_CHARACTERS)
-    texts = [each.name for each in schema.fields if isinstance(each.dataType, StringType)]
     if most is not None and most >= 0 and texts:
         among = " OR ".join(f"length({ROW}.{name(each)}) > {most}" for each in texts)
         yield f"(octet_length({value}) > {most} AND ({among}))"

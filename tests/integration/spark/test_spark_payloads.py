@@ -112,6 +112,7 @@ def test_sparks_column_of_corrupt_records_has_the_value_as_it_was(
     [
         ("id INT, name STRING, _corrupt_record STRING", {}, (1, "a", None)),
         ("bad STRING, id INT, name STRING", {"columnNameOfCorruptRecord": "bad"}, (None, 1, "a")),
+        ("id INT, name STRING, _corrupt_record STRING", {"maxCharsPerColumn": 2}, (1, "a", None)),
     ],
 )
 def test_it_is_no_column_of_csv(
