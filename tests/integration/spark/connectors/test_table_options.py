@@ -89,7 +89,7 @@ async def test_tables_get_their_options(lake: str, start: Any, flights: Flights,
     options = {"compression": "gzip"}
     if lake == "iceberg":
         table, options = f"lake.shop.{table}", {"compression-codec": "gzip", "snapshot-property.team": "red"}
-    name = f"{lake}_unfenced" if lake == "iceberg" else lake
+    name = lake if lake == "parquet" else f"{lake}_unfenced"
     sink = {"format": name, "table": table, "options": options}
     query = await start(source=flights.source, sink=sink, trigger=ONCE)
     assert await query.ended() is None
