@@ -12,6 +12,8 @@ MEASURED := $(VENV)/.measured
 DOCUMENTED := $(VENV)/.documented
 CLASSES := $(VENV)/spark.jsa
 JARS := jars/.copied
+# Of our own Java, in the package whose files they are.
+OWN_JARS := worker/sinks/delta/sparkherd-delta.jar worker/sinks/iceberg/sparkherd-iceberg.jar
 # constraints.txt has the newest Spark that there are connectors for; this is the newest Spark.
 NEWEST := .venv-newest
 NEWEST_SPARK := 4.3.0
@@ -21,7 +23,10 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 SIDE_BY_SIDE := --numprocesses $(or $(JOBS),2)
 # The tests start about a hundred JVMs. To one that it does not fit an archive is no reason to say anything.
 QUIET := -Xlog:cds*=off
-ARCHIVED = [ ! -s $(CLASSES) ] || export SPARK_SUBMIT_OPTS='-XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)';
+# None lives long enough to earn its best code back, which takes half of the processors meanwhile.
+SHORT_LIVED := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+ARCHIVED = export SPARK_SUBMIT_OPTS='$(SHORT_LIVED)'; \
+	[ ! -s $(CLASSES) ] || SPARK_SUBMIT_OPTS+=' -XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)';
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pip compiles nothing here, so Python is to keep what it compiles: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,6 +46,13 @@ demo-kafka: ## the same on a Kafka topic, with a broker that is restarted half-w
 	@$(MAKE) --no-print-directory $(JARS)
 	@$(BIN)/sparkherd demo --kafka jars $(ARGS)
 
+.PHONY: demo-delta
+demo-delta: ## the same into tables of Delta Lake, which are read back without Spark (ARGS="--keep")
+	@$(MAKE) --no-print-directory --jobs 2 $(RUNNABLE) java
+	@$(MAKE) --no-print-directory $(OWN_JARS)
+	@$(BIN)/python -c 'import deltalake' 2>/dev/null || $(BIN)/pip install --quiet deltalake --constraint constraints.txt
+	@$(BIN)/sparkherd demo --sink delta --jars jars $(ARGS)
+
 .PHONY: test
 test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, with branch coverage, two at a time (JOBS=2)
 	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
@@ -50,7 +62,7 @@ test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Ch
 	@$(ARCHIVED) $(BIN)/pytest -m browser $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-connectors
-test-connectors: $(INSTALLED) java $(JARS) $(CLASSES) ## the tests with connectors: Kafka with real brokers
+test-connectors: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## the tests with connectors: Kafka with real brokers
 	@$(ARCHIVED) $(BIN)/pytest -m connectors $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-newest
@@ -58,7 +70,7 @@ test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors,
 	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
-jars: $(JARS) ## connectors for Spark in jars/spark, a folder each, and a Kafka broker in jars/kafka
+jars: $(OWN_JARS) ## connectors for Spark in jars/spark, a folder each, a Kafka broker in jars/kafka, and our own jars for Delta and Iceberg
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -77,9 +89,9 @@ managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, wit
 	@$(BIN)/pytest -s -q tests/acceptance/test_managers.py
 
 .PHONY: chaos
-chaos: $(INSTALLED) java $(if $(filter kafka,$(SOURCE)),$(JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka FENCE=off)
+chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \
-		$(if $(filter off,$(FENCE)),--unfenced)
+		--into $(or $(SINK),sql) $(if $(filter off,$(FENCE)),--unfenced)
 
 .PHONY: schemathesis
 schemathesis: $(INSTALLED) ## ask a manager all that its OpenAPI description allows, and what it does not (SECONDS=300 SEED=1)
@@ -101,18 +113,19 @@ docs: $(DOCUMENTED) ## the documentation as a site in site/; checks the files in
 	@$(BIN)/hadolint deploy/docker/Dockerfile
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/docker/compose.yaml
 
-# Whatever git has of a package must be in the wheel, and nothing else; `build` makes that from the sdist.
+# Whatever git has of a package must be in the wheel, and our own jars, and nothing else; `build` makes that from the sdist.
 .PHONY: dist
-dist: $(PACKAGING) java ## sdist and wheel in dist/, checked, installed into an empty environment; a small demo is run there
+dist: $(PACKAGING) java $(OWN_JARS) ## sdist and wheel in dist/, checked, installed into an empty environment; small demos are run there, one into Delta
 	@rm -rf build dist
 	@$(BIN)/python -m build . >/dev/null
 	@$(BIN)/twine check --strict dist/*
-	@diff <(git ls-files -- $$(git ls-files '*/py.typed' | xargs dirname) | LC_ALL=C sort) \
+	@diff <({ git ls-files -- $$(git ls-files '*/py.typed' | xargs dirname); printf '%s\n' $(OWN_JARS); } | LC_ALL=C sort) \
 		<($(BIN)/python -m zipfile -l dist/*.whl | awk 'NR > 1 && !/dist-info\// { print $$1 }' | LC_ALL=C sort)
 	@empty=$$(mktemp -d); trap 'rm -rf "$$empty"' EXIT; \
 	$(PYTHON) -m venv "$$empty"; \
-	"$$empty/bin/pip" install --quiet --constraint constraints.txt "$$(echo "$$PWD"/dist/*.whl)[demo]"; \
-	cd "$$empty"; bin/sparkherd --version; bin/python -c 'from sparkherd import *'; bin/sparkherd demo --flights 20000
+	"$$empty/bin/pip" install --quiet --constraint constraints.txt "$$(echo "$$PWD"/dist/*.whl)[demo,delta]"; \
+	jars="$$PWD/jars"; cd "$$empty"; bin/sparkherd --version; bin/python -c 'from sparkherd import *'; \
+	bin/sparkherd demo --flights 20000; bin/sparkherd demo --flights 3000 --sink delta --jars "$$jars" --workdir lake
 
 .PHONY: bench
 bench: $(MEASURED) java etcd ## all benchmarks, more than an hour (ARGS="--docs docs --json results.json" writes them down)
@@ -124,7 +137,7 @@ bench-quick: $(MEASURED) ## the benchmarks without Spark, small sizes
 
 .PHONY: clean
 clean: ## remove what make and the tests have made, .venv included
-	@rm -rf $(VENV) $(NEWEST) jars jars.new .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
+	@rm -rf $(VENV) $(NEWEST) jars jars.new $(OWN_JARS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site *.egg-info \
 		spark-warehouse derby.log metastore_db
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -169,15 +182,20 @@ $(NEWEST)/.installed: pyproject.toml constraints.txt Makefile
 	@touch $@
 
 # They are copied beside, and moved when they are whole: whoever finds jars finds all of them.
-$(JARS): connectors/pom.xml connectors/compile $(wildcard connectors/delta/*/*/*) tests/kafka/pom.xml | java maven
+$(JARS): connectors/pom.xml connectors/s3/pom.xml connectors/compile $(wildcard connectors/*/*/*/*) tests/kafka/pom.xml | java maven
 	@echo 'copying the connectors of Spark and a Kafka broker from Maven Central into jars'
 	@rm -rf jars.new
 	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars.new/spark'
-	@connectors/compile jars.new/provided connectors/delta jars.new/spark/delta sparkherd-delta.jar
+	@mvn --quiet --batch-mode --file connectors/s3/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/spark/s3'
+	@for lake in delta iceberg; do \
+		connectors/compile connectors/$$lake jars.new/sparkherd-$$lake.jar jars.new/provided jars.new/spark/$$lake; done
 	@rm -rf jars.new/provided
 	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/kafka'
 	@touch jars.new/$(@F)
 	@rm -rf jars && mv jars.new jars
+
+$(OWN_JARS): $(JARS)
+	@cp jars/$(@F) $@
 
 # A third of a minute, once. Where it cannot be made (no room, a JVM that has none), the tests do without it.
 $(CLASSES): $(INSTALLED) tests/class_archive.py | java

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUICK = ("startup", "heartbeats", "join_sync", "cost", "rebalancing", "failover", "events", "sticky")
-SLOW = ("anatomy", "kafka", "zookeeper", "etcd", "takeover", "rows", "spark_tasks", "kafka_rows")
+SLOW = (
+    "anatomy",
+    "kafka",
+    "zookeeper",
+    "etcd",
+    "takeover",
+    "rows",
+    "spark_tasks",
+    "kafka_rows",
+    "lakehouse",
+    "lake_growth",
+)
 TERMINATED = 128 + signal.SIGTERM
 LIMIT_S = 2700
 """For one benchmark; the longest, `kafka_rows`, takes half an hour, the others a few minutes."""

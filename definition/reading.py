@@ -212,7 +212,8 @@ def _options(kind: Any) -> tuple[Any, ...]:
 def _checks(kind: Any) -> list[Constraint]:
     """The checks in `kind`, those of a union's parts included."""
     if get_origin(kind) is Annotated:
-        return [note for note in kind.__metadata__ if isinstance(note, Constraint)]
+        outer = [note for note in kind.__metadata__ if isinstance(note, Constraint)]
+        return outer + _checks(get_args(kind)[0])
     if get_origin(kind) in _UNIONS:
         return [check for part in get_args(kind) for check in _checks(part)]
     return []

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,9 +11,9 @@ from cli.demo.plan import DELAYS, FLIGHTS
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping
 
+    from cli.demo.plan import DemoSink
     from cli.demo.truth import Row, Truth
 
 
@@ -40,10 +38,10 @@ class Comparison(msgspec.Struct, frozen=True):
         return f"{rows}, lost {self.lost}, duplicated {self.duplicated}"
 
 
-def compare(database: Path, truth: Truth) -> Comparison:
+def compare(sink: DemoSink, truth: Truth) -> Comparison:
     """Count what a correct run would not have: each flight is compared as often as it occurs."""
-    out = Counter(_rows(database, FLIGHTS, FLIGHT_COLUMNS))
-    delays = Counter(_rows(database, DELAYS, DELAY_COLUMNS))
+    out = Counter(sink.rows(FLIGHTS, FLIGHT_COLUMNS))
+    delays = Counter(sink.rows(DELAYS, DELAY_COLUMNS))
     return Comparison(
         rows_in=truth.rows,
         rows_out=out.total(),
@@ -57,10 +55,3 @@ def compare(database: Path, truth: Truth) -> Comparison:
 def _wrong_keys(found: Counter[Row], wanted: Mapping[tuple[str, int], Row]) -> set[object]:
     right = Counter(wanted.values())
     return {row[:2] for row in ((right - found) + (found - right))}
-
-
-def _rows(database: Path, table: str, columns: Sequence[str]) -> Iterator[Any]:
-    """The rows of a table; none when it was never created."""
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
-            yield from connection.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608 - our own names

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.demo.data import PARTS
-from cli.demo.plan import DELAYS, FLIGHTS, DemoTask, Plan, sink
+from cli.demo.plan import DELAYS, FLIGHTS, DemoTask, Plan
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from cli.demo.plan import DemoSink
 
 SCHEMA: Final = (
     "year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT, "
@@ -29,43 +31,43 @@ DELAYS_EVERY: Final = {"processing_time": "6 seconds"}
 """A pace that two cores keep up with; files a part times seconds a batch is how long the demo streams."""
 
 
-def file_tasks(workdir: Path, rows: Mapping[str, int]) -> Plan:
+def file_tasks(workdir: Path, rows: Mapping[str, int], sink: DemoSink) -> Plan:
     """All tasks of the demo; `rows` are how many there are in each part's files."""
-    tasks = (*_flights_tasks(workdir, rows), *_delays_tasks(workdir, rows))
+    tasks = (*_flights_tasks(workdir, rows, sink), *_delays_tasks(workdir, rows, sink))
     return Plan(tasks, flights_by="carrier", rows=2 * sum(rows.values()))
 
 
-def _flights_tasks(workdir: Path, rows: Mapping[str, int]) -> Iterator[DemoTask]:
+def _flights_tasks(workdir: Path, rows: Mapping[str, int], sink: DemoSink) -> Iterator[DemoTask]:
     """Every flight of a part into the table `flights`."""
     for part, carriers in PARTS.items():
         definition = {
             "source": _source(workdir / "parts" / part, files_a_batch=1),
             "sql": FLIGHTS_SQL,
-            "sink": sink(workdir, table=FLIGHTS, mode="append"),
+            "sink": sink.definition(FLIGHTS, part),
             "trigger": FLIGHTS_EVERY,
         }
         yield DemoTask(f"flights-{part}", definition, FLIGHTS, carriers, rows[part])
 
 
-def _delays_tasks(workdir: Path, rows: Mapping[str, int]) -> Iterator[DemoTask]:
+def _delays_tasks(workdir: Path, rows: Mapping[str, int], sink: DemoSink) -> Iterator[DemoTask]:
     """The delays of two parts by carrier and hour, kept up to date in the table `delays`."""
     parts = list(PARTS)
     for first, second in zip(parts[::2], parts[1::2], strict=True):
         folders = workdir / "parts" / f"{{{first},{second}}}"
         definition = {
             "source": _source(folders, files_a_batch=FILES_A_DELAYS_BATCH),
-            **delays_query(workdir),
+            **delays_query(sink, f"{first}-{second}"),
             "trigger": DELAYS_EVERY,
         }
         carriers = (*PARTS[first], *PARTS[second])
         yield DemoTask(f"delays-{first}-{second}", definition, DELAYS, carriers, rows[first] + rows[second])
 
 
-def delays_query(workdir: Path) -> dict[str, Any]:
+def delays_query(sink: DemoSink, part: str) -> dict[str, Any]:
     """What of a definition makes delays of whatever flights its source has."""
     return {
         "sql": DELAYS_SQL,
-        "sink": sink(workdir, table=DELAYS, mode="upsert", key=list(DELAY_COLUMNS[:2])),
+        "sink": sink.definition(DELAYS, part, key=DELAY_COLUMNS[:2]),
         "output_mode": "update",
         "spark_conf": {"spark.sql.shuffle.partitions": "1"},
     }

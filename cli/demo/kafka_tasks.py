@@ -9,12 +9,13 @@ import msgspec
 
 from cli.demo.data import PARTS
 from cli.demo.file_tasks import delays_query
-from cli.demo.plan import DELAYS, FLIGHTS, DemoTask, Plan, sink
+from cli.demo.plan import DELAYS, FLIGHTS, DemoTask, Plan
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, TEXT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
+
+    from cli.demo.plan import DemoSink
 
 TOPIC: Final = "flights"
 PARTITIONS: Final = 12
@@ -43,13 +44,13 @@ def record(flight: Mapping[str, str]) -> tuple[bytes, bytes]:
     return f"{flight['carrier']}{flight['flight']}".encode(), msgspec.json.encode(value)
 
 
-def kafka_tasks(workdir: Path, bootstrap: str, flights: int) -> Plan:
+def kafka_tasks(sink: DemoSink, bootstrap: str, flights: int) -> Plan:
     """All tasks of the demo, of so many flights in the topic of the brokers at `bootstrap`."""
-    tasks = (*_flights_tasks(workdir, bootstrap), _delays_task(workdir, bootstrap, flights))
+    tasks = (*_flights_tasks(sink, bootstrap), _delays_task(sink, bootstrap, flights))
     return Plan(tasks, flights_by="kafka_partition", rows=2 * flights)
 
 
-def _flights_tasks(workdir: Path, bootstrap: str) -> Iterator[DemoTask]:
+def _flights_tasks(sink: DemoSink, bootstrap: str) -> Iterator[DemoTask]:
     """Every flight of some partitions into the table `flights`, with its place in the topic."""
     for first in range(0, PARTITIONS, PARTITIONS_A_TASK):
         partitions = tuple(range(first, first + PARTITIONS_A_TASK))
@@ -57,17 +58,17 @@ def _flights_tasks(workdir: Path, bootstrap: str) -> Iterator[DemoTask]:
         definition = {
             "source": _source(bootstrap, assign=assigned, maxOffsetsPerTrigger=FLIGHTS_A_BATCH),
             "sql": FLIGHTS_SQL,
-            "sink": sink(workdir, table=FLIGHTS, mode="append"),
+            "sink": sink.definition(FLIGHTS, f"{first:02}"),
             "trigger": FLIGHTS_EVERY,
         }
         yield DemoTask(f"flights-{first:02}-{partitions[-1]:02}", definition, FLIGHTS, partitions)
 
 
-def _delays_task(workdir: Path, bootstrap: str, flights: int) -> DemoTask:
+def _delays_task(sink: DemoSink, bootstrap: str, flights: int) -> DemoTask:
     """The delays by carrier and hour, of the whole topic: another reader of the same records."""
     definition = {
         "source": _source(bootstrap, subscribe=TOPIC, maxOffsetsPerTrigger=DELAYS_A_BATCH),
-        **delays_query(workdir),
+        **delays_query(sink, TOPIC),
         "trigger": DELAYS_EVERY,
     }
     return DemoTask("delays", definition, DELAYS, tuple(itertools.chain(*PARTS.values())), flights)

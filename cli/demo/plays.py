@@ -9,7 +9,6 @@ from cli.client.admin_client import AdminClient
 from cli.demo.data import write_parts
 from cli.demo.file_tasks import file_tasks
 from cli.demo.kafka_tasks import PARTITIONS, TOPIC, kafka_tasks
-from cli.demo.plan import sink_file
 from cli.demo.sink_rows import SinkRows
 from cli.demo.story import FIRST_WORKERS, BrokerRestart, Failover, Scaling, Story
 
@@ -18,10 +17,13 @@ if TYPE_CHECKING:
 
     from cli.demo.flight_topic import FlightTopic
     from cli.demo.herd import Herd
-    from cli.demo.plan import Plan
+    from cli.demo.plan import DemoSink, Plan
     from cli.demo.view import View
 
 FILES_A_PART: Final = 18
+FEWEST_FILES: Final = 6
+FLIGHTS_A_FILE: Final = 1000
+"""Of all parts together: a quick look has fewer batches, too."""
 A_THIRD: Final = 1 / 3
 
 
@@ -35,11 +37,12 @@ class Outcome:
     most_lag: int | None = None
 
 
-def play_files(herd: Herd, folder: Path, flights: int, shown: View) -> Outcome:
+def play_files(herd: Herd, folder: Path, sink: DemoSink, flights: int, shown: View) -> Outcome:
     """A worker is killed half-way, and another one joins, while flights are read from files."""
     _start(herd, folder, shown)
-    plan = file_tasks(folder, write_parts(folder / "parts", limit=flights, files=FILES_A_PART))
-    story = _story(herd, folder, plan, shown)
+    files = min(FILES_A_PART, max(FEWEST_FILES, flights // FLIGHTS_A_FILE))
+    plan = file_tasks(folder, write_parts(folder / "parts", limit=flights, files=files), sink)
+    story = _story(herd, sink, plan, shown)
     story.gather()
     story.create_tasks()
     outcome = Outcome(story.kill_one(), story.add_one())
@@ -47,13 +50,13 @@ def play_files(herd: Herd, folder: Path, flights: int, shown: View) -> Outcome:
     return outcome
 
 
-def play_kafka(herd: Herd, folder: Path, topic: FlightTopic, shown: View) -> Outcome:
+def play_kafka(herd: Herd, folder: Path, sink: DemoSink, topic: FlightTopic, shown: View) -> Outcome:
     """The same while flights arrive in a topic, and its broker is killed and started again half-way."""
     _start(herd, folder, shown)
     topic.open()
     herd.depend_on(topic.trouble)
     shown.say(f"a Kafka broker listens at {topic.broker.bootstrap}; topic {TOPIC}, {PARTITIONS} partitions")
-    story = _story(herd, folder, kafka_tasks(folder, topic.broker.bootstrap, topic.flights), shown)
+    story = _story(herd, sink, kafka_tasks(sink, topic.broker.bootstrap, topic.flights), shown)
     story.gather()
     story.create_tasks()
     topic.begin()
@@ -74,5 +77,5 @@ def _start(herd: Herd, folder: Path, shown: View) -> None:
     shown.say(f"{len(FIRST_WORKERS)} workers start, each with a Spark session of its own")
 
 
-def _story(herd: Herd, folder: Path, plan: Plan, shown: View) -> Story:
-    return Story(herd, AdminClient([herd.url]), plan, shown, SinkRows(sink_file(folder), plan))
+def _story(herd: Herd, sink: DemoSink, plan: Plan, shown: View) -> Story:
+    return Story(herd, AdminClient([herd.url]), plan, shown, SinkRows(sink, plan))

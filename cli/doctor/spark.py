@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from cli.doctor.finding import ok, problem, skipped, warning
+from worker.sinks.lake_jars import JARS, LAKES, PACKAGES, listed, without_jar
 from worker.spark.packages import NO_JAR, SPARK_GROUP, jar_fault, jars_at, package_fault, platform_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from cli.doctor.finding import Finding, Settings
-    from worker.spark.packages import PackageFault, Platform
+from worker.spark.packages import PackageFault, Platform
 
 OLDEST: Final = (4, 1)
 NEWER: Final = (4, 4)
@@ -29,8 +30,6 @@ CONNECT_S: Final = 5.0
 CONNECT_PORT: Final = 15002
 OF_CONNECT: Final = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 """What PySpark's client of Spark Connect imports besides."""
-PACKAGES: Final = "spark.jars.packages"
-JARS: Final = "spark.jars"
 
 
 def spark(settings: Settings) -> Finding:
@@ -77,17 +76,27 @@ def _server(version: str, url: str, default_port: int) -> Finding:
 def connectors(settings: Settings) -> Finding:
     """Whether the packages that Spark is told to load are for this Spark, and its jars are there."""
     if settings.spark_remote is not None:
-        return skipped("the Spark Connect server has its own")
+        ours = ", ".join(str(lake.jar) for lake in LAKES if lake.jar.is_file())
+        return skipped(f"the Spark Connect server has its own; for Delta and Iceberg: {ours or 'make jars'}")
     platform = platform_here()
     if platform is None:
         return skipped("PySpark is not installed")
     for what, fault in _faults(settings, platform):
         return problem(f"{what} {fault.found}", fault.to_do)
     given = [*settings.packages, *_listed(settings, PACKAGES), *settings.jars, *_listed(settings, JARS)]
+    if lacking := [lake.jar.name for lake in without_jar(_loaded(settings))]:
+        found = f"{', '.join(given)}, without {', '.join(lacking)}, which the fenced sink needs"
+        return warning(found, "take sparkherd's wheel, or run make jars in the checkout")
     if given:
         return ok(", ".join(given))
     example = f"--packages {SPARK_GROUP}:spark-sql-kafka-0-10_{platform.scala}:{platform.spark}"
     return ok(f"Spark's own only; Kafka, for one, needs {example}")
+
+
+def _loaded(settings: Settings) -> dict[str, str]:
+    """As Spark is told it."""
+    jars = [*map(str, chain.from_iterable(map(jars_at, settings.jars))), *_listed(settings, JARS)]
+    return {PACKAGES: ",".join((*settings.packages, *_listed(settings, PACKAGES))), JARS: ",".join(jars)}
 
 
 def _faults(settings: Settings, platform: Platform) -> Iterator[tuple[str, PackageFault]]:
@@ -110,7 +119,7 @@ def _files(named: Iterable[str]) -> Iterator[Path]:
 
 
 def _listed(settings: Settings, name: str) -> list[str]:
-    return [each.strip() for each in settings.spark_conf.get(name, "").split(",") if each.strip()]
+    return listed(settings.spark_conf, name)
 
 
 def _installed() -> str | None:

@@ -30,11 +30,13 @@ class Supports(msgspec.Struct, frozen=True, kw_only=True):
         output_modes: of queries; options may narrow that down (`SinkFormat.output_mode_fault`).
         table: `sink.table` names a table of one of Spark's catalogs.
         partition_by: `sink.partition_by` names columns that rows are laid apart by.
+        schema_evolution: an option lets it add columns to what is there.
     """
 
     output_modes: tuple[OutputMode, ...] = ("append", "update", "complete")
     table: bool = False
     partition_by: bool = False
+    schema_evolution: bool = False
 
 
 class NoOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

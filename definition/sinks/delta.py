@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from definition.reading import Constraint, Section
+from msgspec import Meta
+
+from definition.reading import Constraint
 from definition.sinks.base import SinkFormat, Supports
+from definition.sinks.modes import KEY, MERGE_SCHEMA, MODE, ModeOptions, mode_fault, rows_written_again
 from definition.values import Text, blank_fault, nul_fault
 from protocol.messages.tasks import Problem
 
@@ -15,11 +18,6 @@ if TYPE_CHECKING:
 
 DELTA_SINK = "delta"
 
-_WHOLE_AGAIN = (
-    "must be append or update with sink.options.mode append: each batch of complete has the whole result"
-    " again; give the sink mode overwrite, or upsert and its key"
-)
-_PARTS_ONLY = "must be complete with sink.options.mode overwrite: other batches have only what is new"
 _NAME = re.compile(r"(?:(?:\w+|`[^`]+`)\.)?(?:\w+|`[^`]+`)\Z")
 
 
@@ -28,35 +26,27 @@ def _path_fault(path: str) -> str | None:
     return blank_fault(path) or nul_fault(path)
 
 
-class DeltaOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of the fenced Delta sink.
+class DeltaOptions(ModeOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of the fenced Delta sink."""
 
-    `cluster_by` counts when the table is made; `merge_schema` adds columns to it that the query has and it
-    has not.
-    """
-
-    path: Annotated[str, Constraint(_path_fault)] | None = None
-    mode: Literal["append", "upsert", "overwrite"] = "append"
-    key: tuple[Text, ...] = ()
-    cluster_by: tuple[Text, ...] = ()
-    merge_schema: bool = False
-
-    def faults(self) -> Iterator[Problem]:
-        """An upsert needs to know which row is the same row."""
-        if self.mode == "upsert" and self.key == ():
-            yield Problem("key", "is required with mode upsert: the columns that identify a row")
-        if self.mode in {"append", "overwrite"} and self.key:
-            yield Problem("key", "goes with mode upsert only")
-        if self.key and len({column.lower() for column in self.key}) < len(self.key):
-            yield Problem("key", "names a column twice")
+    path: Annotated[
+        Annotated[str, Constraint(_path_fault)] | None,
+        Meta(description="the table's folder or URL, unless sink.table names it"),
+    ] = None
+    mode: Annotated[Literal["append", "upsert", "overwrite"], MODE] = "append"
+    key: Annotated[tuple[Text, ...], KEY] = ()
+    cluster_by: Annotated[
+        tuple[Text, ...], Meta(description="columns that a table is clustered by, when the task makes it")
+    ] = ()
+    merge_schema: Annotated[bool, MERGE_SCHEMA] = False
 
 
 class DeltaFormat(SinkFormat):
-    """Rows and the fence are one commit of the table."""
+    """Tables of Delta Lake; rows and the fence are one commit."""
 
     name = DELTA_SINK
     options = DeltaOptions
-    supports = Supports(table=True, partition_by=True)
+    supports = Supports(table=True, partition_by=True, schema_evolution=True)
     writer = "worker.sinks.delta.sink:DeltaSink"
 
     def table_faults(self, table: str | None, options: Mapping[str, Any]) -> Iterator[Problem]:
@@ -70,20 +60,8 @@ class DeltaFormat(SinkFormat):
 
     def output_mode_fault(self, options: Mapping[str, Any], output_mode: str) -> str | None:
         """Only a whole result may take the place of the one before it, and nothing else may."""
-        mode = options.get("mode", "append")
-        if mode == "append" and output_mode == "complete":
-            return _WHOLE_AGAIN
-        return _PARTS_ONLY if mode == "overwrite" and output_mode != "complete" else None
+        return mode_fault(options, output_mode, "overwrite, or upsert and its key")
 
     def written_again(self, table: str | None, options: Mapping[str, Any]) -> str:
         """In place of what is there, by key, or beside it."""
-        place = options.get("path") if table is None else table
-        if options.get("mode") == "overwrite":
-            return f"The first batch takes the place of what is in {place}."
-        stay = f"The rows in {place} stay"
-        if options.get("mode") == "upsert":
-            return f"{stay}, and rows that are read again replace them by key ({', '.join(options['key'])})."
-        return (
-            f"{stay}, and rows that are read again are written again: delete them before you resume the task,"
-            " when its status shows no cause, unless you want them twice."
-        )
+        return rows_written_again(options.get("path") if table is None else table, options)

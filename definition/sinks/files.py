@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Meta
+
 from definition.reading import Constraint, Section
 from definition.sinks.base import SinkFormat, Supports
 from definition.values import nul_fault
@@ -25,12 +27,16 @@ def _folder_fault(path: str) -> str | None:
 class FilesOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of the fenced file sink."""
 
-    path: Annotated[str, Constraint(_folder_fault)]
-    format: Literal["parquet", "json"] = "parquet"
+    path: Annotated[
+        str,
+        Constraint(_folder_fault),
+        Meta(description="a folder on a file system that all workers and executors share"),
+    ]
+    format: Annotated[Literal["parquet", "json"], Meta(description="of the files")] = "parquet"
 
 
 class FilesFormat(SinkFormat):
-    """Each batch is a folder that is renamed into its place."""
+    """Folders of Parquet or JSON; each batch is one that is renamed into its place."""
 
     name = FILES_SINK
     options = FilesOptions

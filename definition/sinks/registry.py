@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from inspect import isclass
 from typing import TYPE_CHECKING, Any, Final
 
 from definition.sinks.base import SinkFormat
+from definition.sinks.plugged import FAILURES, class_fault, first_line_of, made_of, own_fault
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -32,10 +32,16 @@ SPARK_S_OWN: Final = {"delta_unfenced": "delta", "iceberg_unfenced": "iceberg"}
 
 
 @cache
-def fenced_formats() -> dict[str, str]:
-    """Every fenced format that is built in or that an installed package offers, and its `module:Class`."""
-    offered = {entry.name: entry.value for entry in entry_points(group=GROUP)}
-    return dict(sorted((offered | BUILT_IN).items()))
+def fenced_formats() -> dict[str, tuple[str, ...]]:
+    """Every fenced format that is built in or that an installed package offers, and its `module:Class`.
+
+    A name that packages offer with several has them all; one that is built in has ours alone.
+    """
+    offered: dict[str, set[str]] = {}
+    for entry in entry_points(group=GROUP):
+        offered.setdefault(entry.name, set()).add(entry.value)
+    places = {name: tuple(sorted(values)) for name, values in offered.items()}
+    return dict(sorted((places | {name: (place,) for name, place in BUILT_IN.items()}).items()))
 
 
 def plugged_in() -> tuple[str, ...]:
@@ -47,18 +53,32 @@ def plugged_in() -> tuple[str, ...]:
 @cache
 def sink_format(name: object) -> SinkFormat | None:
     """The fenced format of this name; None if it is one of Spark's own, or no name."""
-    if not isinstance(name, str) or (place := fenced_formats().get(name)) is None:
+    if not isinstance(name, str) or not (places := fenced_formats().get(name)):
         return None
+    if len(places) > 1:
+        return UnusableFormat(
+            f"{name} is offered by several packages, at {' and '.join(places)}: uninstall all but one"
+        )
     try:
-        found = EntryPoint(name, place, GROUP).load()
-    except Exception as error:  # noqa: BLE001 - whatever the package's modules raise
-        shown = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return UnusableFormat(f"{name}, at {place}, cannot be imported: {shown}")
-    if not (isclass(found) and issubclass(found, SinkFormat)):
-        return UnusableFormat(f"{name}, at {place}, is no subclass of sparkherd.SinkFormat")
-    if getattr(found, "name", None) != name or not isinstance(getattr(found, "writer", None), str):
-        return UnusableFormat(f"{name}, at {place}, lacks a writer, or has another name")
-    return found()
+        found = EntryPoint(name, places[0], GROUP).load()
+    except FAILURES as error:
+        return UnusableFormat(f"{name}, at {places[0]}, cannot be imported: {first_line_of(error)}")
+    try:
+        return _usable(name, places[0], found)
+    except FAILURES as error:
+        return UnusableFormat(f"{name}, at {places[0]}, cannot be used: {first_line_of(error)}")
+
+
+def _usable(name: str, place: str, found: Any) -> SinkFormat:
+    """What an entry point leads to, if it is a format; raises whatever a package's code does."""
+    if name in BUILT_IN:
+        own: SinkFormat = found()
+        return own
+    if fault := class_fault(found, name):
+        return UnusableFormat(f"{name}, at {place}, {fault}")
+    own = made_of(found)
+    fault = own_fault(own)
+    return own if fault is None else UnusableFormat(f"{name}, at {place}, {fault}")
 
 
 class UnusableFormat(SinkFormat):

@@ -12,8 +12,11 @@ from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, G
 from protocol.messages.tasks import (
     CreateTaskRequest,
     PutTaskRequest,
+    ResetTaskRequest,
+    ResetTaskResponse,
     TaskListResponse,
     TaskResponse,
+    TaskStatusResponse,
     TaskView,
 )
 from protocol.states import GroupState, TaskState
@@ -63,6 +66,24 @@ class GroupView:
     def delete(self, name: str) -> None:
         """Delete a task."""
         self._client.call("DELETE", path_of("groups", GROUP, "tasks", name), into=Response)
+
+    def stop(self, name: str) -> None:
+        """Have a task stopped."""
+        self._client.call("PUT", path_of("groups", GROUP, "tasks", name, "stop"), into=TaskStatusResponse)
+
+    def is_stopped(self, name: str) -> bool:
+        """Whether nobody has it any more."""
+        found = self.tasks()[name]
+        return found.owner is None and found.state == TaskState.STOPPED.value
+
+    def resume(self, name: str) -> None:
+        """Have a task run again."""
+        self._client.call("PUT", path_of("groups", GROUP, "tasks", name, "resume"), into=TaskStatusResponse)
+
+    def reset(self, name: str) -> int:
+        """Have a stopped task begin anew; returns the reset's number."""
+        where = path_of("groups", GROUP, "tasks", name, "reset")
+        return self._client.call("POST", where, ResetTaskRequest(), into=ResetTaskResponse).token
 
     def settled(self, members: int) -> bool:
         """Whether so many members share all tasks, each of which has done a batch where it is assigned."""

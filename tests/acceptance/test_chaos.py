@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.chaos.plan import ON_THE_BROKER, ON_THE_HERD, Moment, Source, Strike
+from tests.acceptance.chaos.balance import Balance
+from tests.acceptance.chaos.plan import (
+    AIMED,
+    ON_THE_BROKER,
+    ON_THE_HERD,
+    Into,
+    Moment,
+    Source,
+    Strike,
+    script,
+)
 from tests.acceptance.chaos.run import run
-from tests.acceptance.chaos.sinks import Balance
 from tests.integration.postgres import running
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1800
 SEED = 1
 SEED_OF_BROKERS = 3
 """Draws each moment, and one worker that is killed with the broker; each costs the start of a JVM."""
+SEED_OF_LAKES = 1
 ROUNDS = len(ON_THE_HERD)
 """Every strike on the herd once; `make chaos` plays as many as you like."""
 
@@ -53,7 +63,7 @@ def test_nothing_is_lost_and_nothing_twice_when_the_broker_is_struck(tmp_path: P
         rounds=len(each_once),
         seed=SEED_OF_BROKERS,
         source=Source.KAFKA,
-        weights=each_once,
+        drawn_from=script(Source.KAFKA)._replace(weights=each_once),
     )
     assert report.balance == {"sqlite": Balance(), "postgres": Balance()}
     assert {line.planned.strike for line in report.lines} == {*each_once, Strike.FREEZE}
@@ -66,6 +76,40 @@ def test_without_the_fence_rows_are_written_twice(tmp_path: Path, postgres: str)
     report = run(tmp_path, postgres, rounds=0, seed=SEED, fenced=False)
     assert [line.planned.database for line in _held(report)] == ["sqlite", "postgres"]
     assert all(report.balance[database].twice > 0 for database in ("sqlite", "postgres"))
+
+
+@pytest.mark.connectors
+@pytest.mark.parametrize("into", [Into.DELTA, Into.ICEBERG])
+def test_nothing_is_lost_and_nothing_twice_when_the_commit_is_struck(
+    into: Into, tmp_path: Path, postgres: str
+) -> None:
+    """Frozen, killed or not alone inside a commit, its task reset meanwhile: each row is there once."""
+    each_once = dict.fromkeys((Strike.FREEZE, Strike.JVM, Strike.TWO_OWNERS, Strike.RESET), 1)
+    drawn_from = script(into=into)._replace(weights=each_once, moments=AIMED)
+    report = run(
+        tmp_path, postgres, rounds=len(each_once), seed=SEED_OF_LAKES, into=into, drawn_from=drawn_from
+    )
+    assert report.balance == {into.value: Balance()}
+    assert len(report.lines) == len(each_once) + 2
+    assert [line.commit for line in report.lines[-2:]] == ["refused", "refused"]
+
+
+@pytest.mark.connectors
+def test_iceberg_s_own_sink_writes_twice_when_the_commit_is_struck(tmp_path: Path, postgres: str) -> None:
+    """The control: it commits the batch again that another driver has committed."""
+    script_of = script(into=Into.ICEBERG, fenced=False)
+    drawn_from = script_of._replace(last=script_of.last[:1])
+    report = run(
+        tmp_path,
+        postgres,
+        rounds=0,
+        seed=SEED_OF_LAKES,
+        into=Into.ICEBERG,
+        drawn_from=drawn_from,
+        fenced=False,
+    )
+    assert report.total.lost == 0
+    assert report.total.twice > 0
 
 
 def _held(report: Report) -> list[Line]:

@@ -19,16 +19,24 @@ echo "$VERSION" > "$folder/of/a.jar"
 """
 """Copies a jar to where it is told, and then fails if it is to."""
 
-COMPILE = """mkdir -p "$3"; echo "$VERSION" > "$3/$4"; [ ! -e fails-on-compile ]"""
-"""Makes our own jar beside those that were copied."""
-ALL = ("kafka/of/a.jar", "spark/delta/sparkherd-delta.jar", "spark/of/a.jar")
+COMPILE = """echo "$VERSION" > "$2"; [ ! -e fails-on-compile ]"""
+"""Makes a jar of our own."""
+OWN = ("worker/sinks/delta/sparkherd-delta.jar", "worker/sinks/iceberg/sparkherd-iceberg.jar")
+ALL = (
+    "kafka/of/a.jar",
+    "spark/of/a.jar",
+    "spark/s3/of/a.jar",
+    "sparkherd-delta.jar",
+    "sparkherd-iceberg.jar",
+    *OWN,
+)
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout with a Maven and a Java of the test's."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for folder in ("connectors", "tests/kafka"):
+    for folder in ("connectors", "connectors/s3", "tests/kafka", *(str(Path(own).parent) for own in OWN)):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "pom.xml").touch()
     (tmp_path / "bin").mkdir()
@@ -49,12 +57,16 @@ def make_jars(checkout: Path, version: str) -> int:
 
 
 def found(checkout: Path) -> dict[str, str]:
-    """The jars that are there, and which version of them."""
-    jars = checkout / "jars"
-    return {str(jar.relative_to(jars)): jar.read_text().strip() for jar in sorted(jars.rglob("*.jar"))}
+    """The jars that are there, and which version of them; our own are in the package, too."""
+    return {
+        str(jar.relative_to(folder)): jar.read_text().strip()
+        for folder in (checkout / "jars", checkout)
+        for jar in sorted(folder.rglob("*.jar"))
+        if folder.name == "jars" or "jars" not in jar.relative_to(folder).parts[0]
+    }
 
 
-@pytest.mark.parametrize("failing", ["spark", "compile", "kafka"])
+@pytest.mark.parametrize("failing", ["spark", "s3", "compile", "kafka"])
 def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: Path, failing: str) -> None:
     """Not the half of it, which a worker would take for all there is."""
     (checkout / f"fails-on-{failing}").touch()
@@ -65,7 +77,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: P
     assert found(checkout) == dict.fromkeys(ALL, "1")
 
 
-@pytest.mark.parametrize("failing", ["spark", "compile", "kafka"])
+@pytest.mark.parametrize("failing", ["spark", "s3", "compile", "kafka"])
 def test_what_is_there_stays_until_the_next_is_whole(checkout: Path, failing: str) -> None:
     """Then nothing of before is left; and what is up to date is not copied again."""
     assert make_jars(checkout, "1") == 0

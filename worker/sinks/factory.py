@@ -6,6 +6,7 @@ import importlib
 from inspect import isabstract, isclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from definition.sinks.plugged import FAILURES, first_line_of
 from definition.sinks.registry import UnusableFormat
 from worker.sinks.base import Finding, Sink, SinkTask
 from worker.sinks.errors import SchemaError, SinkError
@@ -80,8 +81,8 @@ def _writer(own: SinkFormat) -> type[Sink]:
     module, _, name = own.writer.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
-    except Exception as error:
-        shown = f"{type(error).__name__}: {error}".partition("\n")[0]
+    except FAILURES as error:
+        shown = first_line_of(error)
         raise SinkError(f"sink.format: {own.name}, by {own.writer}, cannot be imported: {shown}") from error
     if not (isclass(found) and issubclass(found, Sink)) or isabstract(found):
         raise SinkError(f"sink.format: {own.name}: {own.writer} is no sparkherd.Sink, or lacks methods")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -109,6 +109,8 @@ class Handle(ABC):
     """Whether it comes to an end by itself."""
     commits_late: bool
     """Whether Spark reports batches before its checkpoint knows of them (`asyncProgressTrackingEnabled`)."""
+    stopped: ClassVar[str] = "the query ended by itself, which nobody had asked for"
+    """What is said where it is over, nothing was wrong, and its worker has not asked for it."""
 
     @abstractmethod
     def last_batch(self) -> int:

@@ -25,7 +25,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from worker.query_engine import QueryError
-from worker.spark.causes import describe, java_throwable
+from worker.sinks.spark_errors import java_throwable
+from worker.spark.causes import describe
 from worker.spark.payload_formats import READERS, ROW, Reading, name, option, raw_texts, text
 
 if TYPE_CHECKING:

@@ -181,7 +181,7 @@ class SparkQuery:
         if failure := self._handle.failure():
             return failure
         bounded = self._handle.is_bounded
-        return None if bounded else QueryError("the query ended by itself, which nobody had asked for")
+        return None if bounded else QueryError(self._handle.stopped)
 
     async def _settle(self, timeout_s: float) -> bool:
         """Wait for the batch in flight to be done and committed; False if it takes too long.

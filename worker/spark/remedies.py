@@ -59,6 +59,17 @@ _AUTHORITY = (
     " kafka.ssl.truststore.location, then `sparkherd tasks restart`"
 )
 _TOPIC = "create the topic, or correct the source's options"
+_LOG_TORN = (
+    "files of the table's _delta_log were deleted: bring them back from a copy, and the task goes on where it"
+    " was; without one, make the table anew and reset the task"
+)
+_COLLIDED = (
+    "somebody else's commit, such as of OPTIMIZE, met the batch; it is written again with the next start"
+)
+_NO_RIGHT = (
+    "the account that the worker runs as, or logs in with, lacks a right there: grant it, and the task goes"
+    " on with its next start"
+)
 _LOSS = (
     "retention, or a topic that was made anew, has taken rows that the checkpoint wants: accept that with"
     " `failOnDataLoss: false` in the source's options, or begin anew with `sparkherd tasks reset`"
@@ -111,6 +122,22 @@ _KNOWN = (
     ),
     KnownFailure(re.compile(r"\[DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG\]"), _DELTA),
     KnownFailure(re.compile(r"\[REQUIRES_SINGLE_PART_NAMESPACE\] spark_catalog requires"), _CATALOG),
+    KnownFailure(
+        re.compile(r"\[DELTA_(?:VERSIONS_NOT_CONTIGUOUS|TRUNCATED_TRANSACTION_LOG)\]"),
+        _LOG_TORN,
+        outlook=Outlook.OPEN,
+    ),
+    KnownFailure(
+        re.compile(r"\[DELTA_(?:CONCURRENT_\w+|METADATA_CHANGED)[\].]"), _COLLIDED, outlook=Outlook.OPEN
+    ),
+    KnownFailure(
+        re.compile(
+            r"(?i)permission denied|operation not permitted|read-?only (?:file system|database)"
+            r"|AccessDeniedException|\[DELTA_CANNOT_CREATE_LOG_PATH\]"
+        ),
+        _NO_RIGHT,
+        outlook=Outlook.OPEN,
+    ),
     KnownFailure(re.compile(r"SQLException: No suitable driver"), _DRIVER),
     KnownFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
     KnownFailure(re.compile(r"does not support streamed (?:reading|writing)")),

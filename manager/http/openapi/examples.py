@@ -17,6 +17,7 @@ from protocol.messages import (
     membership,
     offsets,
     ownership,
+    sinks,
     tasks,
 )
 from protocol.messages.base import Response
@@ -220,6 +221,28 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
             }
         ],
         "next": None,
+    },
+    sinks.SinkListResponse: {
+        **DONE,
+        "sinks": [
+            {
+                "format": "ledger",
+                "about": "Rows as text in a file of SQLite",
+                "needs": "ledger",
+                "output_modes": ["append", "update", "complete"],
+                "table": False,
+                "partition_by": False,
+                "schema_evolution": False,
+                "options": {
+                    "title": "LedgerOptions",
+                    "type": "object",
+                    "properties": {"path": {"type": "string", "description": "the file"}},
+                    "required": ["path"],
+                    "additionalProperties": False,
+                },
+                "trouble": None,
+            }
+        ],
     },
     groups.DescribeGroupResponse: {
         **DONE,

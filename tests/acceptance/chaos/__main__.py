@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.acceptance.chaos.plan import Source
+from tests.acceptance.chaos.balance import Balance
+from tests.acceptance.chaos.plan import Into, Source
 from tests.acceptance.chaos.run import run
-from tests.acceptance.chaos.sinks import Balance
 from tests.integration.postgres import running
 
 
@@ -25,8 +25,13 @@ def main() -> int:
         help="what the tasks read; a Kafka broker is struck, too",
     )  # fmt: skip
     parser.add_argument(
-        "--unfenced", action="store_true", help="the control run: the sink lets everybody write"
-    )
+        "--into", type=Into, choices=Into, metavar="sql|delta|iceberg", default=Into.SQL,
+        help="what they write into; with a lake, strikes are aimed at its commits, too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unfenced", action="store_true",
+        help="the control run: the sink lets everybody write; a lake's is Spark's own",
+    )  # fmt: skip
     parser.add_argument("--folder", type=Path, help="where to leave logs, files and the SQLite database")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -39,6 +44,7 @@ def main() -> int:
                 rounds=options.rounds,
                 seed=options.seed,
                 source=options.source,
+                into=options.into,
                 fenced=not options.unfenced,
             )
     return int((report.total == Balance()) is options.unfenced)

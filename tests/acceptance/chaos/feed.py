@@ -49,6 +49,10 @@ class Feed(ABC):
         """Where the flow's task is to read, as its definition says it."""
 
     @abstractmethod
+    def forget(self, flow: Flow) -> None:
+        """Keep no more than the last two portions, where that can be: what a reset has to be read again."""
+
+    @abstractmethod
     def check(self) -> None:
         """Raises if rows have not got where they can be read from, and never will."""
 

@@ -7,7 +7,7 @@ import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
-from tests.acceptance.chaos.feed import NULL, Feed
+from tests.acceptance.chaos.feed import BATCHES_A_PORTION, NULL, Feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +36,13 @@ class FileFeed(Feed):
         """One file a batch."""
         options = {"path": str(self._place(flow)), "nullValue": NULL, "maxFilesPerTrigger": 1}
         return {"format": "csv", "schema": flow.table.schema, "options": options}
+
+    def forget(self, flow: Flow) -> None:
+        """The files before are removed."""
+        old = sorted(self._place(flow).glob("*.csv"))[: -2 * BATCHES_A_PORTION]
+        for path in old:
+            path.unlink()
+        flow.first += len(old) * flow.table.rows_a_batch
 
     def check(self) -> None:
         """What is written can be read."""

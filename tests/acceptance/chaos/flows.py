@@ -1,11 +1,11 @@
-"""The six tasks of the chaos run: flights and weather, as appended rows and as counts, into two databases."""
+"""The tasks of the chaos run: flights and weather, as appended rows and as counts."""
 
 from __future__ import annotations
 
 import csv
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cli.demo.data import flights, package_file
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 EVERY = {"processing_time": "300 milliseconds"}
+_OUTPUT: Final = {"append": "append", "upsert": "update", "overwrite": "complete"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,26 @@ WEATHER = Table("weather", key="month", value="temp", rows_a_batch=50)
 class Flow:
     """One task: an airport's rows of a table into a database; `fed` is the key of each row, by its number.
 
-    A flow that `counts` keeps one row a key up to date, the others append every row.
+    A flow that does not append counts its rows by key: a batch replaces the keys it has, or all there are.
+    After a reset rows before the number `first` do not come again.
     """
 
     table: Table
     origin: str
     database: str
-    counts: bool
+    mode: Literal["append", "upsert", "overwrite"]
     fed: list[str] = field(default_factory=list)
+    first: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is one row a key, kept up to date."""
+        return self.mode != "append"
+
+    @property
+    def due(self) -> list[tuple[int, str]]:
+        """Number and key of each row that has to be there."""
+        return list(enumerate(self.fed))[self.first :]
 
     @property
     def name(self) -> str:
@@ -57,29 +70,20 @@ class Flow:
         """The table it writes into."""
         return self.name.replace("-", "_")
 
-    def definition(self, source: Mapping[str, Any], url: str) -> dict[str, Any]:
+    def definition(self, source: Mapping[str, Any], sink: Mapping[str, Any]) -> dict[str, Any]:
         """The task's; `source` yields the number of each row, its key and its value."""
         key, value = self.table.key, self.table.value
-        options: dict[str, Any] = {"url": url, "table": self.target}
-        shared = {"source": source, "trigger": EVERY, "spark_conf": {"spark.sql.shuffle.partitions": "1"}}
-        if not self.counts:
-            sql = f"SELECT id, {key} AS key, {value} AS value FROM source"
-            return {**shared, "sql": sql, "sink": {"format": "sql", "options": options}}
-        sql = f"SELECT {key} AS key, COUNT(*) AS n, SUM(id) AS ids FROM source GROUP BY {key}"
-        sink = {"format": "sql", "options": {**options, "mode": "upsert", "key": ["key"]}}
-        return {**shared, "sql": sql, "sink": sink, "output_mode": "update"}
-
-
-def flows() -> list[Flow]:
-    """All six; each airport has another mixture of table, database and mode."""
-    return [
-        Flow(FLIGHTS, "EWR", "sqlite", counts=False),
-        Flow(FLIGHTS, "JFK", "postgres", counts=False),
-        Flow(FLIGHTS, "LGA", "sqlite", counts=True),
-        Flow(WEATHER, "EWR", "postgres", counts=False),
-        Flow(WEATHER, "JFK", "sqlite", counts=False),
-        Flow(WEATHER, "LGA", "postgres", counts=True),
-    ]
+        sql = f"SELECT id, {key} AS key, {value} AS value FROM source"
+        if self.counts:
+            sql = f"SELECT {key} AS key, COUNT(*) AS n, SUM(id) AS ids FROM source GROUP BY {key}"
+        return {
+            "source": source,
+            "sql": sql,
+            "sink": sink,
+            "output_mode": _OUTPUT[self.mode],
+            "trigger": EVERY,
+            "spark_conf": {"spark.sql.shuffle.partitions": "1"},
+        }
 
 
 def rows_of(chosen: Iterable[Flow]) -> Iterator[tuple[Flow, list[tuple[str, str]]]]:

@@ -65,6 +65,9 @@ class KafkaFeed(Feed):
         options = {"maxOffsetsPerTrigger": flow.table.rows_a_batch}
         return self._topics[flow.name].source(options=options, value=value)
 
+    def forget(self, flow: Flow) -> None:
+        """All is kept."""
+
     def check(self) -> None:
         """No row was refused for good."""
         self._producer.poll(0)

@@ -1,4 +1,4 @@
-"""What happens in which round: most is drawn from a seed, two rounds are in every plan."""
+"""What happens in which round: most is drawn from a seed, the last two rounds are in every plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +19,14 @@ class Source(Enum):
 
     FILES = "files"
     KAFKA = "kafka"
+
+
+class Into(Enum):
+    """What the tasks write into."""
+
+    SQL = "sql"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 class Strike(Enum):
@@ -34,6 +42,10 @@ class Strike(Enum):
     BROKER_FROZEN = "broker frozen"
     PARTITION = "partition added"
     RETENTION = "retention running"
+    TWO_OWNERS = "two owners"
+    """A worker that is cut off, and its successor, have a commit under way each; both go on at once."""
+    RESET = "frozen, reset"
+    """Frozen, and thawed when its task was stopped, reset and started again."""
 
 
 Weights: TypeAlias = "Mapping[Strike, int]"
@@ -51,6 +63,13 @@ WEIGHTS: Final[Mapping[Source, Weights]] = {
 }
 
 
+ON_A_LAKE: Final[Weights] = {
+    **dict.fromkeys((Strike.KILL, Strike.CUT, Strike.SILENCE, Strike.MANAGER), 1),
+    **dict.fromkeys((Strike.JVM, Strike.TWO_OWNERS, Strike.RESET), 2),
+    Strike.FREEZE: 3,
+}
+
+
 class Moment(Enum):
     """When it is done."""
 
@@ -60,6 +79,51 @@ class Moment(Enum):
     """Inside a batch that waits for the sink, whose lock somebody else holds."""
     HELD = "past its lease"
     """Inside a batch that has passed all checks of the lease; it goes on when another owner has done it."""
+    WRITTEN = "files written"
+    """A commit of one task is held that has all its files, and none of them in the table."""
+    COMMITTING = "inside the commit"
+    """It is held when Delta's log, or Iceberg's catalog, has it, and nobody was told."""
+
+
+AIMED: Final = (Moment.WRITTEN, Moment.COMMITTING)
+_AIMED_ONLY: Final = {Strike.TWO_OWNERS, Strike.RESET}
+
+
+class Last(NamedTuple):
+    """A freeze at the end of a plan, which gets a zombie to write whatever the timing."""
+
+    moment: Moment
+    whole: bool
+    database: str
+
+
+class Script(NamedTuple):
+    """What a plan is drawn from: strikes, when they are done, and what comes last."""
+
+    weights: Weights
+    moments: tuple[Moment, ...]
+    last: tuple[Last, ...]
+
+    def moments_of(self, strike: Strike) -> list[Moment]:
+        """When this one can be done."""
+        return [each for each in self.moments if strike not in _AIMED_ONLY or each in AIMED]
+
+
+def script(source: Source = Source.FILES, into: Into = Into.SQL, *, fenced: bool = True) -> Script:
+    """What can happen to tasks from there into that.
+
+    Spark's own sinks into a lake, the control run, are frozen where their files are written: nobody says of
+    them which of their writes were refused, and what they do is counted in rows.
+    """
+    if into is Into.SQL:
+        held = ((False, "sqlite"), (True, "postgres"))
+        last = tuple(Last(Moment.HELD, whole, database) for whole, database in held)
+        return Script(WEIGHTS[source], (Moment.ANY, Moment.IN_BATCH, Moment.AT_WRITE), last)
+    last = tuple(Last(Moment.WRITTEN, whole, into.value) for whole in (False, True))
+    if not fenced:
+        return Script({Strike.FREEZE: 1}, (Moment.WRITTEN,), last)
+    weights = {**WEIGHTS[source], **ON_A_LAKE}
+    return Script(weights, (Moment.ANY, Moment.IN_BATCH, *AIMED), last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +131,8 @@ class Round:
     """One round: `wait_s` seconds after the moment, to the worker at `victim` of the way through the list.
 
     `whole` freezes the worker's JVM with it, as when its machine stops, and not only its Python; of what is
-    done to the broker, that the worker is killed at the same time. `database` is where the task writes whose
-    batch is held.
+    done to the broker, that the worker is killed at the same time; with two owners, that it is the next one's
+    claim which is held. `database` is where the task appends whose batch is held; empty if it may be any.
     """
 
     number: int
@@ -86,13 +150,18 @@ class Round:
         return f"{self.strike.value} +{more}" if more else self.strike.value
 
 
-_WITH: Final[Mapping[Strike, str]] = {Strike.FREEZE: "JVM", **dict.fromkeys(ON_THE_BROKER, "worker")}
+_WITH: Final[Mapping[Strike, str]] = {
+    Strike.FREEZE: "JVM",
+    Strike.RESET: "JVM",
+    Strike.TWO_OWNERS: "claim",
+    **dict.fromkeys(ON_THE_BROKER, "worker"),
+}
 
 
-def plan(seed: int, rounds: int, weights: Weights = ON_THE_HERD) -> list[Round]:
-    """`rounds` rounds that are drawn, and the two that show for sure what the fence is for.
+def plan(seed: int, rounds: int, drawn_from: Script) -> list[Round]:
+    """`rounds` rounds that are drawn, and those that show for sure what the fence is for.
 
-    Every strike of `weights` comes as often as it weighs before all begin anew, and at every moment before a
+    Every strike of the script comes as often as it weighs before all begin anew, and at every moment before a
     pair of them comes again. Whether a zombie gets to write then is a matter of milliseconds; in the last two
     it does.
     """
@@ -106,21 +175,23 @@ def plan(seed: int, rounds: int, weights: Weights = ON_THE_HERD) -> list[Round]:
             victim=chance.random(),
             whole=chance.random() < 0.5,
         )
-        for number, (strike, moment) in enumerate(islice(_decks(chance, weights), rounds), 1)
+        for number, (strike, moment) in enumerate(islice(_decks(chance, drawn_from), rounds), 1)
     ]
-    return [
-        *drawn,
-        Round(rounds + 1, Strike.FREEZE, Moment.HELD, 0, chance.random(), whole=False, database="sqlite"),
-        Round(rounds + 2, Strike.FREEZE, Moment.HELD, 0, chance.random(), whole=True, database="postgres"),
+    last = [
+        Round(number, Strike.FREEZE, each.moment, 0, chance.random(), each.whole, each.database)
+        for number, each in enumerate(drawn_from.last, rounds + 1)
     ]
+    return drawn + last
 
 
-def _decks(chance: random.Random, weights: Weights) -> Iterator[tuple[Strike, Moment]]:
+def _decks(chance: random.Random, drawn_from: Script) -> Iterator[tuple[Strike, Moment]]:
     """All pairs in some order, each strike by its weight in as many of them as there are, again and again."""
-    drawn = [moment for moment in Moment if moment is not Moment.HELD]
-    deck = [strike for strike, weight in weights.items() for _ in range(weight)]
+    deck = [strike for strike, weight in drawn_from.weights.items() for _ in range(weight)]
     while True:
-        moments = {strike: cycle(chance.sample(drawn, len(drawn))) for strike in weights}
-        for _ in drawn:
+        moments = {
+            strike: cycle(chance.sample(can, len(can)))
+            for strike, can in ((each, drawn_from.moments_of(each)) for each in drawn_from.weights)
+        }
+        for _ in drawn_from.moments:
             for strike in chance.sample(deck, len(deck)):
                 yield strike, next(moments[strike])

@@ -2,7 +2,7 @@
 
 A script, to be run in place of `sparkherd`. Its first argument says whether the fence is on; off is the
 control run, where the SQL sink lets everybody write, and which must show what the fence prevents. No setting
-of the product does either.
+of the product does either. To the Delta sink the stage's log store is as good as the one that it extends.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 FENCED, UNFENCED = "fenced", "unfenced"
 HELD = "batch held"
+LOG_STORE = "sparkherd.chaos.HeldLogStore"
 PUT = "held batch written"
 
 log = structlog.get_logger(__name__)
@@ -96,6 +97,7 @@ def _never_back(move: Callable[..., None]) -> Callable[..., None]:
 def _run(fence: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(patch.object(SqlSink, "_put", _holding(SqlSink._put)))
+        stack.enter_context(patch("worker.sinks.delta.places.LINK_STORE", LOG_STORE))
         if fence == UNFENCED:
             stack.enter_context(patch.object(FenceTable, "claim", _claim_of_anybody))
             stack.enter_context(patch.object(FenceTable, "admit", _admit_anything))

@@ -6,20 +6,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.acceptance.chaos.sinks import Balance
+from tests.acceptance.chaos.balance import Balance
 
 if TYPE_CHECKING:
     from tests.acceptance.chaos.plan import Round
 
 HEAD = (
     f"{'round':>5} {'strike':<24} {'moment':<17} {'victim':<7} {'moved':>5} {'by fence':>8} {'by lease':>8}"
-    f" {'rows in':>9} {'lost':>5} {'twice':>5} {'s':>5}"
+    f" {'rows in':>9} {'lost':>5} {'twice':>5} {'s':>5}  commit"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One round: `moved` counts new tokens, `by_fence` and `by_lease` the zombies' writes refused."""
+    """One round: `moved` counts new tokens, `by_fence` and `by_lease` the zombies' writes refused.
+
+    `commit` is what became of the commit that was held, at its first try.
+    """
 
     planned: Round
     victim: str
@@ -29,23 +32,24 @@ class Line:
     rows: int
     balance: Balance
     seconds: float
+    commit: str = ""
 
     def __str__(self) -> str:
         planned = self.planned
         return (
             f"{planned.number:>5} {planned.name:<24} {planned.moment.value:<17} {self.victim:<7}"
             f" {self.moved:>5} {self.by_fence:>8} {self.by_lease:>8} {self.rows:>9,} {self.balance.lost:>5}"
-            f" {self.balance.twice:>5} {self.seconds:>5.0f}"
-        )
+            f" {self.balance.twice:>5} {self.seconds:>5.0f}  {self.commit}"
+        ).rstrip()
 
 
 @dataclass(slots=True)
 class Report:
-    """All rounds, and what was in the databases at the end."""
+    """All rounds, and what was in the databases at the end; `notes` tell of the source and of the sinks."""
 
     seed: int
     fenced: bool
-    source: str = ""
+    notes: tuple[str, ...] = ()
     lines: list[Line] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     balance: dict[str, Balance] = field(default_factory=dict)
@@ -65,7 +69,7 @@ class Report:
                 f"seed {self.seed}, {len(self.lines)} rounds, {seconds:.0f} s, fence {fence}",
                 ", ".join(f"{what} {count}" for what, count in sorted(strikes.items())),
                 f"zombies' writes refused: {refused[0]} by the fence, {refused[1]} by their lease",
-                self.source,
+                *self.notes,
                 *(
                     f"{name}: rows in {self.rows[name]:,}, lost {found.lost}, twice {found.twice}"
                     for name, found in self.balance.items()

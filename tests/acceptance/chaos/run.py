@@ -6,9 +6,10 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from tests.acceptance.chaos.plan import WEIGHTS, Source, plan
+from tests.acceptance.chaos.aimed import AimedBlow
+from tests.acceptance.chaos.balance import Balance
+from tests.acceptance.chaos.plan import AIMED, Into, Source, plan, script
 from tests.acceptance.chaos.report import HEAD, Line, Report
-from tests.acceptance.chaos.sinks import Balance
 from tests.acceptance.chaos.stage import Stage
 from tests.acceptance.chaos.strikes import Blow
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.acceptance.chaos.plan import Round, Weights
+    from tests.acceptance.chaos.plan import Round, Script
 
 
 def run(
@@ -26,19 +27,21 @@ def run(
     rounds: int,
     seed: int,
     source: Source = Source.FILES,
-    weights: Weights | None = None,
+    into: Into = Into.SQL,
+    drawn_from: Script | None = None,
     fenced: bool = True,
     say: Callable[[str], None] = print,
 ) -> Report:
     """Play `rounds` drawn rounds and those of every plan; a fenced run ends where rows are not right.
 
-    The strikes are those of the source, unless there are `weights`.
+    The strikes are those of the source and the sinks, unless `drawn_from` says otherwise.
     """
+    drawn_from = drawn_from or script(source, into, fenced=fenced)
     report = Report(seed, fenced)
-    with closing(Stage(folder, postgres, source, fenced=fenced)) as stage:
+    with closing(Stage(folder, postgres, source, into, fenced=fenced)) as stage:
         stage.open()
         say(HEAD)
-        for planned in plan(seed, rounds, weights or WEIGHTS[source]):
+        for planned in plan(seed, rounds, drawn_from):
             line = _play(stage, planned)
             report.lines.append(line)
             say(str(line))
@@ -46,7 +49,7 @@ def run(
                 break
         report.balance = stage.balance()
         report.rows = _rows(stage)
-        report.source = stage.feed.summary()
+        report.notes = tuple(filter(None, (stage.feed.summary(), stage.sinks.summary())))
     say(str(report))
     return report
 
@@ -54,7 +57,7 @@ def run(
 def _play(stage: Stage, planned: Round) -> Line:
     """One round, from calm to calm."""
     start, tokens, refused = time.monotonic(), stage.tokens(), stage.refusals()
-    blow = Blow(stage, planned)
+    blow = (AimedBlow if planned.moment in AIMED else Blow)(stage, planned)
     with blow.moment():
         make_good = blow.strike()
     stage.feed.add()
@@ -70,6 +73,7 @@ def _play(stage: Stage, planned: Round) -> Line:
         rows=sum(_rows(stage).values()),
         balance=sum(stage.balance().values(), Balance()),
         seconds=time.monotonic() - start,
+        commit=blow.commit or "",
     )
 
 
@@ -77,5 +81,5 @@ def _rows(stage: Stage) -> dict[str, int]:
     """Rows fed so far, by database."""
     return {
         database: sum(len(flow.fed) for flow in stage.flows if flow.database == database)
-        for database in stage.sinks.urls
+        for database in stage.sinks.databases
     }

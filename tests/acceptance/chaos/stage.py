@@ -1,27 +1,29 @@
-"""The herd of the chaos run: a manager, three workers behind proxies, six tasks, a source, two databases."""
+"""The herd of the chaos run: a manager, three workers behind proxies, its tasks, a source, their sinks."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import RefusedError
 from tests.acceptance.chaos import program
+from tests.acceptance.chaos.balance import Balance
+from tests.acceptance.chaos.delta_lake import DeltaLake
 from tests.acceptance.chaos.file_feed import FileFeed
-from tests.acceptance.chaos.flows import flows
+from tests.acceptance.chaos.iceberg_lake import IcebergLake
 from tests.acceptance.chaos.kafka_feed import KafkaFeed
-from tests.acceptance.chaos.plan import Source
+from tests.acceptance.chaos.plan import Into, Source
 from tests.acceptance.chaos.proxy import Proxy
-from tests.acceptance.chaos.sinks import Balance, Sinks
+from tests.acceptance.chaos.sql_sinks import SqlSinks
 from tests.acceptance.group_view import GROUP, GroupView
 from tests.acceptance.processes import Daemon, Herd, Manager
 from tests.acceptance.waiting import eventually
 from worker.lag.offset_log import offsets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.acceptance.chaos.feed import Feed
     from tests.acceptance.chaos.flows import Flow
@@ -30,6 +32,11 @@ WORKERS = ("anna", "berta", "carla")
 SESSION_TIMEOUT_MS = 5000
 REFUSED = "write refused"
 FEEDS = {Source.FILES: FileFeed, Source.KAFKA: KafkaFeed}
+SINKS: Final[Mapping[Into, type[SqlSinks | DeltaLake | IcebergLake]]] = {
+    Into.SQL: SqlSinks,
+    Into.DELTA: DeltaLake,
+    Into.ICEBERG: IcebergLake,
+}
 _BY_LEASE = "by=lease"
 _LEASE_OVER = "tasks lost"
 
@@ -37,10 +44,14 @@ _LEASE_OVER = "tasks lost"
 class Stage:
     """Everything there is, and how it is doing."""
 
-    def __init__(self, folder: Path, postgres: str, source: Source, *, fenced: bool = True) -> None:
-        self.flows = flows()
+    def __init__(
+        self, folder: Path, postgres: str, source: Source, into: Into, *, fenced: bool = True
+    ) -> None:
+        self.fenced = fenced
+        self.sinks = SINKS[into](folder, postgres, fenced=fenced)
+        self.flows = self.sinks.flows
         self.feed: Feed = FEEDS[source](folder / "source", self.flows)
-        self.sinks = Sinks(folder, postgres)
+        self.resets: dict[str, int] = {}
         manager = Manager(folder, "--initial-rebalance-delay-ms", "1000")
         self.herd = Herd(folder, manager)
         self.view = GroupView(self.herd)
@@ -52,7 +63,8 @@ class Stage:
         for name in WORKERS:
             self.herd.start_worker(
                 name,
-                *("--session-timeout-ms", str(SESSION_TIMEOUT_MS), *self.feed.worker_flags),
+                *("--session-timeout-ms", str(SESSION_TIMEOUT_MS)),
+                *(*self.feed.worker_flags, *self.sinks.worker_flags(name)),
                 manager=self.proxies[name].url,
                 program=self._program,
             )
@@ -60,8 +72,7 @@ class Stage:
         self.feed.add()
         self.wait(self._is_full, "all are members")
         for flow in self.flows:
-            definition = flow.definition(self.feed.source(flow), self.sinks.urls[flow.database])
-            self.view.create(flow.name, definition)
+            self.view.create(flow.name, flow.definition(self.feed.source(flow), self.sinks.definition(flow)))
         self.wait(self.is_calm, "all tasks run and have done all there is")
 
     def close(self) -> None:
@@ -109,6 +120,10 @@ class Stage:
             _last(self._log(task, "offsets")) > _last(self._log(task, "commits")) for task in worker_tasks
         )
 
+    def last_planned(self, task: str) -> int:
+        """The number of the last batch that the task has begun, by its checkpoint."""
+        return _last(self._log(task, "offsets"))
+
     def has_committed(self, task: str, batch: int) -> bool:
         """Whether some owner of the task has finished the batch, by its checkpoint."""
         return (self._log(task, "commits") / str(batch)).exists()
@@ -120,11 +135,13 @@ class Stage:
         return {} if last < 0 else (offsets_of(entry.read_text())[0] or {})[flow.name]
 
     def _log(self, task: str, log: str) -> Path:
-        return self.herd.folder / "checkpoints" / GROUP / task / log
+        """In the task's present checkpoint: each reset begins another one."""
+        name = f"{task}~{self.resets[task]}" if task in self.resets else task
+        return self.herd.folder / "checkpoints" / GROUP / name / log
 
     def balance(self) -> dict[str, Balance]:
         """By database."""
-        found = {database: Balance() for database in self.sinks.urls}
+        found = {database: Balance() for database in self.sinks.databases}
         for flow in self.flows:
             found[flow.database] += self.sinks.balance(flow)
         return found

@@ -13,6 +13,7 @@ from tests.acceptance.chaos.broker_strikes import BrokerStrikes
 from tests.acceptance.chaos.hold import Hold
 from tests.acceptance.chaos.plan import ON_THE_BROKER, Moment, Strike
 from tests.acceptance.chaos.proxy import Line
+from tests.acceptance.chaos.sql_sinks import SqlSinks
 from tests.acceptance.chaos.stage import WORKERS, jvm_of, processes_of
 from tests.acceptance.waiting import eventually
 from worker.host import EXIT_CODES
@@ -35,18 +36,28 @@ PATIENCE_S = 400.0
 class Blow:
     """One round's strike against one worker, `victim`."""
 
-    def __init__(self, stage: Stage, planned: Round) -> None:
+    def __init__(self, stage: Stage, planned: Round, victim: str | None = None) -> None:
+        """`victim` is the worker, if it is not drawn."""
         self._stage = stage
         self._planned = planned
         flow = _held_flow(stage, planned) if planned.moment is Moment.HELD else None
-        self.victim = stage.owner_of(flow.name) if flow else WORKERS[int(planned.victim * len(WORKERS))]
+        drawn = stage.owner_of(flow.name) if flow else WORKERS[int(planned.victim * len(WORKERS))]
+        self.victim = victim or drawn
         self._hold = Hold(stage, flow, self.victim) if flow else None
         self._worker = stage.herd.workers[self.victim]
         self._tasks = stage.tasks_of(self.victim)
 
+    @property
+    def commit(self) -> str | None:
+        """What became of the commit that was struck, if one was."""
+        return None
+
     def strike(self) -> Callable[[], None]:
         """Do it; returns what makes it good again."""
-        do: dict[Strike, Callable[[], Callable[[], None]]] = {
+        return self._strikes()[self._planned.strike]()
+
+    def _strikes(self) -> dict[Strike, Callable[[], Callable[[], None]]]:
+        return {
             Strike.KILL: self._kill,
             Strike.FREEZE: self._freeze,
             Strike.JVM: self._kill_jvm,
@@ -55,7 +66,6 @@ class Blow:
             Strike.MANAGER: self._kill_manager,
             **dict.fromkeys(ON_THE_BROKER, self._strike_broker),
         }
-        return do[self._planned.strike]()
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -66,6 +76,7 @@ class Blow:
             return
         with ExitStack() as stack:
             if self._planned.moment is Moment.AT_WRITE:
+                assert isinstance(self._stage.sinks, SqlSinks)
                 stack.enter_context(self._stage.sinks.locked())
             self._stage.feed.add()
             if self._planned.moment is not Moment.ANY:
@@ -98,19 +109,24 @@ class Blow:
         return self._start_again
 
     def _freeze(self) -> Callable[[], None]:
-        frozen = processes_of(self._worker, with_jvm=self._planned.whole)
-        _signal(frozen, signal.SIGSTOP)
-        self._stage.wait(lambda: all(map(_stands_still, frozen)), f"{self.victim} stands still")
+        go_on = self._stand_still()
 
         def thaw() -> None:
             self._await_takeover()
             if self._hold:
                 self._hold.await_heir()
-            _signal(reversed(frozen), signal.SIGCONT)
+            go_on()
             if self._hold:
                 self._hold.await_end()
 
         return thaw
+
+    def _stand_still(self) -> Callable[[], None]:
+        """Freeze the worker, its JVM too if that is planned; returns what thaws it."""
+        frozen = processes_of(self._worker, with_jvm=self._planned.whole)
+        _signal(frozen, signal.SIGSTOP)
+        self._stage.wait(lambda: all(map(_stands_still, frozen)), f"{self.victim} stands still")
+        return lambda: _signal(reversed(frozen), signal.SIGCONT)
 
     def _kill_jvm(self) -> Callable[[], None]:
         os.kill(jvm_of(self._worker), signal.SIGKILL)

@@ -363,6 +363,16 @@ async def test_announced_assignors_are_listed(call: Client) -> None:
     assert (await call("GET", "/v1/assignors?group=g"))[1]["groups"] == [group]
 
 
+async def test_the_fenced_sinks_are_described(call: Client) -> None:
+    """With their options as JSON Schema."""
+    status, body = await call("GET", "/v1/sinks")
+    sinks = {each["format"]: each for each in body["sinks"]}
+    assert (status, list(sinks)) == (200, ["delta", "fenced_files", "iceberg", "sql"])
+    options = sinks["sql"]["options"]
+    assert (options["required"], options["additionalProperties"]) == (["url", "table"], False)
+    assert options["properties"]["mode"]["enum"] == ["append", "upsert"]
+
+
 async def test_a_list_of_tasks_is_one_request(call: Client) -> None:
     """Each with what became of it; asked for again, nothing is left to do."""
     tasks = [{"task": name, "definition": DEFINITION} for name in "abc"]

@@ -71,12 +71,10 @@ def are_needed(request: pytest.FixtureRequest) -> bool:
 
 
 def lakes(folder: str) -> dict[str, str]:
-    """Spark's settings for Delta and Iceberg, as docs/connectors.md has them; tables are in `folder`."""
-    delta, iceberg = "io.delta.sql.DeltaSparkSessionExtension", "org.apache.iceberg.spark.extensions"
+    """Spark's settings for Iceberg and for Delta in S3, as the docs have them; Delta needs none else."""
     return {
-        "spark.sql.extensions": f"{delta},{iceberg}.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.delta.logStore.file.impl": "sparkherd.delta.LinkLogStore",
+        "spark.delta.logStore.s3a.impl": "sparkherd.delta.PutLogStore",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "jdbc",
         "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/lake.db",

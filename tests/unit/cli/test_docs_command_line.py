@@ -37,7 +37,9 @@ def test_a_worker_s_exit_codes_are_among_them() -> None:
     }
 
 
-@pytest.mark.parametrize("path", [path for path in COMMANDS if path.split()[0] in {"groups", "workers"}])
+@pytest.mark.parametrize(
+    "path", [path for path in COMMANDS if path.split()[0] in {"groups", "workers", "sinks"}]
+)
 def test_every_command_is_in_the_overview(path: str) -> None:
     """One that is missing there will not be found."""
     noun, verb = path.split()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CREDENTIALS = ["token_file", "tls_ca", "tls_cert", "tls_key"]
 SHARED = ["wait", "timeout_s", "group", "client", *CREDENTIALS, "as_json"]
 """The options that commands share, in the order in which each lists them; its own come first."""
-NOUNS = ("groups", "tasks", "workers")
+NOUNS = ("groups", "tasks", "workers", "sinks")
 
 
 def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:

@@ -34,6 +34,7 @@ class Tree(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     named: dict[str, Text] = msgspec.field(default_factory=dict)
     leaves: tuple[Leaf, ...] | None = None
     mixed: Leaf | str | None = None
+    described: Annotated[Text | None, msgspec.Meta(description="with an annotation")] = None
 
 
 LOOKED_AT: list[str] = []
@@ -63,6 +64,7 @@ def test_a_sound_document_is_read_as_it_is() -> None:
         ({"named": {"a": "b", "c": ""}}, "named.c"),
         ({"leaves": [{"name": "a"}, {"name": ""}]}, "leaves[1].name"),
         ({"mixed": {"name": ""}}, "mixed.name"),
+        ({"described": ""}, "described"),
     ],
 )
 def test_no_fault_is_overlooked_wherever_it_is(document: object, path: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from definition.document import DefinitionError, is_fenced, parse_definition
 from definition.sinks import registry
+from definition.sinks.description import described_sinks
 from definition.sinks.registry import BUILT_IN, fenced_formats, plugged_in, sink_format
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import inspect_sink, newest_fence, open_sink
@@ -67,6 +68,12 @@ class LedgerSink(Sink):
     def close(self):
         pass
 """
+
+
+def _with(member: str) -> str:
+    """The format with one more member, the last of its name."""
+    place = "    def output_mode_fault"
+    return FORMAT.replace(place, f"    {member}\n\n{place}")
 
 
 @pytest.fixture
@@ -154,6 +161,13 @@ def test_its_options_are_judged_as_ours_are(installed: Callable[..., None]) -> N
         ("ledger:LedgerSink", FORMAT, "is no subclass of sparkherd.SinkFormat"),
         ("ledger:LedgerFormat", FORMAT.replace('name = "ledger"', 'name = "book"'), "has another name"),
         ("ledger:LedgerFormat", FORMAT.replace("    writer", "    author"), "lacks a writer"),
+        ("ledger:LedgerFormat", "import sys; sys.exit(3)", "cannot be imported: SystemExit: 3"),
+        ("ledger:LedgerFormat", _with("def __init__(self, x): pass"), "cannot be used: TypeError"),
+        ("ledger:LedgerFormat", _with("supports = 'append'"), "has supports that are no sparkherd.Supports"),
+        ("ledger:LedgerFormat", FORMAT.replace('("append",)', "None"), "output modes of append, update"),
+        ("ledger:LedgerFormat", _with("options = dict"), "has options that are no sparkherd.Section"),
+        ("ledger:LedgerFormat", _with("needs = 5"), "has needs that are neither a text nor None"),
+        ("ledger:LedgerFormat", FORMAT.replace("path: str", "path: 'Nowhere'"), "cannot be used: NameError"),
     ],
 )
 def test_what_is_of_no_use_is_refused_with_the_reason(
@@ -167,6 +181,66 @@ def test_what_is_of_no_use_is_refused_with_the_reason(
     assert sink is not None
     with pytest.raises(SinkError, match=why):
         open_sink(type(sink)(format="ledger"), Owner("g", "t", 1))
+
+
+def test_it_is_described(installed: Callable[..., None]) -> None:
+    """What its docstring and its options say; one that cannot be used says why."""
+    installed(FORMAT.replace("    name =", '    """Rows as text."""\n\n    name ='))
+    [ledger] = [each for each in described_sinks() if each.format == "ledger"]
+    assert (ledger.about, ledger.needs, ledger.output_modes) == ("Rows as text", "ledger", ("append",))
+    assert (ledger.partition_by, ledger.table, ledger.trouble) == (True, False, None)
+    assert ledger.options["properties"]["path"] == {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("import nowhere", "cannot be imported: ModuleNotFoundError"),
+        (FORMAT.replace("path: str", "path: slice"), "its options have no JSON Schema"),
+    ],
+)
+def test_what_cannot_be_described_says_why(code: str, why: str, installed: Callable[..., None]) -> None:
+    """The others are described all the same."""
+    installed(code)
+    described = {each.format: each for each in described_sinks()}
+    assert why in str(described["ledger"].trouble)
+    assert described["sql"].trouble is None
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        (_with("def option_faults(self, options): return None"), "sink.format"),
+        (_with("def option_faults(self, options): return ['bad']"), "sink.format"),
+        (_with("def table_faults(self, table, options): raise SystemExit"), "sink.format"),
+        (FORMAT.replace("        return ", "        raise RuntimeError\n        return ", 1), "output_mode"),
+    ],
+)
+def test_what_it_cannot_answer_is_told_as_a_fault_of_its_package(
+    code: str, place: str, installed: Callable[..., None]
+) -> None:
+    """Whoever writes a definition gets an answer, not an error of the manager's."""
+    installed(code)
+    problems = dict(_problems({"format": "ledger", "options": {"path": "x"}}))
+    assert "the package that brings ledger is at fault" in problems[place]
+
+
+def test_two_packages_with_one_name_are_told(installed: Callable[..., None], tmp_path: Path) -> None:
+    """Which of them would judge and write hangs on the order of a path; the same class twice is no other."""
+    other = tmp_path / "other-1.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    (other / "entry_points.txt").write_text(f"[{registry.GROUP}]\nledger = ledger:LedgerFormat\n")
+    installed()
+    assert plugged_in() == ("ledger",)
+    (other / "entry_points.txt").write_text(f"[{registry.GROUP}]\nledger = other:Other\n")
+    importlib.invalidate_caches()
+    _forget()
+    assert plugged_in() == ()
+    [problem] = _problems({"format": "ledger", "options": {"path": "x"}})
+    assert problem[1].startswith(
+        "ledger is offered by several packages, at ledger:LedgerFormat and other:Other"
+    )
 
 
 def test_a_worker_opens_it(installed: Callable[..., None]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from worker.sinks.errors import SchemaError
 from worker.sinks.table import refuse_twins
 
 if TYPE_CHECKING:
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 _UNWRITABLE: Final = ("void", "interval")
 _UNNAMABLE: Final = frozenset(" ,;{}()\n\t=")
 """What Delta takes in no column's name, unless a table maps its columns."""
+_UNORDERED: Final = ("map", "variant")
+"""Types of which nobody can say which of two rows has the same key."""
+_FILLED: Final = ("delta.generationExpression", "delta.identity.start", "CURRENT_DEFAULT")
+"""What the metadata of a column has that Delta fills by itself."""
+_MOST_CLUSTERED: Final = 4
+"""Columns that Delta clusters a table by."""
 _INCIDENTAL: Final = {"nullable", "metadata", "containsNull", "valueContainsNull"}
 
 
@@ -41,12 +49,68 @@ def field_faults(fields: Sequence[Field], named: Mapping[str, Sequence[str]]) ->
         for column in columns:
             if column.lower() not in names:
                 yield f"{setting} names the column {column}, which the query does not yield"
+        if twins := [name for name, times in Counter(_lowered(columns)).items() if times > 1]:
+            yield f"{setting} names the column {twins[0]} twice"
+
+
+def partition_columns(fields: Sequence[Field], partition_by: Sequence[str]) -> list[str]:
+    """The columns that a new table is laid apart by, in the query's own letters: Delta tells them apart here.
+
+    Raises:
+        SchemaError: no column is left for the files, or one is of a type that no folder can be named by.
+    """
+    own = {field.name.lower(): field for field in fields}
+    wanted = [own[name] for name in _lowered(partition_by)]
+    if fields and len(wanted) == len(fields):
+        raise SchemaError("sink.partition_by names every column: Delta needs one more, which its files hold")
+    for field in wanted:
+        kind = _kind(field)
+        if isinstance(field.type, dict) or kind in _UNORDERED:
+            raise SchemaError(f"sink.partition_by names {field.name} of type {kind}, which names no folder")
+    return [field.name for field in wanted]
+
+
+def require_clusterable(fields: Sequence[Field], cluster_by: Sequence[str]) -> None:
+    """To be asked before a table has columns: one that has them is never clustered by the sink.
+
+    Raises:
+        SchemaError: Delta would not cluster a table by these.
+    """
+    if len(cluster_by) > _MOST_CLUSTERED:
+        said = f"names {len(cluster_by)} columns, and Delta clusters a table by {_MOST_CLUSTERED} at most"
+        raise SchemaError(f"sink.options.cluster_by {said}")
+    named = set(_lowered(cluster_by))
+    for field in fields:
+        kind = _kind(field)
+        if field.name.lower() in named and (isinstance(field.type, dict) or kind in _UNORDERED):
+            raise SchemaError(
+                f"sink.options.cluster_by names {field.name} of type {kind}, which has no order"
+            )
+
+
+def merge_faults(fields: Sequence[Field], key: Sequence[str]) -> Iterator[str]:
+    """What cannot be upserted by `key`; without one, nothing is."""
+    named = {column.lower() for column in key}
+    for field in fields if key else ():
+        kind = _kind(field)
+        if "`" in field.name:
+            yield f"Delta's MERGE takes no column named {field.name}: give it a name without backticks"
+        if field.name.lower() in named and kind in _UNORDERED:
+            yield f"sink.options.key names {field.name} of type {kind}, which cannot be compared"
 
 
 def table_faults(
-    fields: Sequence[Field], seen: Seen, partition_by: Sequence[str], *, may_add: bool
+    fields: Sequence[Field], seen: Seen, partition_by: Sequence[str], *, may_add: bool, appends: bool = True
 ) -> Iterator[str]:
-    """Why rows of these columns do not fit into the table that is there."""
+    """Why rows of these columns do not fit into the table that is there.
+
+    Args:
+        fields: the query's columns.
+        seen: the table.
+        partition_by: as the definition has it.
+        may_add: whether columns are added that the table has not.
+        appends: whether rows are put there as they are; a MERGE has to be given all columns.
+    """
     theirs = {column["name"].lower(): column for column in seen.columns}
     ours = {field.name.lower() for field in fields}
     for field in fields:
@@ -59,7 +123,7 @@ def table_faults(
         elif there is not None and _plain(there["type"]) != _plain(field.type):
             said = f"the column {field.name} is of type {_shown(there['type'])} in the table {seen.path}"
             yield f"{said}, and the query yields {_shown(field.type)}: cast it"
-    for name in (column["name"] for column in seen.columns):
+    for name in (column["name"] for column in seen.columns if not (appends and _is_filled(column))):
         if name.lower() not in ours:
             said = f"the table {seen.path} has a column {name}, which the query does not yield"
             yield f"{said}: select a value for it, or CAST(NULL AS its type)"
@@ -68,10 +132,18 @@ def table_faults(
         yield f"sink.partition_by: the table {seen.path} is laid apart by {by}, which cannot be changed"
 
 
+def _is_filled(column: Mapping[str, Any]) -> bool:
+    return not column.get("metadata", {}).keys().isdisjoint(_FILLED)
+
+
 def missing(fields: Sequence[Field], seen: Seen) -> list[Field]:
     """The columns that the table has not."""
     theirs = {column["name"].lower() for column in seen.columns}
     return [field for field in fields if field.name.lower() not in theirs]
+
+
+def _kind(field: Field) -> str:
+    return str(field.type["type"]) if isinstance(field.type, dict) else field.type
 
 
 def _lowered(names: Sequence[str]) -> list[str]:

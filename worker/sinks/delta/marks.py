@@ -29,6 +29,8 @@ NONE: Final = -1
 _RESETS: Final = "#resets"
 _ROWS: Final = "#rows"
 _CHECKPOINT: Final = "#checkpoint/"
+_LOST: Final = "#lost"
+"""Set to the number of resets when the task has found its own commits gone from the table's log."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,7 @@ class Seen:
         partition_by: the columns it is laid apart by.
         configuration: its properties.
         features: those that its readers and writers need.
+        at: the version of the table.
     """
 
     table: str
@@ -78,6 +81,7 @@ class Seen:
     partition_by: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
+    at: int = 0
 
     def version(self, owner: Owner) -> int:
         """The number of the owner's task."""
@@ -111,16 +115,23 @@ def begun(seen: Seen, row: FenceRow, owner: Owner, checkpoint: str) -> dict[str,
     return {**versions_of(row, owner), **others, app_id(owner) + _CHECKPOINT + checkpoint: row.resets}
 
 
+def lost(row: FenceRow, owner: Owner) -> dict[str, int]:
+    """The numbers that keep the task from going on before it is reset."""
+    return {**versions_of(row, owner), app_id(owner) + _LOST: owner.resets}
+
+
 def row_of(seen: Seen | None, owner: Owner) -> FenceRow | None:
     """What a table remembers of a task; None if it never saw it.
 
     Raises:
-        SinkError: the table was made again since.
+        SinkError: the table was made again since, or commits of the task's are gone from its log.
     """
     if seen is None or (version := seen.version(owner)) == NONE:
         return None
     token, batch = version >> BATCH_BITS, version & ((1 << BATCH_BITS) - 1)
     resets = seen.versions.get(app_id(owner) + _RESETS, 0)
+    if seen.versions.get(app_id(owner) + _LOST, NONE) >= owner.resets:
+        raise shortened(owner, seen.path)
     note = seen.note if seen.note is not None and seen.note.version == version else None
     if note is not None and note.table != seen.table:
         if owner.resets > resets:
@@ -161,4 +172,13 @@ def made_again(owner: Owner, place: str) -> SinkError:
     return SinkError(
         f"{owner}: the table {place} was dropped and made again: what the task had written is gone from it;"
         " bring the former one back, or reset the task to have all written again"
+    )
+
+
+def shortened(owner: Owner, place: str) -> SinkError:
+    """The refusal of a table whose log has ended earlier than the task had seen it end."""
+    return SinkError(
+        f"{owner}: the newest entries of the _delta_log of the table {place} were deleted while the task"
+        " wrote there, and batches with them: put the table back to a copy of before, or reset the task to"
+        " have all written again"
     )

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from worker.sinks.delta.marks import Seen
 
 LINK_STORE: Final = "sparkherd.delta.LinkLogStore"
+PUT_STORE: Final = "sparkherd.delta.PutLogStore"
 _DELTAS: Final = "io.delta.storage."
 _SINGLE_DRIVER: Final = f"{_DELTAS}S3SingleDriverLogStore"
 _S3: Final = {"s3", "s3a", "s3n"}
 _ATOMIC: Final = {"abfs", "abfss", "adl", "gs", "hdfs", "viewfs", "wasb", "wasbs"}
 """Stores in which Delta's own way is one step."""
+_APPEND_ONLY: Final = "delta.appendOnly"
 RETENTION: Final = "delta.setTransactionRetentionDuration"
 _COORDINATED: Final = ("catalogManaged", "catalogOwned-preview")
 _WHERE: Final = "by --spark-conf on the group's workers (with --spark-remote, at the server's start)"
@@ -36,8 +38,9 @@ def place_fault(path: str, log_store: str) -> str | None:
         return None
     if scheme in _S3:
         return (
-            f"Delta's log store for S3 is for one driver only: set spark.delta.logStore.{scheme}.impl"
-            f"={_DELTAS}S3DynamoDBLogStore {_WHERE}, which have to have io.delta:delta-storage-s3-dynamodb"
+            "Delta's log store for S3 is for one driver only: set"
+            f" spark.delta.logStore.{scheme}.impl={PUT_STORE} {_WHERE}, and for whoever else writes to the"
+            " table; the store has to know If-None-Match, as S3 does"
         )
     if not log_store.startswith((_DELTAS, "org.apache.spark.sql.delta.storage.")):
         return None
@@ -45,6 +48,13 @@ def place_fault(path: str, log_store: str) -> str | None:
         f"whether two drivers can commit the same version of {path} is not known: set"
         f" spark.delta.logStore.{scheme}.impl to a log store that refuses a file that is there {_WHERE}"
     )
+
+
+def mode_fault(seen: Seen, mode: str) -> str | None:
+    """Why rows cannot go to this table in this mode, None if they can."""
+    if mode == "append" or seen.configuration.get(_APPEND_ONLY, "").lower() != "true":
+        return None
+    return f"sink.options.mode: the table {seen.path} takes append only ({_APPEND_ONLY} = true)"
 
 
 def table_fault(seen: Seen) -> str | None:

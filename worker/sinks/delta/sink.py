@@ -15,22 +15,31 @@ from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
 from worker.sinks.base import Finding, Sink, Written
-from worker.sinks.delta.columns import field_faults, missing, table_faults
+from worker.sinks.delta.columns import (
+    field_faults,
+    merge_faults,
+    missing,
+    partition_columns,
+    require_clusterable,
+    table_faults,
+)
 from worker.sinks.delta.marks import (
     BATCH_BITS,
     NONE,
     Note,
     app_id,
     begun,
+    lost,
     made_again,
     row_of,
     rows_in,
+    shortened,
     version_of,
     versions_of,
 )
-from worker.sinks.delta.places import place_fault, table_fault
+from worker.sinks.delta.places import mode_fault, place_fault, table_fault
 from worker.sinks.delta.port import Layout
-from worker.sinks.errors import BatchRefusedError, FencedError, SchemaError, SinkError
+from worker.sinks.errors import BatchRefusedError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Verdict, admits, fenced, judge, raised
 
 if TYPE_CHECKING:
@@ -69,6 +78,7 @@ class DeltaSink(Sink):
         self._partition_by = partition_by
         self._row = FenceRow(owner.token, owner.resets)
         self._id: str | None = None
+        self._at = NONE
 
     @classmethod
     def open(cls, task: SinkTask) -> Self:
@@ -86,7 +96,7 @@ class DeltaSink(Sink):
         """By the columns that the table has."""
         sink = cls.open(task)
         seen = sink._table.look(0)  # noqa: SLF001 - of this class
-        for fault in field_faults(fields, sink._named):  # noqa: SLF001 - of this class
+        for fault in sink._field_faults(fields):  # noqa: SLF001 - of this class
             yield Finding("sink", fault)
         if seen is None:
             shown = f"the table {sink.place} is not there: it would be made"
@@ -108,7 +118,7 @@ class DeltaSink(Sink):
             _require(place_fault(seen.path, seen.log_store) or table_fault(seen))
             row = raised(row_of(seen, self._owner) or FenceRow(0), self._owner)
             if self._swap(seen, row, versions_of(row, self._owner)):
-                self._row, self._id = row, seen.table
+                self._row, self._id, self._at = row, seen.table, seen.at
                 return row
         raise self._crowded()
 
@@ -118,7 +128,7 @@ class DeltaSink(Sink):
 
     def prepare(self, fields: Sequence[Field]) -> None:
         """Give the table its columns, or check those that it has."""
-        for fault in field_faults(fields, self._named):
+        for fault in self._field_faults(fields):
             raise SchemaError(fault)
         seen = self._defined(fields)
         for fault in self._faults(fields, seen):
@@ -169,19 +179,37 @@ class DeltaSink(Sink):
         return Written(rows, self._row.rows)
 
     def _require_ours(self, note: Note) -> Seen:
-        """Delta passes over what is too old and says nothing: see that the rows are there, by this write."""
+        """Delta passes over what is too old and says nothing: see that the rows are there, by this write.
+
+        A table that has been told meanwhile to forget numbers is refused as well: the batch is in it, and the
+        next claim would be told so, but no further one goes there.
+        """
         seen = self._seen(_NEAR)
         stored = seen.version(self._owner)
-        if seen.table != note.table or stored == NONE:
+        if seen.table != note.table:
             raise made_again(self._owner, self.place)
         if stored >> BATCH_BITS > self._owner.token:
             raise fenced(self._owner, FenceRow(stored >> BATCH_BITS, self._row.resets))
+        _require(table_fault(seen))
+        if stored == NONE:
+            raise made_again(self._owner, self.place)
+        self._require_longer(seen)
         if stored != note.version or seen.note is None or seen.note.attempt != note.attempt:
             raise SinkError(
                 f"{self._owner}: the batch was not written, or by another attempt: the table {self.place} has"
                 f" {stored} for the task, and this attempt's is {note.version}"
             )
         return seen
+
+    def _require_longer(self, seen: Seen) -> None:
+        """A log that is no longer after a write has lost its end: where a batch was, this one is.
+
+        Whoever comes next could not see that any more, so it is written down in the table.
+        """
+        if seen.at <= self._at:
+            self._swap(seen, self._row, lost(row_of(seen, self._owner) or self._row, self._owner))
+            raise shortened(self._owner, self.place)
+        self._at = seen.at
 
     @contextmanager
     def _losing_to_newer(self) -> Iterator[None]:
@@ -195,13 +223,17 @@ class DeltaSink(Sink):
             raise
 
     def _require_newest(self) -> None:
-        """Raise `FencedError` if the table knows a newer owner; if it cannot be asked, it does not."""
+        """Raise if the table knows a newer owner, is another one or gone; if it cannot be asked, it does not.
+
+        Raises:
+            FencedError: a newer owner was here.
+            SinkError: the table is not the one that was claimed.
+        """
         try:
-            stored = self._stored()
-        except FencedError:
-            raise
+            seen = self._table.look(_DEPTH)
         except Exception:  # noqa: BLE001 - what the batch failed with says more
             return
+        stored = self._known(seen)
         if stored.token > self._owner.token:
             raise fenced(self._owner, stored)
 
@@ -219,7 +251,8 @@ class DeltaSink(Sink):
             seen = self._own()
             if seen.columns:
                 return seen
-            layout = Layout(fields, self._partition_by)
+            require_clusterable(fields, self._options.cluster_by)
+            layout = Layout(fields, partition_columns(fields, self._partition_by))
             if self._swap(seen, self._row, versions_of(self._row, self._owner), layout):
                 if self._options.cluster_by:
                     self._table.cluster(self._options.cluster_by)
@@ -237,7 +270,12 @@ class DeltaSink(Sink):
         return seen
 
     def _stored(self) -> FenceRow:
-        seen = self._seen(_DEPTH)
+        return self._known(self._table.look(_DEPTH))
+
+    def _known(self, seen: Seen | None) -> FenceRow:
+        """The fence row in the table that was claimed, as it was looked at."""
+        if seen is None:
+            raise self._gone()
         if seen.table != self._id:
             raise made_again(self._owner, self.place)
         return row_of(seen, self._owner) or FenceRow(0)
@@ -249,11 +287,14 @@ class DeltaSink(Sink):
             SinkError: it is gone.
         """
         if (seen := self._table.look(depth)) is None:
-            raise SinkError(
-                f"{self._owner}: the table {self.place} is gone, or its _delta_log: bring it back, or reset"
-                " the task to have all written again"
-            )
+            raise self._gone()
         return seen
+
+    def _gone(self) -> SinkError:
+        return SinkError(
+            f"{self._owner}: the table {self.place} is gone, or its _delta_log: bring it back, or reset"
+            " the task to have all written again"
+        )
 
     def _swap(
         self, seen: Seen, row: FenceRow, versions: dict[str, int], layout: Layout | None = None
@@ -268,14 +309,21 @@ class DeltaSink(Sink):
             sparkherd=task, version=version_of(row), table=table, rows=row.rows, plan=plan, attempt=attempt
         )
 
+    def _field_faults(self, fields: Sequence[Field]) -> Iterator[str]:
+        """What no table could take."""
+        yield from field_faults(fields, self._named)
+        yield from merge_faults(fields, self._options.key)
+
     def _faults(self, fields: Sequence[Field], seen: Seen) -> Iterator[str]:
         """Why the table that is there cannot be written to."""
-        for fault in (place_fault(seen.path, seen.log_store), table_fault(seen)):
+        mode = self._options.mode
+        for fault in (place_fault(seen.path, seen.log_store), table_fault(seen), mode_fault(seen, mode)):
             if fault is not None:
                 yield fault
         if seen.columns:
             may_add = self._options.merge_schema
-            yield from table_faults(fields, seen, self._partition_by, may_add=may_add)
+            appends = mode != "upsert"
+            yield from table_faults(fields, seen, self._partition_by, may_add=may_add, appends=appends)
 
     def _crowded(self) -> SinkError:
         return SinkError(f"{self._owner}: others have come before each of {_TRIES} commits to {self.place}")

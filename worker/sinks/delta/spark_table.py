@@ -1,21 +1,24 @@
 """A Delta table as Spark has it, in a JVM of the worker's own and behind a server alike.
 
-Spark has no words for a table's transaction ids: they are asked for, and set, by reading from a small data
-source that `make jars` puts beside Delta (connectors/delta).
+Spark has no words for a table's transaction ids: they are asked for, and set, by Java of ours that
+`make jars` puts beside Delta (connectors/delta).
 """
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from definition.sinks.delta import DELTA_SINK
 from definition.spark_conf import SQL_ON_FILES
+from worker.sinks.asking import Question
 from worker.sinks.delta.marks import Note, Seen
 from worker.sinks.errors import SinkError
+from worker.sinks.last_rows import in_order, last_of_each_key
+from worker.sinks.spark_errors import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,15 +28,12 @@ if TYPE_CHECKING:
     from worker.sinks.base import Field
     from worker.sinks.delta.port import How, Layout
 
-FENCE: Final = "sparkherd_delta_fence"
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _DELTA: Final = "spark.databricks.delta"
 _APP: Final = f"{_DELTA}.write.txnAppId"
 _VERSION: Final = f"{_DELTA}.write.txnVersion"
 _METADATA: Final = f"{_DELTA}.commitInfo.userMetadata"
-_NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
-_POSITION: Final = "sparkherd_position"
 _SOURCE: Final = "sparkherd_batch"
 
 
@@ -62,7 +62,7 @@ class SparkTable:
             self._sql(f"CREATE TABLE IF NOT EXISTS {self._named()} USING delta")
 
     def look(self, depth: int) -> Seen | None:
-        """By a read that plans and runs no job of Spark's, but for what Delta reads of its log."""
+        """By a question that plans and runs no job of Spark's, but for what Delta reads of its log."""
         return None if self._session is None else _seen(self._ask({"depth": depth}))
 
     def swap(
@@ -96,7 +96,8 @@ class SparkTable:
         writer = frame.writeTo(self._named()).option("txnAppId", self._app)
         writer = writer.option("txnVersion", str(note.version)).option("userMetadata", _text(note))
         if replace:
-            writer.overwrite(lit(True))  # noqa: FBT003 - a column
+            # the session may say dynamic: only the partitions that the batch has rows for would go then
+            writer.option("partitionOverwriteMode", "static").overwrite(lit(True))  # noqa: FBT003 - a column
         else:
             writer.append()
 
@@ -108,22 +109,18 @@ class SparkTable:
         same = [f"{target}.{_quoted(column)} <=> {_SOURCE}.{_quoted(column)}" for column in key]
         settings = {_APP: self._app, _VERSION: str(note.version), _METADATA: _text(note)}
         with _settings(frame.sparkSession, settings):
-            source = _last_of(frame, key).alias(_SOURCE)
+            source = last_of_each_key(in_order(frame), key).alias(_SOURCE)
             merging = source.mergeInto(target, expr(" AND ".join(same)))
             merging.whenMatched().updateAll().whenNotMatched().insertAll().merge()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         place = {"table": self._name} if self._path is None else {"path": _absolute(self._path)}
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - as in _put
-
-        text = json.dumps({**place, "app": self._app, **request})
         try:
-            row = self._spark().read.format(FENCE).option("request", text).load().collect()[0]
-        except PySparkException as error:
-            if _NO_SOURCE in str(error) and FENCE in str(error):
-                raise SinkError(_NO_JAR) from error
+            answer = Question(DELTA_SINK).ask(self._spark(), {**place, "app": self._app, **request})
+        except SinkError:
             raise
-        answer: dict[str, Any] = json.loads(row[0])
+        except Exception as error:
+            raise self._told(error) from error
         if self._path is not None:
             self._target = f"delta.{_quoted(answer['path'])}"
         return answer
@@ -141,8 +138,14 @@ class SparkTable:
 
     def _sql(self, statement: str) -> None:
         session = self._spark()
-        with _settings(session, {SQL_ON_FILES: "true"}):
-            session.sql(statement).collect()
+        try:
+            with _settings(session, {SQL_ON_FILES: "true"}):
+                session.sql(statement).collect()
+        except Exception as error:
+            raise self._told(error) from error
+
+    def _told(self, error: BaseException) -> SinkError:
+        return SinkError(f"the table {self.place}: {said(error)}")
 
     def _require_settings(self) -> None:
         conf = self._spark().conf
@@ -154,12 +157,6 @@ class SparkTable:
                 f" spark.sql.catalog.spark_catalog={_CATALOG}: give each to the group's workers by"
                 " --spark-conf (with --spark-remote, to the Spark Connect server at its start)"
             )
-
-
-_NO_JAR: Final = (
-    "the sink delta needs sparkherd-delta.jar beside Delta: `make jars` puts it into jars/spark/delta; give"
-    " it to the group's workers by --jars (with --spark-remote, to the Spark Connect server at its start)"
-)
 
 
 def _seen(answer: dict[str, Any]) -> Seen | None:
@@ -176,6 +173,7 @@ def _seen(answer: dict[str, Any]) -> Seen | None:
         partition_by=tuple(answer["partition_by"]),
         configuration=answer["configuration"],
         features=tuple(answer["features"]),
+        at=answer["version"],
     )
 
 
@@ -189,18 +187,6 @@ def _note(text: str | None) -> Note | None:
 
 def _text(note: Note) -> str:
     return msgspec.json.encode(note).decode()
-
-
-def _last_of(frame: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Of the rows with one key the last, partition by partition: MERGE takes none of several."""
-    from pyspark.sql import Window  # noqa: PLC0415 - as in _put
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - as in _put
-
-    position = sql.col(_POSITION)
-    newest = Window.partitionBy(*(sql.col(_quoted(column)) for column in key)).orderBy(position.desc())
-    numbered = frame.withColumn(_POSITION, sql.monotonically_increasing_id())
-    ranked = numbered.withColumn(_POSITION, sql.row_number().over(newest))
-    return ranked.where(position == 1).drop(_POSITION)
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The fenced Iceberg sink: a batch is written to a branch of its own, and published by fast-forward."""
+"""The fenced Iceberg sink: a batch is one commit, at the head at which the fence was read."""

@@ -44,13 +44,13 @@ class Fit(NamedTuple):
     empty: tuple[Column, ...] = ()
 
 
-def fit(fields: Sequence[Field], columns: Sequence[Column], *, add_columns: bool) -> Fit:
+def fit(fields: Sequence[Field], columns: Sequence[Column], *, merge_schema: bool) -> Fit:
     """How rows of these fields get into a table of these columns.
 
     Args:
         fields: the query's.
         columns: the table's; none of a table that was just made.
-        add_columns: the table may be changed for them.
+        merge_schema: the table may be changed for them.
 
     Raises:
         SchemaError: they do not; all columns in the way are named.
@@ -66,16 +66,16 @@ def fit(fields: Sequence[Field], columns: Sequence[Column], *, add_columns: bool
         for column in columns
         if column.is_required and column.name.lower() not in ours
     ]
-    if columns and not add_columns:
+    if columns and not merge_schema:
         faults += [f"{field.name} is not in the table" for field in new]
         faults += [f"{field.name} is wider than the table's: {shown(field.type)}" for field in wider]
     if faults:
-        remedy = "" if add_columns or not (new or wider) else _REMEDY
+        remedy = "" if merge_schema or not (new or wider) else _REMEDY
         raise SchemaError(f"the query's columns do not fit the table: {'; '.join(faults)}{remedy}")
     return Fit(new, wider, tuple(each for each in columns if each.name.lower() not in ours))
 
 
-_REMEDY: Final = "; sink.options.add_columns: true has columns added and widened"
+_REMEDY: Final = "; sink.options.merge_schema: true has columns added and widened"
 
 
 def require_writable(fields: Sequence[Field]) -> None:
@@ -114,7 +114,35 @@ def _misfits(fields: Sequence[Field], theirs: Mapping[str, Column], wider: Seque
         column = theirs.get(field.name.lower())
         if column is None or field in wider or _goes_into(field.type, column.type):
             continue
-        yield f"{field.name} is {shown(field.type)}, and {shown(column.type)} in the table"
+        yield from _differences(field.name, _plain(field.type), _plain(column.type))
+
+
+def _differences(path: str, ours: Any, theirs: Any) -> Iterator[str]:
+    """Where two plain types that are not the same differ, down to the nested fields that do."""
+    kind = shown(ours)
+    if kind == shown(theirs) == "struct":
+        yield from _struct_differences(path, ours["fields"], theirs["fields"])
+    elif kind != shown(theirs) or kind not in {"array", "map"}:
+        yield f"{path} is {kind}, and {shown(theirs)} in the table"
+    else:
+        for part, place in _PARTS.items():
+            if ours.get(part) != theirs.get(part):
+                yield from _differences(f"{path}{place}", ours[part], theirs[part])
+
+
+_PARTS: Final = {"elementType": "[]", "keyType": "{key}", "valueType": "{value}"}
+"""The types in a list or a map, and how their place is shown."""
+
+
+def _struct_differences(path: str, ours: list[Any], theirs: list[Any]) -> Iterator[str]:
+    mine, known = ({each["name"]: each["type"] for each in fields} for fields in (ours, theirs))
+    yield from (f"{path}.{name} is not in the table" for name in mine if name not in known)
+    yield from (f"{path}.{name} of the table is not in the query" for name in known if name not in mine)
+    for name in mine:
+        if name in known and mine[name] != known[name]:
+            yield from _differences(f"{path}.{name}", mine[name], known[name])
+    if list(mine) != list(known) and mine.keys() == known.keys():
+        yield f"{path} has its fields as {', '.join(mine)}, and as {', '.join(known)} in the table"
 
 
 def _widens(field: Field, column: Column | None) -> bool:

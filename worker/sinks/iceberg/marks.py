@@ -1,13 +1,12 @@
-"""What the sink leaves in a table: marks in the summaries of snapshots, and names of branches and tags.
+"""What the sink leaves in a table: marks in the summaries of snapshots, and the name of a tag.
 
 A mark is the task's fence row, in JSON. It is part of the snapshot it is about, so both are there or neither.
 """
 
 from __future__ import annotations
 
-import re
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,8 +16,6 @@ from worker.sinks.fence import FenceRow, Mark
 
 if TYPE_CHECKING:
     from worker.sinks.fence import Owner
-
-_NAME = re.compile(rf"{OWN_REFS}([0-9a-f]{{12}})_([0-9]{{1,19}})_([0-9a-f]+)")
 
 
 class _Stored(msgspec.Struct):
@@ -87,30 +84,6 @@ def read_mark(owner: Owner, text: str, added: int) -> FenceRow:
     return FenceRow(stored.token, stored.resets, last, rows)
 
 
-def order(row: FenceRow) -> tuple[int, int, int]:
-    """By which of two marks of a task the later one is known, wherever they are."""
-    return row.token, row.resets, -1 if row.last is None else row.last.batch_id
-
-
-class RefName(NamedTuple):
-    """The name of a branch or tag of a task's: one drawn by one process, under one token."""
-
-    digest: str
-    token: int
-    drawn: str
-
-    def __str__(self) -> str:
-        return f"{OWN_REFS}{self.digest}_{self.token}_{self.drawn}"
-
-
-def refs_digest(owner: Owner, target: str) -> str:
-    """Stands for the task and the branch it writes to."""
-    return sha256(f"{owner.group}/{owner.task}@{target}".encode()).hexdigest()[:12]
-
-
-def read_ref_name(text: str, digest: str) -> RefName | None:
-    """The name, if it is one of `digest`'s."""
-    match = _NAME.fullmatch(text)
-    if match is None or match[1] != digest:
-        return None
-    return RefName(match[1], int(match[2]), match[3])
+def tag_of(owner: Owner, target: str) -> str:
+    """The name of the tag at the task's last snapshot in the branch that it writes to."""
+    return OWN_REFS + sha256(f"{owner.group}/{owner.task}@{target}".encode()).hexdigest()[:12]

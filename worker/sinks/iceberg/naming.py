@@ -35,13 +35,8 @@ class TableName(NamedTuple):
         """As it stands in a statement."""
         return ".".join(map(quoted, (self.catalog, *self.path)))
 
-    @property
-    def in_catalog(self) -> str:
-        """The same without its catalog."""
-        return ".".join(map(quoted, self.path))
-
     def of(self, part: str) -> str:
-        """A table of metadata, or the table at a branch (`branch_NAME`)."""
+        """A table of metadata."""
         return f"{self.sql}.{quoted(part)}"
 
 
@@ -54,11 +49,6 @@ def read_name(text: str) -> TableName:
 def quoted(name: str) -> str:
     """A name as Spark's SQL takes it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    """A text as Spark's SQL takes it."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def require_safe(catalog: str, conf: Callable[[str], str | None]) -> None:

@@ -10,7 +10,7 @@ from worker.sinks.iceberg.ddl import alterations, type_sql
 from worker.sinks.iceberg.layout import partition_fields, require_same
 from worker.sinks.iceberg.naming import quoted, require_safe
 from worker.sinks.iceberg.publishing import TableError
-from worker.sinks.iceberg.table import said
+from worker.sinks.spark_errors import said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ class TablePlace:
     ) -> tuple[list[str], Any]:
         """The partition fields to add, and the columns' `Fit`; raises `SchemaError`."""
         require_key(self._options.key, fields)
-        needed = fit(fields, there, add_columns=self._options.add_columns)
+        needed = fit(fields, there, merge_schema=self._options.merge_schema)
         wanted = partition_fields(self._partition_by, fields)
         laid_out = self._partitions(spark) if there else []
         if wanted[: len(laid_out)] == laid_out and not self._has_files(spark):
@@ -85,7 +85,7 @@ class TablePlace:
         """
         if not self.is_there(spark):
             require_key(self._options.key, fields)
-            fit(fields, (), add_columns=True)
+            fit(fields, (), merge_schema=True)
             partition_fields(self._partition_by, fields)
             return f"the table {self.name.sql} is not there: it would be made"
         self.compare(spark, fields, self._columns(spark))
@@ -126,9 +126,8 @@ class Fitted:
         """The frame, with a NULL for each column that it has not."""
         from pyspark.sql import functions as sql  # noqa: PLC0415 - no manager pays for it
 
-        for name, kind in self._empty:
-            frame = frame.withColumn(name, sql.lit(None).cast(kind))
-        return frame
+        nulls = {name: sql.lit(None).cast(kind) for name, kind in self._empty}
+        return frame.withColumns(nulls) if nulls else frame  # at once: Spark analyses the plan at each call
 
 
 def _quoted_column(field: str) -> str:

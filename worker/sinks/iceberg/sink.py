@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Self
-from uuid import uuid4
 
 from worker.sinks.base import Finding, Sink, Written
 from worker.sinks.errors import SinkError
-from worker.sinks.iceberg.marks import key_of
+from worker.sinks.iceberg.marks import key_of, tag_of
 from worker.sinks.iceberg.naming import read_name
 from worker.sinks.iceberg.place import TablePlace
 from worker.sinks.iceberg.publishing import Outcome, Publisher
-from worker.sinks.iceberg.rows import kept_in_order, last_of_each_key
 from worker.sinks.iceberg.table import SparkTable
+from worker.sinks.last_rows import in_order, last_of_each_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +33,7 @@ class IcebergSink(Sink):
         self._options: IcebergOptions = task.options
         self._place = place
         self._fitted: Fitted | None = None
-        self._publisher = Publisher(task.owner, self._options.branch, _draw)
+        self._publisher = Publisher(task.owner, self._options.branch)
 
     @classmethod
     def open(cls, task: SinkTask) -> Self:
@@ -74,7 +73,7 @@ class IcebergSink(Sink):
         self._fitted = self._place.fit(self._task.spark, fields)
 
     def write(self, batch: Batch) -> Written:
-        """Write the batch to a branch, and move the head there if it is still what it was."""
+        """Write the batch right after the head at which the fence was read, if it is still the head then."""
         if self._fitted is None:
             raise SinkError("the sink was not prepared")
         done: list[Outcome] = []
@@ -108,7 +107,7 @@ class IcebergSink(Sink):
         counted = frame.persist()
         try:
             added = counted.count()
-            kept = kept_in_order(counted)
+            kept = in_order(counted).localCheckpoint()
         finally:
             counted.unpersist()
         rows = fitted.frame(last_of_each_key(kept, self._options.key))
@@ -117,7 +116,8 @@ class IcebergSink(Sink):
         return table.run(steps, lambda into, text: merge(rows, into, text))
 
     def _table(self, spark: SparkSession) -> SparkTable:
-        return SparkTable(spark, self._place.name, key_of(self._task.owner))
+        owner, branch = self._task.owner, self._options.branch
+        return SparkTable(spark, self._place.name, branch, key_of(owner), tag_of(owner, branch))
 
 
 def _place(task: SinkTask) -> TablePlace:
@@ -130,7 +130,3 @@ def _place(task: SinkTask) -> TablePlace:
 def _compute(frame: DataFrame) -> None:
     """A batch that is there already is computed all the same: a query with state commits it only then."""
     frame.write.format("noop").mode("overwrite").save()
-
-
-def _draw() -> str:
-    return uuid4().hex[:16]

@@ -1,23 +1,16 @@
-"""A table through Spark's SQL, in this JVM or behind Spark Connect: does what `publishing` asks for."""
+"""A table through Spark, in this JVM or behind Spark Connect: does what `publishing` asks for."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from worker.sinks.iceberg.history import Ref, Snapshot
-from worker.sinks.iceberg.naming import literal, quoted
-from worker.sinks.iceberg.publishing import (
-    Drop,
-    FastForward,
-    Found,
-    GetRefs,
-    GetSnapshots,
-    MakeBranch,
-    PutTag,
-    TableError,
-    Write,
-)
+from definition.sinks.iceberg import ICEBERG_SINK
+from worker.sinks.asking import Question
+from worker.sinks.iceberg.history import Marked, Seen
+from worker.sinks.iceberg.naming import quoted
+from worker.sinks.iceberg.publishing import Look, TableError, Write
+from worker.sinks.spark_errors import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -27,20 +20,24 @@ if TYPE_CHECKING:
     from worker.sinks.iceberg.naming import TableName
     from worker.sinks.iceberg.publishing import Ask, Result
 
-FOR_EVER: Final = "RETAIN 36500 DAYS"
-"""Of our own refs, whatever the table's history.expire.max-ref-age-ms says: a fence must not expire."""
+FENCED: Final = "sparkherd_fenced"
+"""The catalog, made in the session of each batch, whose tables take one commit at a given head only."""
 PROPERTY: Final = "snapshot-property."
 """An option of a write; what follows is a property of the snapshot's summary."""
+_CATALOG: Final = "sparkherd.iceberg.FencedCatalog"
+_NONE: Final = "none"
 
 
 class SparkTable:
-    """One table, in one session of Spark's."""
+    """One branch of a table, in one session of Spark's."""
 
-    def __init__(self, spark: SparkSession, name: TableName, key: str) -> None:
-        """`key` is the property that the task's marks are in."""
+    def __init__(self, spark: SparkSession, name: TableName, branch: str, key: str, tag: str) -> None:
+        """`key` is the property that the task's marks are in, and `tag` what its last snapshot has."""
         self.spark = spark
         self.name = name
+        self._branch = branch
         self._key = key
+        self._tag = tag
 
     def run(
         self, steps: Generator[Ask, Any, Result], put: Callable[[str, str], object] | None = None
@@ -49,7 +46,7 @@ class SparkTable:
 
         Args:
             steps: the generator.
-            put: writes the batch's rows into a branch, with a mark; None if there is no batch.
+            put: writes the batch's rows into a table, with a mark; None if there is no batch.
         """
         try:
             ask = next(steps)
@@ -66,57 +63,33 @@ class SparkTable:
 
     def _answer(self, ask: Ask, put: Callable[[str, str], object] | None) -> Any:
         match ask:
-            case GetRefs():
-                return self._refs()
-            case GetSnapshots(only):
-                return self._snapshots(only)
-            case Found():
-                return self._append_nothing(self.name.sql)
-            case Write(branch, mark, is_batch):
-                return self._write(branch, mark, put if is_batch else None)
-            case _:
-                return self._sql(self._statement(ask))
+            case Look():
+                return self._seen(self._ask())
+            case Write(head, mark, True) if put is not None:
+                return put(self._after(head), mark)
+            case Write(head, mark, _):
+                return self._ask(head=_text(head), mark=mark)
 
-    def _statement(self, ask: MakeBranch | FastForward | PutTag | Drop) -> str:
-        table = f"ALTER TABLE {self.name.sql}"
-        match ask:
-            case MakeBranch(name, at):
-                return f"{table} CREATE BRANCH IF NOT EXISTS {quoted(name)} AS OF VERSION {at} {FOR_EVER}"
-            case PutTag(name, at):
-                return f"{table} CREATE OR REPLACE TAG {quoted(name)} AS OF VERSION {at} {FOR_EVER}"
-            case Drop(name, is_tag):
-                return f"{table} DROP {'TAG' if is_tag else 'BRANCH'} IF EXISTS {quoted(name)}"
-            case FastForward(target, branch):
-                given = ", ".join(map(literal, (self.name.in_catalog, target, branch)))
-                return f"CALL {quoted(self.name.catalog)}.system.fast_forward({given})"
+    def _after(self, head: int | None) -> str:
+        """The table, to which Spark can commit one snapshot there; whatever commits it."""
+        self.spark.conf.set(f"spark.sql.catalog.{FENCED}", _CATALOG)
+        place = f"{_text(head)}:{self._branch}:{self._tag}"
+        return f"{FENCED}.{self.name.sql}.{quoted(place)}"
 
-    def _refs(self) -> dict[str, Ref]:
-        """A catalog may keep what it knows of a table for a while (`cache-enabled`), so that is dropped."""
-        self._sql(f"REFRESH TABLE {self.name.sql}")
-        statement = f"SELECT name, type, snapshot_id FROM {self.name.of('refs')}"  # noqa: S608 - quoted
-        rows = self._sql(statement)
-        return {row[0]: Ref(row[2], row[1] == "TAG") for row in rows}
-
-    def _snapshots(self, only: int | None) -> dict[int, Snapshot]:
-        where = "" if only is None else f" WHERE snapshot_id = {only}"
-        columns = f"snapshot_id, parent_id, summary[{literal(self._key)}], summary['added-records']"
-        rows = self._sql(f"SELECT {columns} FROM {self.name.of('snapshots')}{where}")  # noqa: S608 - quoted
-        return {row[0]: Snapshot(row[1], row[2], int(row[3] or 0)) for row in rows}
-
-    def _write(self, branch: str, mark: str, put: Callable[[str, str], object] | None) -> None:
-        if put is None:
-            self._append_nothing(self.at(branch), mark)
-        else:
-            put(self.at(branch), mark)
-
-    def at(self, branch: str) -> str:
-        """The table at a branch."""
-        return self.name.of(f"branch_{branch}")
-
-    def _append_nothing(self, table: str, mark: str | None = None) -> None:
+    def _ask(self, **more: str) -> dict[str, Any]:
+        about = {"table": self.name.sql, "branch": self._branch, "key": self._key, "tag": self._tag}
         with self._as_table_errors():
-            writer = self.spark.table(self.name.sql).limit(0).writeTo(table)
-            (writer if mark is None else writer.option(PROPERTY + self._key, mark)).append()
+            return Question(ICEBERG_SINK).ask(self.spark, {**about, **more})
+
+    def _seen(self, answer: dict[str, Any]) -> Seen:
+        head, found, tagged = answer["head"], answer["found"], answer["tagged"]
+        return Seen(
+            None if head == _NONE else int(head),
+            answer["has_branch"],
+            found and Marked(**found),
+            answer["is_whole"],
+            tagged and Marked(**tagged),
+        )
 
     def append(self, frame: DataFrame, table: str, mark: str) -> None:
         """Add the rows."""
@@ -147,19 +120,15 @@ class SparkTable:
             spark.conf.unset(setting)
             spark.catalog.dropTempView(view)
 
-    def _sql(self, statement: str) -> list[Any]:
-        with self._as_table_errors():
-            return list(self.spark.sql(statement).collect())
-
     @contextmanager
     def _as_table_errors(self) -> Iterator[None]:
         try:
             yield
+        except TableError:
+            raise
         except Exception as error:
             raise TableError(f"the table {self.name.sql}: {said(error)}") from error
 
 
-def said(error: BaseException) -> str:
-    """What an exception of Spark's says, in one line."""
-    java: Any = getattr(error, "java_exception", None)
-    return (str(error) if java is None else str(java.toString())).strip().partition("\n")[0]
+def _text(head: int | None) -> str:
+    return _NONE if head is None else str(head)

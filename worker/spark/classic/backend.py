@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from definition.spark_conf import SQL_ON_FILES, SUBSTITUTE
 from protocol.connectors import KAFKA
 from worker.query_engine import QueryError, SparkKind
+from worker.sinks.lake_jars import with_lakes
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
 from worker.spark.classic.check_session import ClassicCheckSession
@@ -74,12 +75,13 @@ class ClassicBackend(SparkBackend):
         """
         require_java()
         _quieten_py4j()
-        chosen = with_jars(
+        loaded = with_jars(
             _chosen(settings),
             packages=settings.packages,
             jars=settings.jars,
             repositories=settings.repositories,
         )
+        chosen = with_lakes(loaded)
         with submission(chosen, log_configuration()) as environ:
             jvm = Jvm.launch(environ, settings.inherited)
             try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from worker.query_engine import QueryError
+from worker.sinks.lake_jars import JARS, PACKAGES
 from worker.spark.packages import NO_JAR, PackageFault, jar_fault, jars_at, package_fault, platform_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-PACKAGES: Final = "spark.jars.packages"
-JARS: Final = "spark.jars"
 REPOSITORIES: Final = "spark.jars.repositories"
 
 

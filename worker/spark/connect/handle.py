@@ -28,6 +28,11 @@ _TAKEN = (
 class RemoteHandle(Handle):
     """Every answer is one call to the server, some ten milliseconds."""
 
+    stopped = (
+        "the query was stopped on the Spark Connect server: another worker has taken the task over, or"
+        " somebody has stopped it there"
+    )
+
     def __init__(self, query: StreamingQuery, *, is_bounded: bool, commits_late: bool) -> None:
         self.query: Any = query
         self.is_bounded = is_bounded

@@ -21,8 +21,10 @@ import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.OptimisticTransaction;
 import org.apache.spark.sql.delta.Snapshot;
+import org.apache.spark.sql.delta.TableFeature;
 import org.apache.spark.sql.delta.actions.Action;
 import org.apache.spark.sql.delta.actions.Metadata;
+import org.apache.spark.sql.delta.actions.Protocol;
 import org.apache.spark.sql.delta.storage.DelegatingLogStore;
 import org.apache.spark.sql.delta.storage.LogStore;
 import org.apache.spark.sql.delta.storage.LogStoreAdaptor;
@@ -121,13 +123,22 @@ final class Fence {
         }
     }
 
-    private static void define(OptimisticTransaction transaction, JsonNode request) {
+    /** Types may need features, which Delta adds by itself only to a table that is made in the same step. */
+    private void define(OptimisticTransaction transaction, JsonNode request) {
         Metadata is = transaction.metadata();
         List<String> by = new ArrayList<>();
         request.path("partition_by").forEach(name -> by.add(name.asText()));
-        transaction.updateMetadata(new Metadata(is.id(), is.name(), is.description(), is.format(),
-                request.get("columns").toString(), seq(by), is.configuration(),
-                is.createdTime()), false);
+        Metadata defined = new Metadata(is.id(), is.name(), is.description(), is.format(),
+                request.get("columns").toString(), seq(by), is.configuration(), is.createdTime());
+        Protocol protocol = transaction.protocol();
+        Iterable<TableFeature> needed = Protocol.extractAutomaticallyEnabledFeatures(spark, defined, protocol);
+        for (TableFeature feature : CollectionConverters.asJava(needed)) {
+            protocol = protocol.merge(seq(List.of(Protocol.forTableFeature(feature))));
+        }
+        if (!protocol.equals(transaction.protocol())) {
+            transaction.updateProtocol(protocol);
+        }
+        transaction.updateMetadata(defined, false);
     }
 
     private static <T> Seq<T> seq(List<T> items) {

@@ -47,6 +47,10 @@ class HeldServer:
             f"{base}.warehouse": str(warehouse),
         }
 
+    def hold(self, message: bytes) -> None:
+        """Have the next one with `message` in it wait."""
+        self._hold = message
+
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
@@ -56,6 +60,20 @@ class HeldServer:
     ) -> None:
         self.go_on.set()
         self._listener.close()
+
+    def answers(self, said: bytes, client: socket.socket) -> bool:
+        """Whether what the server says may go on to the client; returns when it may."""
+        del said, client
+        return True
+
+    def passes(self, said: bytes, client: socket.socket) -> bool:
+        """Whether what a client says may go on to the server; returns when it may."""
+        del client
+        if self._hold is not None and self._hold in said:
+            self._hold = None
+            self.reached.set()
+            assert self.go_on.wait(TIMEOUT_S)
+        return True
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -69,10 +87,8 @@ class HeldServer:
     def _pump(self, one: socket.socket, other: socket.socket, is_said: bool) -> None:  # noqa: FBT001 - a direction
         with suppress(OSError):
             while data := one.recv(65536):
-                if is_said and self._hold is not None and self._hold in data:
-                    self._hold = None
-                    self.reached.set()
-                    assert self.go_on.wait(TIMEOUT_S)
+                if not (self.passes(data, one) if is_said else self.answers(data, other)):
+                    break
                 other.sendall(data)
         with suppress(OSError):
             other.shutdown(socket.SHUT_WR)

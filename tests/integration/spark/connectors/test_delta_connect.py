@@ -11,9 +11,10 @@ import pytest
 import pytest_asyncio
 
 from tests import connect_server
-from tests.integration.spark.conftest import CONNECTORS, lakes
+from tests.integration.spark.conftest import CONNECTORS
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
+from worker.sinks.lake_jars import with_lakes
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
@@ -36,12 +37,8 @@ async def opened(
     """A worker's engine on such a server; that of the JVM comes first, while PySpark still lets it."""
     del engine
     folder = tmp_path_factory.mktemp("delta-server")
-    conf = {
-        **{key: value for key, value in lakes(str(folder)).items() if "lake" not in key},
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.jars": ",".join(str(jar) for jar in sorted((CONNECTORS / "delta").glob("*.jar"))),
-        "spark.databricks.delta.snapshotPartitions": "2",
-    }
+    jars = ",".join(map(str, sorted((CONNECTORS / "delta").glob("*.jar"))))
+    conf = with_lakes({"spark.jars": jars, "spark.databricks.delta.snapshotPartitions": "2"})
     with connect_server.running(folder, folder, conf) as server:
         settings = SparkSettings(
             app_name="tests", checkpoint_root=str(tmp_path_factory.mktemp("root")), remote=server.url

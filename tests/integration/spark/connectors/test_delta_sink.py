@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from contextlib import suppress
@@ -12,130 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as sql
-from pyspark.sql.types import LongType
 
-from definition.document import parse_definition
+from tests.integration.spark.connectors.delta_tables import LONG_S, Frozen, Table, put, until
 from worker.query_engine import QueryError
 from worker.sinks.base import Field, Written
-from worker.sinks.delta.sink import DeltaSink
 from worker.sinks.errors import FencedError, SchemaError, SinkError
-from worker.sinks.factory import inspect_sink, open_sink
+from worker.sinks.factory import inspect_sink
 from worker.sinks.fence import Mark, Owner
-from worker.spark.classic.rows import RddBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from tests.integration.spark.conftest import Flights
+
 COUNTS = "SELECT carrier, COUNT(*) AS n FROM source GROUP BY carrier"
-LONG_S = 120
-
-
-class Table:
-    """A Delta table, the sinks that write to it, and batches for them."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark = spark.newSession()
-        self.spark.conf.set("spark.sql.runSQLOnFiles", "true")
-        self.folder = folder
-
-    def definition(self, **options: Any) -> Any:
-        sink = {"format": "delta", "options": {"path": str(self.folder), **options}}
-        whole = {"output_mode": "complete", "sql": "SELECT count(*) FROM source"}
-        modes = whole if options.get("mode") == "overwrite" else {}
-        document = {"source": {"format": "rate"}, "sink": sink, **modes}
-        definition = parse_definition(json.dumps(document).encode()).sink
-        assert definition is not None
-        return definition
-
-    def sink(self, token: int, resets: int = 0, *, task: str = "t", **options: Any) -> DeltaSink:
-        """An owner's, not claimed yet."""
-        owner = Owner("g", task, token, resets)
-        sink = open_sink(self.definition(**options), owner, lambda: self.spark)
-        assert isinstance(sink, DeltaSink)
-        return sink
-
-    def owner(self, token: int, resets: int = 0, **options: Any) -> DeltaSink:
-        """One that has claimed."""
-        sink = self.sink(token, resets, **options)
-        sink.claim()
-        sink.prepare([Field("id", "long"), Field("v", "string")])
-        return sink
-
-    def batch(
-        self, batch_id: int, *ids: int, frame: DataFrame | None = None, checkpoint: str = "c"
-    ) -> RddBatch:
-        rows = [(each, f"b{batch_id}") for each in ids]
-        made = self.spark.createDataFrame(rows, "id long, v string").coalesce(1) if frame is None else frame
-        return RddBatch(made, Mark(checkpoint, batch_id, f"p{batch_id}"), lambda: None)
-
-    @property
-    def rows(self) -> list[tuple[int, str]]:
-        return sorted((row.id, row.v) for row in self.frame().collect())
-
-    def frame(self) -> DataFrame:
-        return self.spark.read.format("delta").load(str(self.folder))
 
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> Table:
     return Table(spark, tmp_path / "table")
-
-
-@pytest.fixture
-def frozen(table: Table, tmp_path: Path) -> Callable[..., Any]:
-    """Freezes a batch while it writes its files, after it has read the number and before it commits."""
-    inside, thaw = tmp_path / "inside", tmp_path / "thaw"
-
-    def start(sink: DeltaSink, batch_id: int) -> Callable[[], BaseException | None]:
-        inside_at, thaw_at = str(inside), str(thaw)
-
-        def hold(value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - PySpark judges by hints
-            from pathlib import Path as Here  # noqa: PLC0415 - on the executor
-            from threading import Event  # noqa: PLC0415 - on the executor
-
-            Here(inside_at).touch()
-            while not Here(thaw_at).exists():
-                Event().wait(0.05)
-            return value
-
-        held = sql.udf(hold, LongType())
-        frame = table.spark.range(100, 101, 1, 1).select(held("id").alias("id"), sql.lit("zombie").alias("v"))
-        ended: list[BaseException | None] = []
-
-        def run() -> None:
-            try:
-                sink.write(table.batch(batch_id, frame=frame))
-                ended.append(None)
-            except BaseException as error:  # noqa: BLE001 - the test looks at it
-                ended.append(error)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        until(inside.exists)
-
-        def end() -> BaseException | None:
-            thaw.touch()
-            thread.join(LONG_S)
-            return ended[0]
-
-        return end
-
-    return start
-
-
-def until(holds: Callable[[], bool]) -> None:
-    for _ in range(LONG_S * 20):
-        if holds():
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError("it does not come")
-
-
-def put(sink: DeltaSink, table: Table, batch_id: int, *ids: int) -> Written:
-    return sink.write(table.batch(batch_id, *ids))
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": ["id"]}, {"mode": "overwrite"}])
@@ -160,16 +54,16 @@ def test_batches_are_there_once_whoever_writes_them(table: Table, options: dict[
 
 @pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": ["id"]}, {"mode": "overwrite"}])
 def test_a_zombie_that_began_before_the_claim_fails_at_its_commit(
-    table: Table, frozen: Any, options: dict[str, Any]
+    table: Table, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     """Delta compares the number that it has read: the claim has set it since."""
     zombie = table.owner(1, **options)
     put(zombie, table, 0, 1)
-    end = frozen(zombie, 1)
+    frozen = Frozen(table, zombie, 1, tmp_path)
     owner = table.owner(2, **options)
     put(owner, table, 1, 2)
     put(owner, table, 2, 3)
-    assert isinstance(end(), FencedError)
+    assert isinstance(frozen.end(), FencedError)
     assert "zombie" not in {row[1] for row in table.rows}
 
 
@@ -228,6 +122,18 @@ def test_an_empty_batch_moves_the_number(table: Table) -> None:
         assert put(sink, table, 2, 2).rows == 1
 
 
+def test_an_overwrite_leaves_no_partition_that_its_batch_has_no_rows_for(table: Table) -> None:
+    """Whatever the task's `spark_conf` has for other writes."""
+    table.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    sink = table.sink(1, mode="overwrite")
+    sink._partition_by = ["id"]
+    sink.claim()
+    sink.prepare(table.fields)
+    put(sink, table, 0, 1, 2)
+    put(sink, table, 1, 3)
+    assert table.rows == [(3, "b1")]
+
+
 def test_of_rows_with_one_key_the_last_counts(table: Table) -> None:
     """NULL is a key as any other."""
     sink = table.owner(1, mode="upsert", key=["id"])
@@ -236,6 +142,28 @@ def test_of_rows_with_one_key_the_last_counts(table: Table) -> None:
         frame = table.spark.createDataFrame(rows, "id long, v string").coalesce(1)
         assert sink.write(table.batch(batch_id, frame=frame)).rows == 2
     assert {(row.id, row.v) for row in table.frame().collect()} == {(1, "c"), (None, "d")}
+
+
+def test_names_of_columns_do_not_get_into_the_way_of_a_merge(table: Table) -> None:
+    """They are those that the rows' order would be kept under, and the batch's own."""
+    columns = ["sparkherd_batch", "sparkherd_nth", "sparkherd_from_last"]
+    sink = table.sink(1, mode="upsert", key=columns[:1])
+    sink.claim()
+    sink.prepare([Field(name, "long") for name in columns])
+    for batch_id in range(2):
+        frame = table.spark.createDataFrame([(1, 7, 8), (1, batch_id, 9)], columns).coalesce(1)
+        assert sink.write(table.batch(batch_id, frame=frame)).rows == 1
+    assert [tuple(row) for row in table.frame().collect()] == [(1, 1, 9)]
+
+
+def test_a_column_that_delta_computes_may_be_left_out(table: Table) -> None:
+    """It is computed, as for whoever else appends there."""
+    table.spark.sql(
+        f"CREATE TABLE delta.`{table.folder}` (id LONG, v STRING, twice LONG GENERATED ALWAYS AS (id * 2))"
+        " USING delta"
+    )
+    put(table.owner(1), table, 0, 3)
+    assert [tuple(row) for row in table.frame().collect()] == [(3, "b0", 6)]
 
 
 def test_several_tasks_write_one_table(table: Table) -> None:
@@ -305,16 +233,6 @@ def test_a_table_that_was_made_again_is_refused(table: Table) -> None:
     table.spark.range(1).selectExpr("id", "'x' AS v").write.format("delta").save(str(table.folder))
     with pytest.raises(SinkError, match="was dropped and made again"):
         put(sink, table, 1, 2)
-
-
-def test_a_table_whose_log_is_gone_is_not_made_anew_by_a_batch(table: Table) -> None:
-    """It would have the batches from now on only."""
-    sink = table.owner(1)
-    put(sink, table, 0, 1)
-    shutil.rmtree(table.folder / "_delta_log")
-    with pytest.raises(Exception, match=r"is gone|not a Delta table|DELTA_|cannot be found|doesn't exist"):
-        put(sink, table, 1, 2)
-    assert not (table.folder / "_delta_log").exists()
 
 
 def test_of_two_commits_of_one_version_one_is_told_that_it_is_in(spark: SparkSession, tmp_path: Path) -> None:

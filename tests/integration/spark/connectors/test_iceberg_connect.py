@@ -15,6 +15,7 @@ from tests import connect_server
 from tests.integration.spark.conftest import CONNECTORS
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
+from worker.sinks.lake_jars import with_lakes
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
@@ -44,7 +45,7 @@ async def opened(
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.jars": ",".join(jars),
     }
-    with connect_server.running(folder, folder, conf) as server:
+    with connect_server.running(folder, folder, with_lakes(conf)) as server:
         settings = SparkSettings(
             app_name="tests", checkpoint_root=str(tmp_path_factory.mktemp("root")), remote=server.url
         )

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
+from tests.integration.spark.connectors.held_server import TIMEOUT_S, HeldServer
 from tests.integration.spark.connectors.lake_sinks import Table, Writer, meanwhile
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
-from worker.sinks.iceberg.publishing import (
-    Drop,
-    FastForward,
-    GetRefs,
-    GetSnapshots,
-    MakeBranch,
-    PutTag,
-    Write,
-)
+from worker.sinks.iceberg.publishing import Write
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
-MOMENTS = [GetRefs, MakeBranch, Write, GetSnapshots, FastForward]
-"""Of a batch, before its head moves."""
 COMPACT = (
     "CALL {catalog}.system.rewrite_data_files(table => '{path}',"
     " options => map('min-input-files', '1', 'rewrite-all', 'true'))"
@@ -42,18 +37,18 @@ def rows(*batches: int) -> list[int]:
     return sorted(batch * 10 + at for batch in batches for at in range(10))
 
 
-def test_batches_are_there_once_and_leave_one_branch_and_one_tag(table: Table) -> None:
-    """Whoever comes next clears away what the owner before has left."""
+def test_batches_are_there_once_and_leave_one_tag(table: Table) -> None:
+    """Which the next owner takes over."""
     writer = Writer(table, partition_by=["day"])
     assert writer.begin() is None
     assert [writer.batch(number).total for number in range(3)] == [10, 20, 30]
     assert table.ids == rows(0, 1, 2)
-    assert len(table.refs()) == 3
+    assert len(table.refs()) == 2
     follower = Writer(table, token=2, partition_by=["day"])
     assert follower.begin() == 2
     assert follower.batch(3).total == 40
     assert table.ids == rows(0, 1, 2, 3)
-    assert len(table.refs()) == 3
+    assert len(table.refs()) == 2
     assert {row[0].day for row in table.run("SELECT partition FROM {table}.files")} == {"d0", "d1"}
 
 
@@ -70,27 +65,26 @@ def test_a_batch_that_is_done_again_is_there_once(table: Table) -> None:
     assert table.ids == rows(0)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_zombie_inside_a_batch_writes_nothing_after_the_claim(
-    moment: type, table: Table, monkeypatch: pytest.MonkeyPatch
+UPSERT: dict[str, Any] = {"mode": "upsert", "key": ["id"]}
+
+
+@pytest.mark.parametrize("options", [{}, UPSERT])
+def test_a_zombie_before_its_write_writes_nothing_after_the_claim(
+    table: Table, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    """Frozen before any of its steps, it thaws when the next owner has written that batch and one more."""
-    zombie = Writer(table)
+    """It thaws when the next owner has written that batch and one more."""
+    zombie = Writer(table, **options)
     zombie.begin()
     zombie.batch(0)
-    table.run("ALTER TABLE {table} SET TBLPROPERTIES ('a' = 'b')")
-    follower = Writer(table, token=2)
+    follower = Writer(table, token=2, **options)
 
     def taken_over() -> None:
         assert follower.begin() == 0
         follower.batch(1)
         follower.batch(2)
 
-    if moment is MakeBranch:
-        zombie.sink._publisher._branch = None  # type: ignore[attr-defined]  # as after others' commit
-    with meanwhile(monkeypatch, moment, taken_over), pytest.raises((FencedError, SinkError)) as refused:
+    with meanwhile(monkeypatch, Write, taken_over), pytest.raises(FencedError):
         zombie.batch(1)
-    assert isinstance(refused.value, FencedError)
     assert table.ids == rows(0, 1, 2)
     with pytest.raises(FencedError):
         zombie.batch(1)
@@ -98,6 +92,49 @@ def test_a_zombie_inside_a_batch_writes_nothing_after_the_claim(
         Writer(table).begin()
     follower.batch(3)
     assert table.ids == rows(0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "overwrite"}, UPSERT])
+def test_a_zombie_inside_its_commit_writes_nothing_after_the_claim(
+    spark: SparkSession, postgres: str, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """Held at the catalog's UPDATE, its files written and the head compared, as in the control."""
+    lake = tmp_path / "lake"
+    with HeldServer(postgres) as direct:
+        held = HeldServer(postgres)
+        slow, table = _at(spark, held, lake), Table(_at(spark, direct, lake), "pg")
+        there = Table(slow, "pg")
+        there.path, there.name = table.path, table.name
+        with held:
+            zombie, follower = Writer(there, **options), Writer(table, token=2, **options)
+            zombie.begin()
+            zombie.batch(0)
+            held.hold(b"UPDATE iceberg_tables")
+            refused: list[BaseException] = []
+            thread = threading.Thread(target=_caught, args=(zombie, 1, refused))
+            thread.start()
+            assert held.reached.wait(TIMEOUT_S)
+            assert follower.begin() == 0
+            follower.batch(1)
+            held.go_on.set()
+            thread.join(TIMEOUT_S)
+            assert isinstance(refused[0], FencedError)
+            follower.batch(2)
+            assert table.ids == (rows(2) if options.get("mode") == "overwrite" else rows(0, 1, 2))
+
+
+def _at(spark: SparkSession, server: HeldServer, lake: Path) -> SparkSession:
+    session = spark.newSession()
+    for key, value in server.catalog("pg", lake).items():
+        session.conf.set(key, value)
+    return session
+
+
+def _caught(writer: Writer, number: int, errors: list[BaseException]) -> None:
+    try:
+        writer.batch(number)
+    except SinkError as error:
+        errors.append(error)
 
 
 def test_a_zombie_that_was_first_is_seen_by_the_claim(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,45 +149,40 @@ def test_a_zombie_that_was_first_is_seen_by_the_claim(table: Table, monkeypatch:
     assert table.ids == rows(0, 1, 2)
 
 
-@pytest.mark.parametrize("moment", [PutTag, Drop])
 def test_a_zombie_that_has_published_leaves_the_fence_alone(
-    moment: type, table: Table, monkeypatch: pytest.MonkeyPatch
+    table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its late tag is not taken for newer than the owner's, also when all other snapshots have expired."""
+    """Frozen right after its commit, it does not tell Spark of it; the next owner does."""
     zombie = Writer(table)
     zombie.begin()
     zombie.batch(0)
-    table.run("INSERT INTO {table} VALUES (1000, 'x')")
     follower = Writer(table, token=2)
 
     def taken_over() -> None:
+        for at in range(2):
+            table.run(f"INSERT INTO {{table}} VALUES ({1000 + at}, 'x')")
+        table.run(EXPIRE)
         assert follower.begin() == 1
+        assert follower.batch(1).duplicate
         follower.batch(2)
 
-    with meanwhile(monkeypatch, moment, taken_over):
-        assert zombie.batch(1).total == 20
-    for _ in range(2):
-        table.run(COMPACT)
+    with pytest.raises(FencedError), meanwhile(monkeypatch, Write, taken_over, after=True):
+        zombie.batch(1)
+    table.run(COMPACT)
     table.run(EXPIRE)
     assert Writer(table, token=3).begin() == 2
-    assert table.ids == [*rows(0, 1, 2), 1000]
+    assert table.ids == [*rows(0, 1, 2), 1000, 1001]
 
 
-def test_a_branch_that_somebody_drops_is_not_published(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The batch begins again, at the head as it is then."""
+def test_a_tag_that_somebody_drops_is_put_back(table: Table) -> None:
+    """By the next batch; until then the past of the head tells."""
     writer = Writer(table)
     writer.begin()
     writer.batch(0)
-
-    def dropped() -> None:
-        tags = {row[0] for row in table.run("SELECT name FROM {table}.refs WHERE type = 'TAG'")}
-        for name in table.refs() - {"main"}:
-            kind = "TAG" if name in tags else "BRANCH"
-            table.run(f"ALTER TABLE {{table}} DROP {kind} IF EXISTS `{name}`")
-
-    with meanwhile(monkeypatch, FastForward, dropped):
-        writer.batch(1)
-    assert table.ids == rows(0, 1)
+    [tag] = table.refs() - {"main"}
+    table.run(f"ALTER TABLE {{table}} DROP TAG `{tag}`")
+    assert Writer(table, token=2).begin() == 0
+    assert table.refs() == {"main", tag}
 
 
 def test_batches_out_of_order_are_refused(table: Table) -> None:
@@ -185,9 +217,9 @@ def test_compaction_and_expiry_lose_nothing(table: Table, monkeypatch: pytest.Mo
     writer.begin()
     writer.batch(0)
     table.run(COMPACT)
-    with meanwhile(monkeypatch, FastForward, lambda: table.run(COMPACT)):
+    with meanwhile(monkeypatch, Write, lambda: table.run(COMPACT)):
         writer.batch(1)
-    with meanwhile(monkeypatch, FastForward, lambda: table.run(EXPIRE)):
+    with meanwhile(monkeypatch, Write, lambda: table.run(EXPIRE)):
         writer.batch(2)
     table.run(COMPACT)
     table.run("INSERT INTO {table} VALUES (1000, 'x')")
@@ -200,8 +232,10 @@ def test_compaction_and_expiry_lose_nothing(table: Table, monkeypatch: pytest.Mo
     assert table.ids == [*rows(0, 1, 2, 3), 1000]
 
 
-def test_who_cannot_know_what_was_published_refuses(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed before its tag, and all that would tell has expired: two commands of a person's settle it."""
+def test_whoever_is_killed_right_after_the_commit_has_left_its_mark(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tag is part of the commit: what the batch was is known though its past has expired."""
     writer = Writer(table)
     writer.begin()
     writer.batch(0)
@@ -209,16 +243,14 @@ def test_who_cannot_know_what_was_published_refuses(table: Table, monkeypatch: p
     def killed() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), meanwhile(monkeypatch, PutTag, killed):
+    with pytest.raises(KeyboardInterrupt), meanwhile(monkeypatch, Write, killed, after=True):
         writer.batch(1)
     for at in range(2):
         table.run(f"INSERT INTO {{table}} VALUES ({1000 + at}, 'x')")
     table.run(EXPIRE)
-    with pytest.raises(SinkError, match="batch 1 was published") as refused:
-        Writer(table, token=2).begin()
-    _, _, command = str(refused.value).partition("run ")
-    table.run("ALTER TABLE {table} " + command.partition(";")[0])
-    assert Writer(table, token=2).begin() == 1
+    follower = Writer(table, token=2)
+    assert follower.begin() == 1
+    assert follower.batch(1).duplicate
     assert table.ids == [*rows(0, 1), 1000, 1001]
 
 
@@ -251,3 +283,56 @@ def test_catalogs_that_do_not_compare_and_swap_are_refused(table: Table) -> None
         Writer(Table(session, "old")).begin()
     with pytest.raises(SinkError, match=r"spark\.sql\.catalog\.absent is not set"):
         Writer(Table(session, "absent")).begin()
+
+
+LOST_ANSWER = (
+    "CREATE SEQUENCE answers",
+    """
+    CREATE FUNCTION answer() RETURNS trigger AS $$
+    BEGIN
+        IF pg_trigger_depth() > 1 OR nextval('answers') > 1 THEN
+            RETURN NEW;
+        END IF;
+        UPDATE iceberg_tables SET metadata_location = NEW.metadata_location,
+            previous_metadata_location = NEW.previous_metadata_location WHERE table_name = NEW.table_name;
+        RETURN NULL;
+    END
+    $$ LANGUAGE plpgsql
+    """,
+    "CREATE TRIGGER answer BEFORE UPDATE ON iceberg_tables FOR EACH ROW EXECUTE FUNCTION answer()",
+)
+"""The first commit is done, and told to have failed: no row was changed."""
+NO_MORE = (
+    "DROP TRIGGER IF EXISTS answer ON iceberg_tables",
+    "DROP FUNCTION IF EXISTS answer",
+    "DROP SEQUENCE IF EXISTS answers",
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "overwrite"}, UPSERT])
+def test_a_commit_that_was_done_and_told_to_have_failed_keeps_its_files(
+    spark: SparkSession, postgres: str, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """Iceberg tries such a commit again, and clears away the files of what it holds for failed."""
+    database = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"))
+    with HeldServer(postgres) as server:
+        table = Table(_at(spark, server, tmp_path / "lake"), "pg")
+        writer = Writer(table, **options)
+        writer.begin()
+        writer.batch(0)
+        try:
+            _run(database, *LOST_ANSWER)
+            written = writer.batch(1)
+        finally:
+            _run(database, *NO_MORE)
+        assert written.rows == 10
+        assert not written.duplicate
+        assert writer.batch(2).rows == 10
+        assert table.ids == (rows(2) if options.get("mode") == "overwrite" else rows(0, 1, 2))
+    database.dispose()
+
+
+def _run(database: sa.Engine, *statements: str) -> None:
+    with database.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)

@@ -15,6 +15,7 @@ from cli.demo.check import Comparison, compare
 from cli.demo.data import PARTS, flights, write_parts
 from cli.demo.file_tasks import file_tasks
 from cli.demo.plan import DELAYS, FLIGHTS
+from cli.demo.sql_sink import SqlSink
 from cli.demo.truth import DELAY_COLUMNS, FLIGHT_COLUMNS, Truth, truth
 from definition.document import parse_definition
 from protocol.errors import StartupError
@@ -80,7 +81,7 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_right_sink(sink: Path, few: Truth) -> None:
     """Nothing lost, nothing twice."""
-    verdict = compare(sink, few)
+    verdict = compare(SqlSink(sink.parent), few)
     assert verdict.good
     assert str(verdict) == f"rows in {FEW}, rows out {FEW}, lost 0, duplicated 0"
 
@@ -100,7 +101,7 @@ def test_right_sink(sink: Path, few: Truth) -> None:
 def test_wrong_sinks(sink: Path, few: Truth, statement: str, faults: tuple[int, int, int]) -> None:
     """Every way of being wrong is counted: a lost row never makes up for one that is there twice."""
     change(sink, statement)
-    verdict = compare(sink, few)
+    verdict = compare(SqlSink(sink.parent), few)
     assert (verdict.lost, verdict.duplicated, verdict.wrong_delays) == faults
     assert not verdict.good
 
@@ -117,12 +118,12 @@ def test_empty_sink(tmp_path: Path, few: Truth) -> None:
         delays=len(few.delays),
         wrong_delays=len(few.delays),
     )
-    assert compare(tmp_path / "flights.db", few) == expected
+    assert compare(SqlSink(tmp_path), few) == expected
 
 
 def test_tasks_are_definitions() -> None:
     """Every task of the demo is one the manager accepts, and there are at least six."""
-    plan = file_tasks(Path("/workdir"), dict.fromkeys(PARTS, 25))
+    plan = file_tasks(Path("/workdir"), dict.fromkeys(PARTS, 25), SqlSink(Path("/workdir")))
     assert len(plan.tasks) >= 6
     for task in plan.tasks:
         parse_definition(encode_opaque(task.definition))
@@ -130,7 +131,7 @@ def test_tasks_are_definitions() -> None:
 
 def test_each_flight_is_one_tasks_in_each_table() -> None:
     """By its carrier; the rows of all tasks together are those of the plan."""
-    plan = file_tasks(Path("/workdir"), dict.fromkeys(PARTS, 25))
+    plan = file_tasks(Path("/workdir"), dict.fromkeys(PARTS, 25), SqlSink(Path("/workdir")))
     for table in (FLIGHTS, DELAYS):
         carriers = [value for task in plan.tasks if task.table == table for value in task.values]
         assert sorted(carriers, key=str) == sorted(carrier for part in PARTS.values() for carrier in part)

@@ -13,6 +13,7 @@ from cli.demo.flight_topic import KafkaJars
 from cli.demo.kafka_broker import BrokerError, KafkaBroker, new_nodes
 from cli.demo.kafka_tasks import PARTITIONS, kafka_tasks, record
 from cli.demo.plan import DELAYS, FLIGHTS
+from cli.demo.sql_sink import SqlSink
 from cli.demo.truth import FLIGHT_COLUMNS, truth
 from definition.document import parse_definition
 from protocol.errors import StartupError
@@ -38,7 +39,7 @@ def test_records_have_all_that_is_compared() -> None:
 
 def test_tasks_read_each_partition_once(tmp_path: Path) -> None:
     """Each is a definition; partitions are dealt out to the tasks of flights, and delays are of all."""
-    plan = kafka_tasks(tmp_path, "127.0.0.1:9092", FEW)
+    plan = kafka_tasks(SqlSink(tmp_path), "127.0.0.1:9092", FEW)
     assert plan.rows == 2 * FEW
     for task in plan.tasks:
         parse_definition(encode_opaque(task.definition))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.demo.plan import DELAYS, FLIGHTS, DemoTask, Plan
 from cli.demo.sink_rows import SinkRows
+from cli.demo.sql_sink import SqlSink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def change(sink: Path, *statements: str) -> None:
 def test_rows_are_counted_by_task(tmp_path: Path) -> None:
     """What was counted before is not read again, and still counts; of delays, the flights in them."""
     sink = tmp_path / "flights.db"
-    rows = SinkRows(sink, PLAN)
+    rows = SinkRows(SqlSink(tmp_path), PLAN)
     change(
         sink,
         "CREATE TABLE flights (kafka_partition)",
@@ -50,7 +51,7 @@ def test_rows_are_counted_by_task(tmp_path: Path) -> None:
 def test_nothing_is_there_before_the_first_batch(tmp_path: Path) -> None:
     """No database, or none of its tables yet."""
     sink = tmp_path / "flights.db"
-    rows = SinkRows(sink, PLAN)
+    rows = SinkRows(SqlSink(tmp_path), PLAN)
     assert rows.by_task() == {"low": 0, "high": 0, "delays": 0}
     assert not sink.exists()
     change(sink, "CREATE TABLE delays (carrier, flights)", "INSERT INTO delays VALUES ('AA', 7)")

@@ -10,6 +10,8 @@ import pytest
 
 from cli.doctor import spark
 from cli.doctor.finding import Settings, Status
+from worker.sinks import lake_jars
+from worker.sinks.lake_jars import JARS, PACKAGES
 from worker.spark.packages import Platform
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ def test_packages_are_for_this_spark(place: str) -> None:
     def told(package: str) -> Finding:
         if place == "packages":
             return spark.connectors(Settings(packages=(package,)))
-        return spark.connectors(Settings(spark_conf={spark.PACKAGES: f"a:b:1, {package}"}))
+        return spark.connectors(Settings(spark_conf={PACKAGES: f"a:b:1, {package}"}))
 
     assert told("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.4").status is Status.OK
     finding = told("org.apache.spark:spark-avro_2.12:4.1.4")
@@ -111,7 +113,7 @@ def test_jars_have_to_be_there(tmp_path: Path) -> None:
     """Files, and what is in folders; what is at a URL or behind a pattern only Spark can tell."""
     jar = tmp_path / "kafka" / "a.jar"
     jar.parent.mkdir()
-    conf = {spark.JARS: f"{jar},https://there/b.jar,{tmp_path}/*"}
+    conf = {JARS: f"{jar},https://there/b.jar,{tmp_path}/*"}
     assert (
         spark.connectors(Settings(jars=(str(tmp_path),))).found == f"{tmp_path} is a folder without any jar"
     )
@@ -121,6 +123,19 @@ def test_jars_have_to_be_there(tmp_path: Path) -> None:
     assert spark.connectors(Settings(spark_conf=conf, jars=(str(tmp_path), str(jar)))).status is Status.OK
     old = jar.rename(jar.with_name("spark-avro_2.12-3.5.1.jar"))
     assert spark.connectors(Settings(jars=(str(tmp_path),))).found.startswith(f"{old} is for Scala 2.12")
+
+
+def test_delta_without_our_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in a checkout where nobody has called `make jars`."""
+    monkeypatch.setattr(lake_jars, "__file__", str(tmp_path / "lake_jars.py"))
+    settings = Settings(packages=("io.delta:delta-spark_4.1_2.13:4.4.0",))
+    finding = spark.connectors(settings)
+    assert finding.status is Status.WARNING
+    assert "without sparkherd-delta.jar" in finding.found
+    assert "make jars" in finding.to_do
+    (tmp_path / "delta").mkdir()
+    (tmp_path / "delta" / "sparkherd-delta.jar").touch()
+    assert spark.connectors(settings).status is Status.OK
 
 
 def test_where_there_is_nothing_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ viewer+     GET    /v1/coordinator
 viewer      GET    /v1/managers
 viewer      GET    /v1/groups
 viewer      GET    /v1/assignors
+viewer      GET    /v1/sinks
 viewer      GET    /v1/events
 admin       GET    /v1/audit
 viewer      GET    /v1/groups/{group}

@@ -51,13 +51,17 @@ def interleaved(order: Sequence[int], *owners: greenlet) -> None:
 
 @dataclass
 class Stored:
-    """The table that all owners write to; `commits` counts those that have set the task's number."""
+    """The table that all owners write to.
+
+    `commits` counts those that have set the task's number, `length` those that are in its log.
+    """
 
     id: str = field(default_factory=lambda: f"id{next(_ids)}")
     versions: dict[str, int] = field(default_factory=dict)
     note: Note | None = None
     rows: list[str] = field(default_factory=list)
     commits: int = 0
+    length: int = 0
     columns: tuple[Mapping[str, Any], ...] = ({"name": "v", "type": "string"},)
     log_store: str = "sparkherd.delta.LinkLogStore"
     configuration: dict[str, str] = field(default_factory=dict)
@@ -128,6 +132,7 @@ class ModelTable:
         self.stored.versions |= versions
         self.stored.note = note
         self.stored.commits += 1
+        self.stored.length += 1
 
 
 def seen(now: Stored) -> Seen:
@@ -140,6 +145,7 @@ def seen(now: Stored) -> Seen:
         note=now.note,
         columns=now.columns,
         configuration=dict(now.configuration),
+        at=now.length,
     )
 
 

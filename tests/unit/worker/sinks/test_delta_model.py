@@ -5,6 +5,7 @@ The other tests here are of one owner at a time.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from tests.unit.worker.sinks.delta_model import (
 )
 from worker.sinks.base import Field
 from worker.sinks.delta.sink import DeltaSink
-from worker.sinks.errors import FencedError, SinkError
+from worker.sinks.errors import FencedError, SchemaError, SinkError
 from worker.sinks.fence import Mark, Owner
 
 if TYPE_CHECKING:
@@ -226,6 +227,58 @@ def test_a_table_that_is_no_fence_is_refused_before_anything_is_written(
     assert stored.commits == 0
 
 
+def test_a_table_that_is_told_to_forget_takes_no_further_batch() -> None:
+    """The one under way is in it, and known to be when the setting is gone."""
+    stored = Stored()
+    sink = sink_of(stored, 1)
+    sink.claim()
+    stored.configuration["delta.setTransactionRetentionDuration"] = "interval 1 day"
+    for attempt in (lambda: sink.write(batch(0)), sink_of(stored, 2).claim):
+        with pytest.raises(SinkError, match="forgets who has written"):
+            attempt()
+    stored.configuration.clear()
+    following = sink_of(stored, 3)
+    assert following.claim().last == Mark(CHECKPOINT, 0, "p0")
+    assert following.write(batch(0)).duplicate
+    assert stored.rows == ["r"]
+
+
+def test_a_write_that_fails_because_the_table_is_another_one_says_so() -> None:
+    """Whatever Spark says of columns that the new one has not, or of a log that is gone."""
+    stored = Stored()
+    sink = sink_of(stored, 1)
+    sink.claim()
+    sink.write(batch(0))
+    table = sink._table
+    assert isinstance(table, ModelTable)
+
+    def fails(*_: Any) -> None:
+        remade(stored)
+        raise ValueError("no such column")
+
+    table.write = fails  # type: ignore[method-assign, assignment]  # as Spark would
+    with pytest.raises(SinkError, match="was dropped and made again"):
+        sink.write(batch(1))
+    table.stored = None
+    with pytest.raises(SinkError, match="is gone, or its _delta_log"):
+        sink._require_newest()
+
+
+def test_a_log_that_has_lost_its_end_is_noticed_and_not_forgotten() -> None:
+    """The batch that was there is gone, and the next one has come to its place."""
+    stored = Stored()
+    sink = sink_of(stored, 1)
+    sink.claim()
+    sink.write(batch(0, rows=("a",)))
+    before = replace(stored, versions=dict(stored.versions))
+    sink.write(batch(1, rows=("b",)))
+    vars(stored).update(vars(before))
+    for attempt in (lambda: sink.write(batch(2, rows=("c",))), sink_of(stored, 2).claim):
+        with pytest.raises(SinkError, match="newest entries of the _delta_log"):
+            attempt()
+    assert sink_of(stored, 3, resets=1).claim().last is None
+
+
 def test_the_columns_of_a_new_table_are_the_query_s() -> None:
     """One that has columns already has to have these."""
     stored = Stored(columns=())
@@ -243,3 +296,22 @@ def test_the_columns_of_a_new_table_are_the_query_s() -> None:
     adding.claim()
     adding.prepare([Field("A", "long"), Field("b", "string")])
     assert [column["name"] for column in stored.columns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "fault"),
+    [
+        ("long", "abcde", "names 5 columns"),
+        ({"type": "array"}, "a", "names a of type array, which has no order"),
+    ],
+)
+def test_what_no_table_is_clustered_by_is_refused_at_each_start(kind: Any, by: str, fault: str) -> None:
+    """A table that had its columns before would not be clustered by the next one."""
+    stored = Stored(columns=())
+    fields = [Field(name, kind) for name in "abcde"]
+    for token in (1, 2):
+        sink = sink_of(stored, token, cluster_by=tuple(by))
+        sink.claim()
+        with pytest.raises(SchemaError, match=f"cluster_by {fault}"):
+            sink.prepare(fields)
+    assert stored.columns == ()

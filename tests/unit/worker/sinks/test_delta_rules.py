@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from worker.sinks.base import Field
-from worker.sinks.delta.columns import field_faults
-from worker.sinks.delta.marks import rows_in, version_of
-from worker.sinks.delta.places import LINK_STORE, place_fault
+from worker.sinks.delta.columns import field_faults, merge_faults, partition_columns, table_faults
+from worker.sinks.delta.marks import Seen, rows_in, version_of
+from worker.sinks.delta.places import LINK_STORE, PUT_STORE, mode_fault, place_fault
+from worker.sinks.errors import SchemaError
 from worker.sinks.fence import FenceRow, Mark
 
 DELTAS = "io.delta.storage."
@@ -30,7 +33,8 @@ def test_a_higher_token_is_above_every_batch_of_a_lower_one() -> None:
         ("hdfs://n/t", f"{DELTAS}HDFSLogStore", None),
         ("abfss://c@a/t", f"{DELTAS}AzureLogStore", None),
         ("gs://b/t", f"{DELTAS}GCSLogStore", None),
-        ("s3a://b/t", f"{DELTAS}S3SingleDriverLogStore", "spark.delta.logStore.s3a.impl="),
+        ("s3a://b/t", f"{DELTAS}S3SingleDriverLogStore", f"spark.delta.logStore.s3a.impl={PUT_STORE}"),
+        ("s3a://b/t", PUT_STORE, None),
         ("s3a://b/t", f"{DELTAS}S3DynamoDBLogStore", None),
         ("odd://b/t", f"{DELTAS}HDFSLogStore", "spark.delta.logStore.odd.impl"),
         ("odd://b/t", "com.example.OddLogStore", None),
@@ -49,6 +53,56 @@ def test_columns_that_no_table_takes_are_named() -> None:
     faults = list(field_faults(fields, {"sink.options.key": ["e"]}))
     words = ("a of type void", '"b c"', "d of", "column e")
     assert [word in fault for word, fault in zip(words, faults, strict=True)] == [True] * 4
+
+
+def test_columns_that_cannot_be_merged_are_named() -> None:
+    """Nobody can say of two maps whether they are the same; Delta does not find a name with a backtick."""
+    fields = [Field("id", "long"), Field("M", {"type": "map"}), Field("v", "variant"), Field("a`b", "long")]
+    faults = list(merge_faults(fields, ["id", "m", "v"]))
+    assert [fault.partition(",")[0] for fault in faults] == [
+        "sink.options.key names M of type map",
+        "sink.options.key names v of type variant",
+        "Delta's MERGE takes no column named a`b: give it a name without backticks",
+    ]
+    assert list(merge_faults(fields, [])) == []
+
+
+@pytest.mark.parametrize("by", ["delta.generationExpression", "delta.identity.start", "CURRENT_DEFAULT"])
+def test_a_column_that_delta_fills_may_be_left_out(by: str) -> None:
+    """But for a MERGE, which Delta wants to be given all columns."""
+    filled: dict[str, Any] = {"name": "g", "type": "long", "metadata": {by: "1"}}
+    columns = ({"name": "id", "type": "long"}, filled)
+    seen = Seen(table="t", path="file:/t", log_store="", versions={}, columns=columns)
+    assert list(table_faults([Field("id", "long")], seen, (), may_add=False)) == []
+    [fault] = table_faults([Field("id", "long")], seen, (), may_add=False, appends=False)
+    assert "has a column g, which the query does not yield" in fault
+
+
+def test_a_table_that_takes_append_only_is_told_before_the_first_batch() -> None:
+    """A MERGE would fail when it first meets a key that is there."""
+    table = {"delta.appendOnly": "true"}
+    seen = Seen(table="t", path="file:/t", log_store="", versions={}, configuration=table)
+    assert mode_fault(seen, "append") is None
+    assert "takes append only (delta.appendOnly = true)" in str(mode_fault(seen, "upsert"))
+    assert mode_fault(Seen(table="t", path="file:/t", log_store="", versions={}), "upsert") is None
+
+
+def test_columns_that_a_table_cannot_be_laid_apart_by_are_refused_before_it_has_any() -> None:
+    """A table made by them would refuse every batch, and its layout cannot be changed."""
+    fields = [Field("id", "long"), Field("v", "string")]
+    (fault,) = field_faults(fields, {"sink.partition_by": ["id", "ID"]})
+    assert fault == "sink.partition_by names the column id twice"
+    with pytest.raises(SchemaError, match="names every column"):
+        partition_columns(fields, ["V", "id"])
+    kinds: list[Any] = [{"type": "array"}, "variant"]
+    for kind in kinds:
+        with pytest.raises(SchemaError, match=r"names s of type (array|variant), "):
+            partition_columns([*fields, Field("s", kind)], ["S"])
+
+
+def test_partition_by_has_the_letters_of_the_query() -> None:
+    """Delta finds them in the table's schema only so."""
+    assert partition_columns([Field("Id", "long"), Field("v", "string")], ["iD"]) == ["Id"]
 
 
 def test_rows_that_a_merge_copies_do_not_count() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from worker.sinks.errors import SchemaError
-from worker.spark.causes import MAX_DETAILS, MAX_LINE, JavaError, describe, headline
+from worker.sinks.spark_errors import MAX_LINE, JavaError, headline
+from worker.spark.causes import MAX_DETAILS, describe
 
 STREAM_FAILED = JavaError(
     "org.apache.spark.sql.streaming.StreamingQueryException",

@@ -68,6 +68,7 @@ def test_a_query_that_is_taken_between_two_questions_says_so() -> None:
     failure = handle.failure()
     assert failure is not None
     assert "another worker has taken the task over" in failure.cause
+    assert "another worker has taken the task over" in handle.stopped, "it is stopped before that is closed"
 
 
 def test_the_headline_of_a_remote_error() -> None:

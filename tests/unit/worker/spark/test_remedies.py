@@ -202,3 +202,31 @@ def test_a_wrong_password_or_authority_is_permanent_at_a_start_only(line: str) -
     assert told.permanent
     assert "`sparkherd tasks restart`" in told.cause
     assert judge(line, at_start=False) == Judged(line, permanent=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "to_do"),
+    [
+        (
+            "[DELTA_VERSIONS_NOT_CONTIGUOUS] Versions (0, 2) are",
+            "bring them back from a copy",
+        ),
+        ("the table /t: [DELTA_TRUNCATED_TRANSACTION_LOG] /t: Unable to", "bring them back from a copy"),
+        (
+            "[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] Transaction",
+            "is written again with the next start",
+        ),
+        ("FileNotFoundException: /t/a.tmp (Operation not permitted)", "lacks a right there: grant it"),
+        ("PSQLException: ERROR: permission denied for table iceberg_tables", "lacks a right there"),
+        ("[SQLITE_READONLY] attempt to write a readonly database", "lacks a right there"),
+        (
+            "the table /t: [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create file:/t/_delta_log",
+            "lacks a right there",
+        ),
+    ],
+)
+def test_what_a_table_s_keeper_can_mend(line: str, to_do: str) -> None:
+    """The task tries again: it may be mended meanwhile."""
+    told = judge(line, at_start=True)
+    assert to_do in told.cause
+    assert not told.permanent

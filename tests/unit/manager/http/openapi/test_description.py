@@ -119,5 +119,16 @@ def test_each_operation_says_whose_token_it_takes(described: dict[str, Any]) -> 
 def test_operations_are_sorted_by_what_they_are_about() -> None:
     """One word each."""
     assert {tag_of(each) for each in api_endpoints()} == {
-        *("members", "groups", "tasks", "assignors", "coordinator", "managers", "events", "audit", "manager")
+        *(
+            "members",
+            "groups",
+            "tasks",
+            "assignors",
+            "coordinator",
+            "managers",
+            "sinks",
+            "events",
+            "audit",
+            "manager",
+        )
     }

@@ -1,29 +1,16 @@
 """A table of Iceberg's in memory, and every order in which several owners' steps can be done in it.
 
-What takes a real table two moments takes two here: a write looks for its branch first and commits then,
-and makes a branch anew that is gone by then, at the newest head; so does a fast-forward, which fails if there
-was a commit in between.
+What takes a real table two moments takes two here: a write puts its files down first and commits then. The
+commit compares the branch's head with the one that it is to follow, in the very step that moves it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
-from unittest.mock import ANY
 
-from worker.sinks.iceberg.history import Ref, Snapshot
-from worker.sinks.iceberg.publishing import (
-    Drop,
-    FastForward,
-    Found,
-    GetRefs,
-    GetSnapshots,
-    MakeBranch,
-    Publisher,
-    PutTag,
-    TableError,
-    Write,
-)
+from worker.sinks.iceberg.history import Marked, Seen
+from worker.sinks.iceberg.publishing import Look, Publisher, TableError, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -33,10 +20,6 @@ if TYPE_CHECKING:
 MAIN = "main"
 Script: TypeAlias = "Callable[[Model, list[Any]], Generator[Any, Any, None]]"
 """What an actor does; it puts down what came of it."""
-
-
-class RowsError(Exception):
-    """What a write raises whose branch is not there."""
 
 
 @dataclass(frozen=True)
@@ -52,35 +35,30 @@ class Commit:
 class Model:
     """The table.
 
-    `compares_all` says whether any commit is in the way of a fast-forward, or only one to the head;
-    `hides_parents` has every snapshot follow whatever it should follow.
+    `compares` says whether a commit compares the head with the one that it is to follow, as ours do; without
+    it, the commit looks for the head by itself, as Iceberg's do.
     """
 
-    compares_all: bool = True
-    hides_parents: bool = False
-    refs: dict[str, Ref] = field(default_factory=dict)
+    compares: bool = True
+    head: int | None = None
+    tag: int | None = None
     commits: dict[int, Commit] = field(default_factory=dict)
-    version: int = 0
     made: dict[str, int] = field(default_factory=dict)
     publishers: dict[str, Publisher] = field(default_factory=dict)
 
     @property
     def content(self) -> tuple[str, ...]:
         """The batches that readers see."""
-        return self.commits[self.refs[MAIN].snapshot].content if MAIN in self.refs else ()
+        return () if self.head is None else self.commits[self.head].content
 
-    def commit(self, who: str, parent: int | None, mark: str | None, batch: str | None) -> int:
-        """A snapshot; its number does not hang on when it is made, so that states can be compared."""
+    def commit(self, who: str, mark: str | None, batch: str | None) -> None:
+        """A snapshot at the head; its number does not hang on when it is made: states can be compared."""
         self.made[who] = self.made.get(who, 0) + 1
         at = ord(who) * 1000 + self.made[who]
-        before = self.commits[parent].content if parent is not None else ()
-        self.commits[at] = Commit(parent, mark, before + ((batch,) if batch else ()))
-        return at
-
-    def point(self, name: str, at: int, *, is_tag: bool = False) -> None:
-        """Move a branch or a tag, or make it."""
-        self.refs[name] = Ref(at, is_tag)
-        self.version += 1
+        self.commits[at] = Commit(self.head, mark, self.content + ((batch,) if batch else ()))
+        self.head = at
+        if mark is not None:
+            self.tag = at
 
     def ancestors(self, at: int | None) -> Iterator[int]:
         """A snapshot and those before it, as far as they are there."""
@@ -89,79 +67,33 @@ class Model:
             at = self.commits[at].parent
 
     def expire(self) -> None:
-        """Forget all snapshots but those that a branch or a tag is at."""
-        kept = {ref.snapshot for ref in self.refs.values()}
-        self.commits = {at: each for at, each in self.commits.items() if at in kept}
-        self.version += 1
+        """Forget all snapshots but those that the branch or the tag is at."""
+        self.commits = {at: each for at, each in self.commits.items() if at in {self.head, self.tag}}
 
-    def moments(  # noqa: PLR0911 - one for each thing that can be asked
-        self, who: str, ask: Ask, batch: str | None
-    ) -> list[Callable[[Any], Any]]:
+    def moments(self, who: str, ask: Ask, batch: str | None) -> list[Callable[[Any], Any]]:
         """What an ask is made of; each is given what the one before has returned, the last one answers."""
         match ask:
-            case GetRefs():
-                return [lambda _: dict(self.refs)]
-            case GetSnapshots(only):
-                return [lambda _: self._snapshots(only)]
-            case Found():
-                return [lambda _: self.point(MAIN, self.commit(who, None, None, None))]
-            case MakeBranch(name, at):
-                return [lambda _: self._make(name, at)]
-            case Write(branch, mark, is_batch):
-                return [
-                    lambda _: self._find(branch),
-                    lambda _: self._write(who, branch, mark, batch if is_batch else None),
-                ]
-            case FastForward(target, branch):
-                return [lambda _: self._load(target, branch), lambda seen: self._move(target, seen)]
-            case PutTag(name, at):
-                return [lambda _: self._tag(name, at)]
-            case Drop(name, _):
-                return [lambda _: self._drop(name)]
+            case Look():
+                return [lambda _: self.seen()]
+            case Write(head, mark, is_batch):
+                about = batch if is_batch else None
+                return [lambda _: None, lambda _: self._write(who, head, mark, about)]
 
-    def _snapshots(self, only: int | None) -> dict[int, Snapshot]:
-        chosen = self.commits if only is None else {only: self.commits[only]} if only in self.commits else {}
-        found = {at: Snapshot(each.parent, each.mark, 1) for at, each in chosen.items()}
-        if self.hides_parents and only in found:
-            return {only: replace(found[only], parent=ANY)}
-        return found
+    def seen(self) -> Seen:
+        """What a look finds."""
+        chain = list(self.ancestors(self.head))
+        marked = next((at for at in chain if self.commits[at].mark is not None), None)
+        is_whole = marked is not None or not chain or self.commits[chain[-1]].parent is None
+        return Seen(self.head, self.head is not None, self._marked(marked), is_whole, self._marked(self.tag))
 
-    def _make(self, name: str, at: int) -> None:
-        if at not in self.commits:
-            raise TableError("no such snapshot")
-        if name not in self.refs:
-            self.point(name, at)
+    def _marked(self, at: int | None) -> Marked | None:
+        mark = None if at is None else self.commits[at].mark
+        return None if mark is None else Marked(mark, 1)
 
-    def _find(self, branch: str) -> None:
-        if branch not in self.refs:
-            raise RowsError(branch)
-
-    def _write(self, who: str, branch: str, mark: str, batch: str | None) -> None:
-        parent = self.refs.get(branch, self.refs[MAIN]).snapshot
-        self.point(branch, self.commit(who, parent, mark, batch))
-
-    def _load(self, target: str, branch: str) -> tuple[int, int, int]:
-        if branch not in self.refs:
-            raise TableError("no such branch")
-        old, new = self.refs[target].snapshot, self.refs[branch].snapshot
-        if old not in self.ancestors(new):
-            raise TableError("not an ancestor")
-        return self.version, old, new
-
-    def _move(self, target: str, seen: tuple[int, int, int]) -> None:
-        version, old, new = seen
-        if self.version != version if self.compares_all else self.refs[target].snapshot != old:
-            raise TableError("somebody else has committed")
-        self.point(target, new)
-
-    def _tag(self, name: str, at: int) -> None:
-        if at not in self.commits:
-            raise TableError("no such snapshot")
-        self.point(name, at, is_tag=True)
-
-    def _drop(self, name: str) -> None:
-        if self.refs.pop(name, None) is not None:
-            self.version += 1
+    def _write(self, who: str, head: int | None, mark: str, batch: str | None) -> None:
+        if self.compares and self.head != head:
+            raise TableError("the head has moved")
+        self.commit(who, mark, batch)
 
 
 @dataclass
@@ -173,15 +105,15 @@ class Actor:
     outcome: list[Any]
     loses_answers: bool
     left: list[Callable[[Any], Any]] = field(default_factory=list)
-    seen: Any = None
+    found: Any = None
     is_over: bool = False
-    is_forward: bool = False
+    is_write: bool = False
 
     def choices(self) -> tuple[bool, ...]:
-        """Whether the answer to what it does next is lost; that can be of a fast-forward's last moment."""
+        """Whether the answer to what it does next is lost; that can be of a commit."""
         if self.is_over:
             return ()
-        may_be_lost = self.loses_answers and self.is_forward and len(self.left) == 1
+        may_be_lost = self.loses_answers and self.is_write and len(self.left) == 1
         return (False, True) if may_be_lost else (False,)
 
     def begin(self, model: Model) -> None:
@@ -192,7 +124,7 @@ class Actor:
         """One moment."""
         moment, *self.left = self.left
         try:
-            self.seen = moment(self.seen)
+            self.found = moment(self.found)
         except Exception as error:  # noqa: BLE001 - whatever the model raises is thrown into the steps
             self.left = []
             self._throw(model, error)
@@ -200,11 +132,11 @@ class Actor:
         if is_lost:
             self._throw(model, TableError("no answer"))
         elif not self.left:
-            answer, self.seen = self.seen, None
+            answer, self.found = self.found, None
             self._go_on(model, lambda: self.steps.send(answer))
 
     def _throw(self, model: Model, error: Exception) -> None:
-        self.seen = None
+        self.found = None
         self._go_on(model, lambda: self.steps.throw(error))
 
     def _go_on(self, model: Model, ask: Callable[[], Any]) -> None:
@@ -214,9 +146,9 @@ class Actor:
             self.is_over = True
             return
         if callable(asked):
-            self.left, self.is_forward = [asked], False
+            self.left, self.is_write = [asked], False
         else:
-            self.left, self.is_forward = model.moments(self.who, asked, batch), isinstance(asked, FastForward)
+            self.left, self.is_write = model.moments(self.who, asked, batch), isinstance(asked, Write)
 
 
 class Explorer:
@@ -275,15 +207,9 @@ class Explorer:
         actor.go_on(model, is_lost=way[1])
 
     def _key(self, model: Model, actors: list[Actor]) -> Any:
-        local = tuple(
-            (_place(actor.steps), str(actor.outcome), len(actor.left), _at(model, actor.seen))
-            for actor in actors
-        )
-        own = tuple(
-            str([value for name, value in vars(each).items() if name not in _SAME])
-            for each in model.publishers.values()
-        )
-        return frozenset(model.refs.items()), frozenset(model.commits.items()), local, own
+        local = tuple((_place(actor.steps), str(actor.outcome), len(actor.left)) for actor in actors)
+        own = tuple(str(each._seen) for each in model.publishers.values())
+        return model.head, model.tag, frozenset(model.commits.items()), local, own
 
 
 def _place(steps: Any) -> str:
@@ -297,15 +223,8 @@ def _place(steps: Any) -> str:
     return "\n".join(places)
 
 
-_NOT_KNOWN = {"self", "model", "steps", "own", "outcome", "answer", "now", "error"}
+_NOT_KNOWN = {"self", "model", "steps", "own", "outcome", "answer", "error"}
 """What does not say what a generator does next: kept apart, or used at once when it was told."""
-_SAME = {"_owner", "_target", "_draw", "_digest", "_tag"}
-"""What never changes of a publisher; which names it has drawn is no matter, as none comes twice."""
-
-
-def _at(model: Model, seen: Any) -> Any:
-    """Of a fast-forward that has begun: whether there was a commit since, not how many."""
-    return seen and (seen[0] == model.version, *seen[1:])
 
 
 def driven(steps: Generator[Ask, Any, Result], batch: str | None = None) -> Generator[Any, Any, Result]:

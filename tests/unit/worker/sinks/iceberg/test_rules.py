@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ import pytest
 from definition.document import DefinitionError, parse_definition
 from worker.sinks.base import Field
 from worker.sinks.errors import SchemaError, SinkError
-from worker.sinks.fence import FenceRow, Mark, Owner
+from worker.sinks.fence import FenceRow, Mark, Owner, Verdict, judge
 from worker.sinks.iceberg.columns import Column, fit
 from worker.sinks.iceberg.ddl import type_sql
+from worker.sinks.iceberg.history import Marked, Seen
 from worker.sinks.iceberg.layout import partition_fields, require_same
-from worker.sinks.iceberg.marks import RefName, read_mark, read_ref_name, refs_digest, write_mark
-from worker.sinks.iceberg.naming import literal, read_name, require_safe
+from worker.sinks.iceberg.marks import read_mark, tag_of, write_mark
+from worker.sinks.iceberg.naming import read_name, require_safe
 
 OWNER = Owner("g", "t", 7, 1)
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
@@ -40,18 +42,65 @@ def test_a_mark_that_cannot_be_read_is_refused(text: str) -> None:
         read_mark(OWNER, other, 0)
 
 
-def test_names_of_branches_say_whose_they_are() -> None:
-    """Of which task at which branch, and under which token."""
-    digest = refs_digest(OWNER, "main")
-    name = RefName(digest, 7, "0f")
-    assert read_ref_name(str(name), digest) == name
-    for other in (
-        "main",
-        str(name) + "x",
-        f"x{name}",
-        str(name._replace(digest=refs_digest(OWNER, "audit"))),
-    ):
-        assert read_ref_name(other, digest) is None
+def _nested(ddl: str) -> Any:
+    """A struct of numbers and texts, as `a: integer, b: string`."""
+    fields = [each.split(": ") for each in ddl.split(", ")]
+    return {"type": "struct", "fields": [{"name": name, "type": kind} for name, kind in fields]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        (_nested("a: integer, b: string, c: long"), "s.c is not in the table"),
+        (_nested("a: integer"), "s.b of the table is not in the query"),
+        (_nested("a: string, b: string"), "s.a is string, and integer in the table"),
+        (_nested("b: string, a: integer"), "s has its fields as b, a, and as a, b in the table"),
+        ({"type": "array", "elementType": "long"}, "s is array, and struct in the table"),
+    ],
+)
+def test_the_nested_field_that_does_not_fit_is_named(ours: Any, said: str) -> None:
+    """A struct is not said to be no struct; the same goes for what is in lists and maps."""
+    theirs = _nested("a: integer, b: string")
+    with pytest.raises(SchemaError) as refused:
+        fit([Field("s", ours)], [Column("s", theirs)], merge_schema=True)
+    assert str(refused.value).endswith(f": {said}")
+    if ours["type"] == "struct":
+        wrapped = [{"type": "map", "keyType": "string", "valueType": each} for each in (ours, theirs)]
+        with pytest.raises(SchemaError) as refused:
+            fit([Field("s", wrapped[0])], [Column("s", wrapped[1])], merge_schema=True)
+        assert str(refused.value).endswith(f": {said.replace('s', 's{value}', 1)}")
+
+
+def test_a_task_has_a_tag_for_each_branch_it_writes_to() -> None:
+    """The same under any token, and another task's is another."""
+    later, other = Owner("g", "t", 8, 2), Owner("g", "other", 7, 1)
+    assert tag_of(OWNER, "main") == tag_of(later, "main")
+    assert len({tag_of(OWNER, "main"), tag_of(OWNER, "audit"), tag_of(other, "main")}) == 3
+
+
+def test_the_tag_counts_where_the_past_has_expired() -> None:
+    """And only there: a head that was rolled back is believed, but for who has the task."""
+    tagged = Marked(write_mark(OWNER, FenceRow(7, 1, Mark("c", 4)), 0), 0)
+    found = Marked(write_mark(OWNER, FenceRow(7, 1, Mark("c", 2)), 0), 0)
+    assert Seen(1, has_branch=True, found=found, is_whole=True, tagged=tagged).fence(OWNER) == FenceRow(
+        7, 1, Mark("c", 2)
+    )
+    assert Seen(1, has_branch=True, found=None, is_whole=False, tagged=tagged).fence(OWNER) == FenceRow(
+        7, 1, Mark("c", 4)
+    )
+    rolled_back = Seen(1, has_branch=True, found=None, is_whole=True, tagged=tagged)
+    assert rolled_back.fence(OWNER) == FenceRow(7)
+    assert rolled_back._replace(tagged=None).fence(OWNER) is None
+
+
+def test_a_rollback_past_a_claim_gives_the_former_owner_nothing() -> None:
+    """The batches of the next owner are gone, and its token is not: a zombie is refused."""
+    former, owner = replace(OWNER, token=7), replace(OWNER, token=8)
+    found = Marked(write_mark(former, FenceRow(7, 0, Mark("c", 2)), 0), 0)
+    tagged = Marked(write_mark(owner, FenceRow(8, 0, Mark("c", 4)), 0), 0)
+    row = Seen(1, has_branch=True, found=found, is_whole=True, tagged=tagged).fence(former)
+    assert row == FenceRow(8, 0, Mark("c", 2))
+    assert judge(row, replace(former, resets=0), Mark("c", 3)) is Verdict.FENCED
 
 
 @pytest.mark.parametrize(
@@ -61,7 +110,6 @@ def test_names_of_branches_say_whose_they_are() -> None:
 def test_tables_are_quoted(text: str, sql: str) -> None:
     """Whatever is in their names."""
     assert read_name(text).sql == sql
-    assert literal("a'b\\") == "'a\\'b\\\\'"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +141,7 @@ def test_columns_fit_if_no_value_is_changed() -> None:
     """Narrower ones go into wider ones; nested types count without what may be missing in them."""
     nested = {"type": "array", "elementType": "integer", "containsNull": True}
     there = [Column("ID", "long"), Column("n", {**nested, "containsNull": False}), Column("old", "string")]
-    found = fit([Field("id", "integer"), Field("n", nested)], there, add_columns=False)
+    found = fit([Field("id", "integer"), Field("n", nested)], there, merge_schema=False)
     assert (found.add, found.widen, found.empty) == ((), (), (there[2],))
 
 
@@ -110,12 +158,12 @@ def test_columns_fit_if_no_value_is_changed() -> None:
 def test_columns_that_do_not_fit_are_named(ours: str, theirs: str, *, widens: bool) -> None:
     """Some of them the table can be made fit for, if the definition says so."""
     with pytest.raises(SchemaError, match="c is "):
-        fit([Field("c", ours)], [Column("c", theirs)], add_columns=False)
+        fit([Field("c", ours)], [Column("c", theirs)], merge_schema=False)
     if widens:
-        assert fit([Field("c", ours)], [Column("c", theirs)], add_columns=True).widen == (Field("c", ours),)
+        assert fit([Field("c", ours)], [Column("c", theirs)], merge_schema=True).widen == (Field("c", ours),)
         return
     with pytest.raises(SchemaError, match="c is "):
-        fit([Field("c", ours)], [Column("c", theirs)], add_columns=True)
+        fit([Field("c", ours)], [Column("c", theirs)], merge_schema=True)
 
 
 def test_partitions_are_those_of_iceberg() -> None:

@@ -1,0 +1,98 @@
+"""What an error of Spark's says in one line, in a JVM of the worker's own and behind Spark Connect alike."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from telemetry.secrets import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_LINE: Final = 500
+_MAX_DEPTH: Final = 12
+_NOISE = re.compile(r"\s*SQLSTATE: \w+")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
+REMOTE_TRACE: Final = "\n\nJVM stacktrace:\n"
+"""What Spark Connect puts between the message of an error and Java's own account of it."""
+_REMOTE_CONDITION = re.compile(r"^\((?:STREAM_FAILED|[a-z][\w.]+)\) ")
+_CAUSED_BY = re.compile(r"^Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
+_WRAPPERS: Final = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "TASK_WRITE_FAILED"}
+"""Conditions that say only that something else went wrong."""
+
+
+class JavaError(NamedTuple):
+    """One link in the chain of causes of a Java exception."""
+
+    kind: str
+    message: str
+
+
+class RemoteError(NamedTuple):
+    """An error of Spark Connect's: its chain, outermost first, its message, and Java's account of it."""
+
+    chain: list[JavaError]
+    message: str
+    trace: str
+
+
+def said(error: BaseException) -> str:
+    """What a person needs of an error of Spark's; of any other one its first line.
+
+    Args:
+        error: as it was raised by PySpark.
+    """
+    throwable = java_throwable(error)
+    if throwable is not None:
+        try:
+            return headline(list(java_chain(throwable)))
+        except Exception:  # noqa: BLE001 - the JVM that could tell is gone
+            return first_line(str(error))
+    if REMOTE_TRACE in str(error):
+        return headline(read_remote(str(error)).chain)
+    return first_line(f"{type(error).__name__}: {error}")
+
+
+def headline(chain: list[JavaError]) -> str:
+    """The line of a chain, outermost first, that says most.
+
+    That is the innermost message with one of Spark's error conditions, else the innermost message.
+    """
+    told = [link for link in chain if link.message]
+    for link in reversed(told):
+        condition = _CONDITION.match(link.message.strip())
+        if condition and condition[1] not in _WRAPPERS:
+            return first_line(link.message)
+    if not told:
+        return chain[-1].kind if chain else "an error without a message"
+    return first_line(f"{told[-1].kind.rpartition('.')[2]}: {told[-1].message.strip()}")
+
+
+def java_throwable(error: BaseException) -> Any | None:
+    """The Java exception under a Python one, None if there is none."""
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+def java_chain(throwable: Any) -> Iterator[JavaError]:
+    """A Java exception by Py4J and its causes, outermost first."""
+    for _ in range(_MAX_DEPTH):
+        if throwable is None:
+            return
+        yield JavaError(throwable.getClass().getName(), throwable.getMessage() or "")
+        throwable = throwable.getCause()
+
+
+def read_remote(text: str) -> RemoteError:
+    """An error of Spark Connect's, which has come as one text."""
+    message, _, trace = text.strip().partition(REMOTE_TRACE)
+    message = _REMOTE_CONDITION.sub("", message)
+    links = [JavaError(kind, words or "") for kind, words in _CAUSED_BY.findall(trace)]
+    kind = trace.partition("\n")[0].partition(":")[0]
+    return RemoteError([JavaError(kind, message), *links], message, trace)
+
+
+def first_line(text: str) -> str:
+    """Secrets are taken out before it is cut: half of one would not be known."""
+    line = _NOISE.sub("", scrub(text.strip().partition("\n")[0])).rstrip(" ;")
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
