@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from worker.sinks.base import Field
+    from worker.sinks.base import Answer, Field
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
 
@@ -52,12 +52,16 @@ class ContractBatch:
 
     def write(self, write: Callable[[DataFrame], object]) -> int:
         """By Spark itself."""
+        self.hand_over(write)
+        return len(self._rows)
+
+    def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:
+        """To Spark itself, too."""
         if self._session is None:
             raise TypeError("the contract's session is not set, and the sink writes by Spark")
         self.computed += 1
         columns = ", ".join(f"`{field.name}` {field.type}" for field in self._fields)
-        write(self._session.createDataFrame(list(self._rows), columns))
-        return len(self._rows)
+        return use(self._session.createDataFrame(list(self._rows), columns))
 
     def save(self, file_format: str, folder: str) -> int:
         """By Spark's own writer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 from worker.sinks.errors import SinkError
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from definition.sink import Sink as SinkDefinition
     from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.parts import Part, Rows, Take
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Written:
 
 
 class Batch(Protocol):
-    """One micro-batch on its way into a sink; one of the last four methods is to be called, once.
+    """One micro-batch on its way into a sink; one of the last five methods is to be called, once.
 
     Each computes the batch, and raises when the query is being cut short. So does `collect`, which may come
     before them and take their place.
@@ -109,6 +112,14 @@ class Batch(Protocol):
 
         Returns:
             The number of rows that were computed.
+        """
+        ...
+
+    def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:
+        """As `write`, for a sink that learns from its place how many rows came there: nothing is counted.
+
+        Returns:
+            What `use` returns.
         """
         ...
 

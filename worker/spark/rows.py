@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
+    from worker.sinks.base import Answer
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
 
@@ -48,9 +49,14 @@ class SparkBatch(ABC):
     def write(self, write: Callable[[DataFrame], object]) -> int:
         """Counted while they pass."""
         count = Observation()
-        write(self._frame.observe(count, sql.count(sql.lit(1)).alias("rows")))
-        self._check()
+        self.hand_over(lambda frame: write(frame.observe(count, sql.count(sql.lit(1)).alias("rows"))))
         return int(count.get["rows"])
+
+    def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:
+        """The frame as the query has it."""
+        answer = use(self._frame)
+        self._check()
+        return answer
 
     def save(self, file_format: str, folder: str) -> int:
         """Write the rows as files, by Spark's own writer."""

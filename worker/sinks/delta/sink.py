@@ -165,16 +165,13 @@ class DeltaSink(Sink):
         mark = batch.mark
         after = replace(self._row, last=mark)
         note = self._note(self._id or "", after, mark.plan, attempt=uuid4().hex)
-        found: list[Seen] = []
 
-        def write(frame: DataFrame) -> None:
+        def write(frame: DataFrame) -> Seen:
             self._table.write(frame, self._options.mode, self._options.key, note)
-            found.append(self._require_ours(note))
+            return self._require_ours(note)
 
         with self._losing_to_newer():
-            counted = batch.write(write)
-        (seen,) = found
-        rows = rows_in(seen.metrics) if seen.metrics else counted
+            rows = rows_in(batch.hand_over(write).metrics)
         self._row = replace(after, rows=self._row.rows + rows)
         return Written(rows, self._row.rows)
 

@@ -34,6 +34,8 @@ _DELTA: Final = "spark.databricks.delta"
 _APP: Final = f"{_DELTA}.write.txnAppId"
 _VERSION: Final = f"{_DELTA}.write.txnVersion"
 _METADATA: Final = f"{_DELTA}.commitInfo.userMetadata"
+_METRICS: Final = f"{_DELTA}.history.metricsEnabled"
+"""Whether a commit says how many rows it has, which is all that anybody knows of them."""
 _SOURCE: Final = "sparkherd_batch"
 
 
@@ -84,7 +86,7 @@ class SparkTable:
 
     def write(self, frame: DataFrame, how: How, key: Sequence[str], note: Note) -> None:
         """In the batch's own session, which nobody else has."""
-        with _settings(frame.sparkSession, {SQL_ON_FILES: "true"}):
+        with _settings(frame.sparkSession, {SQL_ON_FILES: "true", _METRICS: "true"}):
             if how == "upsert":
                 self._merge(frame, key, note)
             else:

@@ -54,10 +54,22 @@ Result = TypeVar("Result")
 
 
 class Outcome(NamedTuple):
-    """How a batch went: the fence row now, and whether the batch had been written before."""
+    """How a batch went.
+
+    Args:
+        row: the fence row now.
+        rows: how many have come with the batch.
+        is_duplicate: whether it had been written before.
+    """
 
     row: FenceRow
+    rows: int
     is_duplicate: bool
+
+
+def _outcome(before: FenceRow | None, now: FenceRow) -> Outcome:
+    """`before` is the row before the attempt that came about, None if none was needed."""
+    return Outcome(now, 0 if before is None else now.rows - before.rows, is_duplicate=before is None)
 
 
 class Publisher:
@@ -107,7 +119,7 @@ class Publisher:
             OutOfOrderError: the batch does not follow the last one.
             SinkError: it cannot be done, or nobody knows whether it was.
         """
-        was_tried = False
+        before: FenceRow | None = None
         seen = self._seen
         if seen is None or not self._is_next(seen, mark):
             seen = yield from self._look()
@@ -116,9 +128,9 @@ class Publisher:
                 raise TableError(self._branch_is_gone())
             row = seen.fence(self._owner)
             if not admits(row, self._owner, mark) or row is None:
-                return Outcome(row or FenceRow(0), is_duplicate=not was_tried)
+                return _outcome(before, row or FenceRow(0))
+            before = row
             new = FenceRow(self._owner.token, self._owner.resets, mark, row.rows)
-            was_tried = True
             seen = yield from self._write(seen, write_mark(self._owner, new, added), is_batch=True)
         raise self._crowded("written to")
 

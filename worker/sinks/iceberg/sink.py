@@ -76,15 +76,13 @@ class IcebergSink(Sink):
         """Write the batch right after the head at which the fence was read, if it is still the head then."""
         if self._fitted is None:
             raise SinkError("the sink was not prepared")
-        done: list[Outcome] = []
-        rows = batch.write(partial(self._put, self._fitted, batch.mark, done))
-        [outcome] = done
-        return Written(0 if outcome.is_duplicate else rows, outcome.row.rows, outcome.is_duplicate)
+        outcome = batch.hand_over(partial(self._put, self._fitted, batch.mark))
+        return Written(outcome.rows, outcome.row.rows, outcome.is_duplicate)
 
     def close(self) -> None:
         """Nothing is open between two batches."""
 
-    def _put(self, fitted: Fitted, mark: Mark, done: list[Outcome], frame: DataFrame) -> None:
+    def _put(self, fitted: Fitted, mark: Mark, frame: DataFrame) -> Outcome:
         """Computes the frame once, or as often as others' commits have made an attempt vain."""
         table = self._table(frame.sparkSession)
         was_computed = False
@@ -95,12 +93,12 @@ class IcebergSink(Sink):
             was_computed = True
 
         if self._options.mode == "upsert":
-            done.append(self._upserted(table, mark, fitted, frame))
-            return
+            return self._upserted(table, mark, fitted, frame)
         write = table.overwrite if self._options.mode == "overwrite" else table.append
-        done.append(table.run(self._publisher.put(mark, None), partial(computed, write)))
+        outcome = table.run(self._publisher.put(mark, None), partial(computed, write))
         if not was_computed:
             _compute(frame)
+        return outcome
 
     def _upserted(self, table: SparkTable, mark: Mark, fitted: Fitted, frame: DataFrame) -> Outcome:
         """The count is part of the mark, so it is taken before; it is what computes the batch, too."""

@@ -321,3 +321,15 @@ async def test_columns_that_do_not_fit_fail_the_start(start: Any, flights: Fligh
     sink = {"format": "delta", "options": {"path": str(table.folder)}}
     with pytest.raises(QueryError, match="has no column carrier"):
         await start(source=flights.source, sink=sink)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": ["id"]}, {"mode": "overwrite"}])
+def test_rows_are_counted_whatever_the_session_says_of_metrics(table: Table, options: dict[str, Any]) -> None:
+    """Nothing but the commit's own metrics counts them; the user's setting stays as it was."""
+    setting = "spark.databricks.delta.history.metricsEnabled"
+    table.spark.conf.set(setting, "false")
+    sink = table.owner(1, **options)
+    assert put(sink, table, 0, 1, 2) == Written(2, 2)
+    assert put(sink, table, 1) == Written(0, 2)
+    assert put(table.owner(2, **options), table, 2, 2, 3) == Written(2, 4)
+    assert table.spark.conf.get(setting) == "false"

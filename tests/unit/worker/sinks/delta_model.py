@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from worker.sinks.base import Field
+    from worker.sinks.base import Answer, Field
     from worker.sinks.delta.port import How, Layout
     from worker.sinks.fence import Mark
 
@@ -59,6 +59,7 @@ class Stored:
     id: str = field(default_factory=lambda: f"id{next(_ids)}")
     versions: dict[str, int] = field(default_factory=dict)
     note: Note | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
     rows: list[str] = field(default_factory=list)
     commits: int = 0
     length: int = 0
@@ -125,12 +126,12 @@ class ModelTable:
             raise ConcurrentTransactionError
         rows = cast("list[str]", frame)
         self.stored.rows = [*(() if how == "overwrite" else self.stored.rows), *rows]
-        self._commit({APP: note.version}, note)
+        self._commit({APP: note.version}, note, numOutputRows=str(len(rows)))
 
-    def _commit(self, versions: Mapping[str, int], note: Note) -> None:
+    def _commit(self, versions: Mapping[str, int], note: Note, **metrics: str) -> None:
         assert self.stored is not None
         self.stored.versions |= versions
-        self.stored.note = note
+        self.stored.note, self.stored.metrics = note, metrics
         self.stored.commits += 1
         self.stored.length += 1
 
@@ -143,6 +144,7 @@ def seen(now: Stored) -> Seen:
         log_store=now.log_store,
         versions=dict(now.versions),
         note=now.note,
+        metrics=now.metrics,
         columns=now.columns,
         configuration=dict(now.configuration),
         at=now.length,
@@ -159,10 +161,10 @@ class ModelBatch:
         self.rows = list(rows)
         self.was_discarded = False
 
-    def write(self, write: Callable[[Any], object]) -> int:
-        write(self.rows)
+    def hand_over(self, use: Callable[[Any], Answer]) -> Answer:
+        answer = use(self.rows)
         step()
-        return len(self.rows)
+        return answer
 
     def discard(self) -> None:
         self.was_discarded = True
