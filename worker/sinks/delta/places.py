@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 LINK_STORE: Final = "sparkherd.delta.LinkLogStore"
 PUT_STORE: Final = "sparkherd.delta.PutLogStore"
-_DELTAS: Final = "io.delta.storage."
-_SINGLE_DRIVER: Final = f"{_DELTAS}S3SingleDriverLogStore"
+_DELTAS: Final = ("io.delta.storage.", "org.apache.spark.sql.delta.storage.")
+_DYNAMO_STORE: Final = "io.delta.storage.S3DynamoDBLogStore"
+"""The only one of Delta's that asks somebody which of two commits comes first in S3."""
 _S3: Final = {"s3", "s3a", "s3n"}
 _ATOMIC: Final = {"abfs", "abfss", "adl", "gs", "hdfs", "viewfs", "wasb", "wasbs"}
 """Stores in which Delta's own way is one step."""
@@ -34,16 +35,17 @@ def place_fault(path: str, log_store: str) -> str | None:
             f"two drivers may both be told that they have committed the same version of {path}: set"
             f" spark.delta.logStore.file.impl={LINK_STORE} {_WHERE}, and for whoever else writes to the table"
         )
-    if scheme in _ATOMIC or (scheme in _S3 and log_store != _SINGLE_DRIVER):
+    is_deltas = log_store.startswith(_DELTAS)
+    if scheme in _ATOMIC or not is_deltas:
         return None
     if scheme in _S3:
+        if log_store == _DYNAMO_STORE:
+            return None
         return (
-            "Delta's log store for S3 is for one driver only: set"
+            f"Delta's {log_store.rpartition('.')[2]} is for one driver only in S3: set"
             f" spark.delta.logStore.{scheme}.impl={PUT_STORE} {_WHERE}, and for whoever else writes to the"
             " table; the store has to know If-None-Match, as S3 does"
         )
-    if not log_store.startswith((_DELTAS, "org.apache.spark.sql.delta.storage.")):
-        return None
     return (
         f"whether two drivers can commit the same version of {path} is not known: set"
         f" spark.delta.logStore.{scheme}.impl to a log store that refuses a file that is there {_WHERE}"

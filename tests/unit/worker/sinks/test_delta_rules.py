@@ -14,6 +14,7 @@ from worker.sinks.errors import SchemaError
 from worker.sinks.fence import FenceRow, Mark
 
 DELTAS = "io.delta.storage."
+OLD_DELTAS = "org.apache.spark.sql.delta.storage."
 
 
 def test_a_higher_token_is_above_every_batch_of_a_lower_one() -> None:
@@ -34,6 +35,9 @@ def test_a_higher_token_is_above_every_batch_of_a_lower_one() -> None:
         ("abfss://c@a/t", f"{DELTAS}AzureLogStore", None),
         ("gs://b/t", f"{DELTAS}GCSLogStore", None),
         ("s3a://b/t", f"{DELTAS}S3SingleDriverLogStore", f"spark.delta.logStore.s3a.impl={PUT_STORE}"),
+        ("s3a://b/t", f"{DELTAS}HDFSLogStore", f"spark.delta.logStore.s3a.impl={PUT_STORE}"),
+        ("s3://b/t", f"{OLD_DELTAS}LocalLogStore", f"spark.delta.logStore.s3.impl={PUT_STORE}"),
+        ("s3a://b/t", "org.example.LogStore", None),
         ("s3a://b/t", PUT_STORE, None),
         ("s3a://b/t", f"{DELTAS}S3DynamoDBLogStore", None),
         ("odd://b/t", f"{DELTAS}HDFSLogStore", "spark.delta.logStore.odd.impl"),
