@@ -133,7 +133,7 @@ _KNOWN = (
     KnownFailure(
         re.compile(
             r"(?i)permission denied|operation not permitted|read-?only (?:file system|database)"
-            r"|AccessDeniedException|\[DELTA_CANNOT_CREATE_LOG_PATH\]"
+            r"|\[SQLITE_CANTOPEN\]|AccessDeniedException|\[DELTA_CANNOT_CREATE_LOG_PATH\]"
         ),
         _NO_RIGHT,
         outlook=Outlook.OPEN,

@@ -32,7 +32,7 @@ class FencedTable(Protocol):
         ...
 
     def create(self) -> None:
-        """Make it, without columns, if it is not there."""
+        """Make it, without columns, if it is not there and its place is one for a fence."""
         ...
 
     def look(self, depth: int) -> Seen | None:

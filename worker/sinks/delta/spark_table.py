@@ -16,6 +16,7 @@ from definition.sinks.delta import DELTA_SINK
 from definition.spark_conf import SQL_ON_FILES
 from worker.sinks.asking import Question
 from worker.sinks.delta.marks import Note, Seen
+from worker.sinks.delta.places import place_fault
 from worker.sinks.errors import SinkError
 from worker.sinks.last_rows import in_order, last_of_each_key
 from worker.sinks.spark_errors import said
@@ -60,7 +61,9 @@ class SparkTable:
     def create(self) -> None:
         """An empty schema stands for one that nobody has given yet."""
         self._require_settings()
-        if self.look(0) is None:
+        answer = self._ask({"depth": 0})
+        if _seen(answer) is None:
+            self._require_place(answer)
             self._sql(f"CREATE TABLE IF NOT EXISTS {self._named()} USING delta")
 
     def look(self, depth: int) -> Seen | None:
@@ -148,6 +151,11 @@ class SparkTable:
 
     def _told(self, error: BaseException) -> SinkError:
         return SinkError(f"the table {self.place}: {said(error)}")
+
+    def _require_place(self, answer: dict[str, Any]) -> None:
+        """Where the table of a name would be made is known only when it is there."""
+        if "path" in answer and (fault := place_fault(answer["path"], answer["log_store"])):
+            raise SinkError(fault)
 
     def _require_settings(self) -> None:
         conf = self._spark().conf

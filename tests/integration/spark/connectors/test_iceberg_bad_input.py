@@ -8,10 +8,14 @@ import pytest
 
 from tests.integration.spark.connectors.lake_sinks import Table, Writer, meanwhile
 from tests.integration.spark.connectors.test_iceberg_fence import COMPACT, EXPIRE, rows
+from tests.integration.spark.connectors.unwritable import unwritable
 from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.iceberg.publishing import Write
+from worker.spark.causes import refusal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 UPSERT: dict[str, Any] = {"mode": "upsert", "key": ["id"]}
@@ -116,3 +120,62 @@ def test_what_iceberg_tells_of_a_table_takes_no_rows(table: Table) -> None:
     told.name = f"{table.name}.files"
     with pytest.raises(SinkError, match="takes no rows"):
         Writer(told).begin()
+
+
+@pytest.fixture
+def own(spark: SparkSession, tmp_path: Path) -> Table:
+    """A table in a catalog of the test's: `own.db`, and the files in `warehouse`."""
+    session = spark.newSession()
+    catalog = "spark.sql.catalog.own"
+    session.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
+    session.conf.set(f"{catalog}.type", "jdbc")
+    session.conf.set(f"{catalog}.uri", f"jdbc:sqlite:{tmp_path}/own.db")
+    session.conf.set(f"{catalog}.warehouse", str(tmp_path / "warehouse"))
+    return Table(session, "own")
+
+
+def cause(error: BaseException) -> str:
+    """What a user reads."""
+    return str(refusal(error)).partition("\n")[0]
+
+
+def test_no_right_to_write_into_the_warehouse(own: Table, tmp_path: Path) -> None:
+    """Into the folder of data, or of metadata; with the right, the batch is written, once."""
+    writer = Writer(own)
+    writer.begin()
+    writer.batch(0)
+    folder = tmp_path / "warehouse" / own.path.replace(".", "/")
+    for kept in (folder / "data", folder / "metadata"):
+        with unwritable(kept), pytest.raises(Exception, match=r"(?i)not permitted|denied") as failed:
+            writer.batch(1)
+        assert f"{folder}" in cause(failed.value)
+        assert "lacks a right there: grant it" in cause(failed.value)
+        assert own.ids == rows(0)
+    with (
+        unwritable(folder / "metadata"),
+        pytest.raises(SinkError, match=r"the table .*not permitted") as refused,
+    ):
+        Writer(own, token=2).begin()
+    assert "lacks a right there: grant it" in cause(refused.value)
+    follower = Writer(own, token=3)
+    assert follower.begin() == 0
+    follower.batch(1)
+    assert own.ids == rows(0, 1)
+
+
+def test_no_right_to_write_into_the_catalog(own: Table, tmp_path: Path) -> None:
+    """Its database may not be written to: no batch, no claim; with the right, the task goes on."""
+    writer = Writer(own)
+    writer.begin()
+    writer.batch(0)
+    database = tmp_path / "own.db"
+    with unwritable(tmp_path, database), pytest.raises(Exception, match="SQLITE_") as failed:
+        writer.batch(1)
+    assert "lacks a right there: grant it" in cause(failed.value)
+    with unwritable(tmp_path, database), pytest.raises(SinkError, match="SQLITE_") as refused:
+        Writer(own, token=2).begin()
+    assert "lacks a right there: grant it" in cause(refused.value)
+    follower = Writer(own, token=3)
+    assert follower.begin() == 0
+    follower.batch(1)
+    assert own.ids == rows(0, 1)

@@ -218,6 +218,10 @@ def test_a_wrong_password_or_authority_is_permanent_at_a_start_only(line: str) -
         ),
         ("FileNotFoundException: /t/a.tmp (Operation not permitted)", "lacks a right there: grant it"),
         ("PSQLException: ERROR: permission denied for table iceberg_tables", "lacks a right there"),
+        (
+            "[SQLITE_CANTOPEN] Unable to open the database file (unable to open database file)",
+            "lacks a right",
+        ),
         ("[SQLITE_READONLY] attempt to write a readonly database", "lacks a right there"),
         (
             "the table /t: [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create file:/t/_delta_log",
