@@ -41,7 +41,7 @@ REASONS = {
     " it is looked up afterwards; both sinks have Delta compute the table's state for the number that they"
     " compare: without one, a batch of 300 rows took 235 ms by foreachBatch, and 450 by Spark's own sink",
     "iceberg": "Spark's foreachBatch alone, with the same append in it and no fence, took 174 ms where its"
-    " own took 153 (300 rows a batch); to count the rows took 7 more, and the fence 4",
+    " own took 153 (300 rows a batch), and the fence 4 more",
 }
 """Why the fenced sink may take longer than its goal, as far as was found."""
 WARM = 3
