@@ -70,7 +70,7 @@ test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors,
 	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
-jars: $(OWN_JARS) ## connectors for Spark in jars/spark, a folder each, a Kafka broker in jars/kafka, and our own jars for Delta and Iceberg
+jars: $(OWN_JARS) ## connectors for Spark in jars/spark, a folder each, a Kafka broker and an Iceberg catalog for tests, and our own jars for Delta and Iceberg
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -182,7 +182,7 @@ $(NEWEST)/.installed: pyproject.toml constraints.txt Makefile
 	@touch $@
 
 # They are copied beside, and moved when they are whole: whoever finds jars finds all of them.
-$(JARS): connectors/pom.xml connectors/s3/pom.xml connectors/compile $(wildcard connectors/*/*/*/*) tests/kafka/pom.xml | java maven
+$(JARS): connectors/pom.xml connectors/s3/pom.xml connectors/compile $(wildcard connectors/*/*/*/*) tests/kafka/pom.xml tests/iceberg_rest/pom.xml | java maven
 	@echo 'copying the connectors of Spark and a Kafka broker from Maven Central into jars'
 	@rm -rf jars.new
 	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars.new/spark'
@@ -191,6 +191,7 @@ $(JARS): connectors/pom.xml connectors/s3/pom.xml connectors/compile $(wildcard 
 		connectors/compile connectors/$$lake jars.new/sparkherd-$$lake.jar jars.new/provided jars.new/spark/$$lake; done
 	@rm -rf jars.new/provided
 	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/kafka'
+	@mvn --quiet --batch-mode --file tests/iceberg_rest/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/iceberg-rest'
 	@touch jars.new/$(@F)
 	@rm -rf jars && mv jars.new jars
 

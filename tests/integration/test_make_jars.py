@@ -23,6 +23,7 @@ COMPILE = """echo "$VERSION" > "$2"; [ ! -e fails-on-compile ]"""
 """Makes a jar of our own."""
 OWN = ("worker/sinks/delta/sparkherd-delta.jar", "worker/sinks/iceberg/sparkherd-iceberg.jar")
 ALL = (
+    "iceberg-rest/of/a.jar",
     "kafka/of/a.jar",
     "spark/of/a.jar",
     "spark/s3/of/a.jar",
@@ -36,7 +37,13 @@ ALL = (
 def checkout(tmp_path: Path) -> Path:
     """A checkout with a Maven and a Java of the test's."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for folder in ("connectors", "connectors/s3", "tests/kafka", *(str(Path(own).parent) for own in OWN)):
+    for folder in (
+        "connectors",
+        "connectors/s3",
+        "tests/kafka",
+        "tests/iceberg_rest",
+        *(str(Path(own).parent) for own in OWN),
+    ):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "pom.xml").touch()
     (tmp_path / "bin").mkdir()
@@ -66,7 +73,7 @@ def found(checkout: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("failing", ["spark", "s3", "compile", "kafka"])
+@pytest.mark.parametrize("failing", ["spark", "s3", "compile", "kafka", "iceberg-rest"])
 def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: Path, failing: str) -> None:
     """Not the half of it, which a worker would take for all there is."""
     (checkout / f"fails-on-{failing}").touch()
@@ -77,7 +84,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing_and_is_made_again(checkout: P
     assert found(checkout) == dict.fromkeys(ALL, "1")
 
 
-@pytest.mark.parametrize("failing", ["spark", "s3", "compile", "kafka"])
+@pytest.mark.parametrize("failing", ["spark", "s3", "compile", "kafka", "iceberg-rest"])
 def test_what_is_there_stays_until_the_next_is_whole(checkout: Path, failing: str) -> None:
     """Then nothing of before is left; and what is up to date is not copied again."""
     assert make_jars(checkout, "1") == 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pyspark
 from deltalake import DeltaTable
 
+from tests import java_sources
 from tests.acceptance.chaos.lake import JARS, Lake
 from tests.acceptance.chaos.program import LOG_STORE
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 OWN_JAR: Final = JARS.parents[1] / "worker" / "sinks" / "delta" / "sparkherd-delta.jar"
 SOURCE: Final = Path(__file__).with_name("HeldLogStore.java")
-_COMPILER: Final = "org.codehaus.commons.compiler.samples.CompilerDemo"
-"""Spark brings a Java compiler, which a JRE does not."""
 _CONF: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -107,17 +104,12 @@ class _FileHold:
 
 def compiled(folder: Path) -> Path:
     """A folder for `--jars` with the log store in a jar."""
-    classes = folder / "classes"
-    classes.mkdir(parents=True)
-    spark = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
-    needed = ":".join(map(str, [*spark, *sorted((JARS / "delta").glob("*.jar")), OWN_JAR]))
-    command = ["java", "-cp", needed, _COMPILER, "-classpath", needed, "-d", str(classes), str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = sorted(classes.rglob("*.class"))
-    assert found, done.stdout + done.stderr
+    classes = java_sources.compiled(
+        SOURCE, [*sorted((JARS / "delta").glob("*.jar")), OWN_JAR], folder / "classes"
+    )
     jars = folder / "jars"
     jars.mkdir()
     with zipfile.ZipFile(jars / "held.jar", "w") as jar:
-        for each in found:
+        for each in sorted(classes.rglob("*.class")):
             jar.write(each, each.relative_to(classes))
     return jars

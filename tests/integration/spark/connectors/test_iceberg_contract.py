@@ -21,26 +21,31 @@ if TYPE_CHECKING:
 class TestIceberg(SinkContract):
     """Places are tables of one namespace."""
 
+    catalog = "lake"
     steps = 5
 
     @pytest.fixture(autouse=True)
     def _namespace(self, spark: SparkSession) -> None:
-        self.space = f"n{uuid.uuid4().hex}"
-        self.session = spark
-        spark.sql(f"CREATE NAMESPACE lake.{self.space}")
+        self.begin(spark)
+
+    def begin(self, session: SparkSession) -> None:
+        """Take this session, and a namespace of its own."""
+        self.session = session
+        self.space = f"{self.catalog}.n{uuid.uuid4().hex}"
+        session.sql(f"CREATE NAMESPACE {self.space}")
 
     def open(self, owner: Owner, place: str) -> Sink:
-        definition = SinkDefinition(format="iceberg", table=f"lake.{self.space}.{place}")
+        definition = SinkDefinition(format="iceberg", table=f"{self.space}.{place}")
         sink = open_sink(definition, owner, lambda: self._spark)
         assert sink is not None
         return sink
 
     def rows(self, place: str) -> list[tuple[Any, ...]]:
-        there = {row[1] for row in self._spark.sql(f"SHOW TABLES IN lake.{self.space}").collect()}
+        there = {row[1] for row in self._spark.sql(f"SHOW TABLES IN {self.space}").collect()}
         if place not in there:
             return []
-        self._spark.sql(f"REFRESH TABLE lake.{self.space}.{place}")
-        table = self._spark.table(f"lake.{self.space}.{place}")
+        self._spark.sql(f"REFRESH TABLE {self.space}.{place}")
+        table = self._spark.table(f"{self.space}.{place}")
         return [tuple(row) for row in table.collect()] if table.columns else []
 
     @property

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.held_line import TIMEOUT_S
 from tests.integration.spark.conftest import CONNECTORS, SCHEMA
-from tests.integration.spark.connectors.held_server import TIMEOUT_S, HeldServer
+from tests.integration.spark.connectors.held_server import HeldServer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.spark.connectors.held_server import TIMEOUT_S, HeldServer
+from tests.held_line import TIMEOUT_S
+from tests.integration.spark.connectors.held_server import HeldServer
 from tests.integration.spark.connectors.lake_sinks import Table, Writer, meanwhile
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.iceberg.publishing import Write
