@@ -5,13 +5,13 @@ Nothing here needs pytest itself. Each test has places of its own, which nobody 
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from worker.sink_contract.batch import ContractBatch
+from worker.sink_contract.race import Hold
 from worker.sink_contract.steps import Crash, Steps, spread
 from worker.sinks.base import Field, Sink, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
@@ -29,6 +29,8 @@ E = TypeVar("E", bound=Exception)
 PLACE = "out"
 FIELDS = (Field("name", "string"), Field("number", "long"))
 OTHERS = 20
+NEXT = 3
+"""The token of the owner that comes after the one that is held up."""
 
 
 class SinkContract(ABC):
@@ -39,10 +41,12 @@ class SinkContract(ABC):
             tests that do that; spread over all the lines that it runs.
         patience_s: how long, in seconds, an owner may wait for another that is held up, before that is taken
             to hold a lock, and let go on.
+        is_shared: whether several tasks may write to one place.
     """
 
     steps: ClassVar[int] = 25
     patience_s: ClassVar[float] = 0.3
+    is_shared: ClassVar[bool] = True
     session: SparkSession | None = None
     """For batches of sinks that write by Spark; to be set by a fixture."""
 
@@ -155,6 +159,21 @@ class SinkContract(ABC):
         _raises(SinkError, write)
         assert self.rows(PLACE) == []
 
+    def test_tasks_of_one_place_leave_each_other_alone(self) -> None:
+        """Each has a fence of its own: of another task, and of one of its name in another group."""
+        if not self.is_shared:
+            return
+        others = (Owner("contract", "other", 1), Owner("other", "task", 2))
+        self._write(self._claimed(5), 0)
+        for count, owner in enumerate(others, 1):
+            sink = self.open(owner, PLACE)
+            assert sink.newest() is None
+            assert sink.claim().last is None
+            sink.prepare(FIELDS)
+            assert self._write(sink, 0) == Written(2, 2)
+            self._has(*[0] * (count + 1))
+        assert self._claimed(6).claim().rows == 2
+
     def test_it_is_closed_twice(self) -> None:
         """Whoever gives up may have given up before."""
         sink = self._claimed(1)
@@ -180,7 +199,15 @@ class SinkContract(ABC):
         """
         lines = self._lines(lambda: self._held("counted", Steps(self._package, 0, _crash)))
         for step in spread(lines, self.steps):
-            self._overtaken(f"held{step}", step)
+            place = f"held{step}"
+            self._race(place, step, partial(self._held, place), partial(self._take_over, place))
+
+    def test_two_claims_at_once(self) -> None:
+        """Wherever the former one is held up in its claim, the next one stays the owner."""
+        lines = self._lines(lambda: self._claims("counted", Steps(self._package, 0, _crash)))
+        for step in spread(lines, self.steps):
+            place = f"claim{step}"
+            self._race(place, step, partial(self._held_claim, place), partial(self._take_over, place))
 
     def _passes_over(self, sink: Sink) -> None:
         batch = self._batch(0)
@@ -208,29 +235,39 @@ class SinkContract(ABC):
         with steps:
             return self._write(sink, 1)
 
-    def _overtaken(self, place: str, step: int) -> None:
-        reached, go_on = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            reached.set()
-            go_on.wait()
-
-        former = _Result(lambda: self._held(place, Steps(self._package, step, hold)), reached)
-        reached.wait()
-        following = _Result(lambda: self._take_over(place))
-        following.wait(self.patience_s)
-        go_on.set()
-        before, after = former.wait(), following.wait()
+    def _race(
+        self, place: str, step: int, held: Callable[[Steps], Written], over: Callable[[], Written]
+    ) -> None:
+        """Who is held up writes a batch, the next owner that one and another: each is there once."""
+        hold = Hold()
+        steps = Steps(self._package, step, hold)
+        before, after = hold.race(lambda: held(steps), over, self.patience_s)
         at = f"held up at step {step}: {before}, {after}"
         assert isinstance(after, Written), at
         assert after.total == len(_rows(0, 1)), at
         assert isinstance(before, Written | Exception), at
         assert after.duplicate or isinstance(before, Exception), at
         assert self._found(place) == _rows(0, 1, 2), at
+        newest = self._opened(9, place).newest()
+        assert newest is not None
+        assert newest.token == NEXT, at
+
+    def _claims(self, place: str, steps: Steps) -> Sink:
+        """A claim of token 2, where token 1 has written a batch."""
+        self._write(self._claimed(1, place), 0)
+        sink = self._opened(2, place)
+        with steps:
+            sink.claim()
+        return sink
+
+    def _held_claim(self, place: str, steps: Steps) -> Written:
+        sink = self._claims(place, steps)
+        sink.prepare(FIELDS)
+        return self._write(sink, 1)
 
     def _take_over(self, place: str) -> Written:
         """What became of the batch that the former owner is at; another one follows."""
-        sink = self._claimed(2, place)
+        sink = self._claimed(NEXT, place)
         written = self._write(sink, 1)
         self._write(sink, 2)
         return written
@@ -275,30 +312,6 @@ class SinkContract(ABC):
 
     def _has(self, *batch_ids: int) -> None:
         assert self._found(PLACE) == _rows(*batch_ids)
-
-
-class _Result:
-    """What a function that runs in a thread of its own has returned, or raised."""
-
-    def __init__(self, run: Callable[[], Written], reached: threading.Event | None = None) -> None:
-        """`reached` is set when it is over at the latest."""
-        self._outcome: Written | BaseException | None = None
-
-        def body() -> None:
-            try:
-                self._outcome = run()
-            except BaseException as error:  # noqa: BLE001 - it is told to whoever waits
-                self._outcome = error
-            finally:
-                if reached is not None:
-                    reached.set()
-
-        self._thread = threading.Thread(target=body, daemon=True)
-        self._thread.start()
-
-    def wait(self, timeout_s: float | None = None) -> Written | BaseException | None:
-        self._thread.join(timeout_s)
-        return self._outcome
 
 
 def _rows(*batch_ids: int) -> list[Row]:

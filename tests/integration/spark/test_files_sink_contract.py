@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class TestFiles(SinkContract):
-    """Places are folders."""
+    """Places are folders, each of one task."""
 
+    is_shared = False
     steps = 8
 
     @pytest.fixture(autouse=True)

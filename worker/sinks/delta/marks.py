@@ -94,8 +94,14 @@ def app_id(owner: Owner) -> str:
 
 
 def version_of(row: FenceRow) -> int:
-    """The number that stands for a fence row."""
+    """The number that stands for a fence row.
+
+    Raises:
+        SinkError: it has no room for the batch.
+    """
     batch = 0 if row.last is None else row.last.batch_id + 1
+    if batch >> BATCH_BITS:
+        raise SinkError(f"batch {batch - 1} is more than a Delta table can keep for a task: reset the task")
     return (row.token << BATCH_BITS) + batch
 
 

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 LINK_STORE: Final = "sparkherd.delta.LinkLogStore"
 PUT_STORE: Final = "sparkherd.delta.PutLogStore"
 _DELTAS: Final = ("io.delta.storage.", "org.apache.spark.sql.delta.storage.")
-_DYNAMO_STORE: Final = "io.delta.storage.S3DynamoDBLogStore"
-"""The only one of Delta's that asks somebody which of two commits comes first in S3."""
 _S3: Final = {"s3", "s3a", "s3n"}
-_ATOMIC: Final = {"abfs", "abfss", "adl", "gs", "hdfs", "viewfs", "wasb", "wasbs"}
-"""Stores in which Delta's own way is one step."""
+_ATOMIC: Final = {
+    "hdfs": "HDFSLogStore",
+    "gs": "GCSLogStore",
+    **dict.fromkeys(("abfs", "abfss", "adl", "wasb", "wasbs"), "AzureLogStore"),
+    **dict.fromkeys(_S3, "S3DynamoDBLogStore"),
+}
+"""Where one of Delta's own log stores puts a commit into its place in one step, or asks somebody who does."""
 _APPEND_ONLY: Final = "delta.appendOnly"
 RETENTION: Final = "delta.setTransactionRetentionDuration"
 _COORDINATED: Final = ("catalogManaged", "catalogOwned-preview")
@@ -35,21 +38,33 @@ def place_fault(path: str, log_store: str) -> str | None:
             f"two drivers may both be told that they have committed the same version of {path}: set"
             f" spark.delta.logStore.file.impl={LINK_STORE} {_WHERE}, and for whoever else writes to the table"
         )
-    is_deltas = log_store.startswith(_DELTAS)
-    if scheme in _ATOMIC or not is_deltas:
+    if _is_safe(scheme, log_store):
         return None
     if scheme in _S3:
-        if log_store == _DYNAMO_STORE:
-            return None
         return (
-            f"Delta's {log_store.rpartition('.')[2]} is for one driver only in S3: set"
+            f"{log_store.rpartition('.')[2]} is for one driver only in S3: set"
             f" spark.delta.logStore.{scheme}.impl={PUT_STORE} {_WHERE}, and for whoever else writes to the"
             " table; the store has to know If-None-Match, as S3 does"
+        )
+    if scheme in _ATOMIC:
+        return (
+            f"whether two drivers can commit the same version of {path} through"
+            f" {log_store.rpartition('.')[2]} is not known: leave spark.delta.logStore.{scheme}.impl and"
+            f" spark.delta.logStore.class out, for Delta's own {_ATOMIC[scheme]}, {_WHERE}"
         )
     return (
         f"whether two drivers can commit the same version of {path} is not known: set"
         f" spark.delta.logStore.{scheme}.impl to a log store that refuses a file that is there {_WHERE}"
     )
+
+
+def _is_safe(scheme: str, log_store: str) -> bool:
+    """A log store of somebody else's is believed to be for the scheme that it is set for."""
+    if log_store in {LINK_STORE, PUT_STORE}:
+        return log_store == PUT_STORE and scheme in _S3
+    if log_store.startswith(_DELTAS):
+        return log_store.rpartition(".")[2] == _ATOMIC.get(scheme)
+    return True
 
 
 def mode_fault(seen: Seen, mode: str) -> str | None:

@@ -64,7 +64,15 @@ class SparkTable:
         answer = self._ask({"depth": 0})
         if _seen(answer) is None:
             self._require_place(answer)
+            self._make()
+
+    def _make(self) -> None:
+        """Of several that make it at once Delta lets one; the others find it there."""
+        try:
             self._sql(f"CREATE TABLE IF NOT EXISTS {self._named()} USING delta")
+        except SinkError:
+            if self.look(0) is None:
+                raise
 
     def look(self, depth: int) -> Seen | None:
         """By a question that plans and runs no job of Spark's, but for what Delta reads of its log."""

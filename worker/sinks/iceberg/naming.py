@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping, Sequence
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _SETTING: Final = "spark.sql.catalog"
 _CATALOGS: Final = frozenset(
     f"org.apache.iceberg.spark.{name}" for name in ("SparkCatalog", "SparkSessionCatalog")
 )
-_HADOOP: Final = frozenset({"hadoop", "org.apache.iceberg.hadoop.HadoopCatalog"})
-_HIVE: Final = frozenset({"hive", "org.apache.iceberg.hive.HiveCatalog"})
+_TYPE: Final = "type"
+_IMPL: Final = "catalog-impl"
+_HADOOP: Final = frozenset({"hadoop", "org.apache.iceberg.hadoop.hadoopcatalog"})
+_HIVE: Final = frozenset({"hive", "org.apache.iceberg.hive.hivecatalog"})
+"""In lower case, as names of settings are here: Iceberg looks at neither's case."""
 _HIVE_LOCKS: Final = "hadoop.iceberg.engine.hive.lock-enabled"
 NO_COMPARE_AND_SWAP: Final = (
     "a catalog of that type looks whether anybody has committed and renames then, so a frozen writer can put"
@@ -51,35 +54,44 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def require_safe(catalog: str, conf: Callable[[str], str | None]) -> None:
+def require_safe(catalog: str, settings: Mapping[str, str]) -> None:
     """Refuse what is no catalog of Iceberg's, and those whose commit two writers can both be told has worked.
 
     Args:
         catalog: its name.
-        conf: gives a setting of Spark's, None if it is not set.
+        settings: Spark's.
 
     Raises:
         SinkError: naming the setting.
     """
     base = f"{_SETTING}.{catalog}"
-    made_by = conf(base)
+    made_by = settings.get(base)
     if made_by is None:
         raise SinkError(f"sink.table: the worker's Spark has no catalog {catalog}: {base} is not set")
     if made_by not in _CATALOGS:
         raise SinkError(f"sink.table: the catalog {catalog} is not of Iceberg's: {base} is {made_by}")
-    for name in (f"{base}.type", f"{base}.catalog-impl"):
-        if (kind := conf(name)) in _HADOOP:
-            raise SinkError(f"sink.table: {name} is {kind}: {NO_COMPARE_AND_SWAP}")
-    _require_no_hive_locks(base, conf)
+    given = [
+        (key.removeprefix(f"{base}.").lower(), key, value)
+        for key, value in settings.items()
+        if key.startswith(f"{base}.")
+    ]
+    for name, key, value in given:
+        if name in {_TYPE, _IMPL} and value.lower() in _HADOOP:
+            raise SinkError(f"sink.table: {key} is {value}: {NO_COMPARE_AND_SWAP}")
+    _require_no_hive_locks(base, [(name, value) for name, _, value in given])
 
 
-def _require_no_hive_locks(base: str, conf: Callable[[str], str | None]) -> None:
-    """A lock that times out under a frozen writer keeps nobody out; without locks the metastore compares."""
-    kind, impl = conf(f"{base}.type"), conf(f"{base}.catalog-impl")
-    is_hive = kind in _HIVE or impl in _HIVE or (kind is None and impl is None)
-    locks = f"{base}.{_HIVE_LOCKS}"
-    if is_hive and (conf(locks) or "").lower() != "false":
+def _require_no_hive_locks(base: str, given: Sequence[tuple[str, str]]) -> None:
+    """A lock that times out under a frozen writer keeps nobody out; without locks the metastore compares.
+
+    A name may be given twice, in other letters: nobody knows which of them counts.
+    """
+    kinds = [value for name, value in given if name in {_TYPE, _IMPL}]
+    is_hive = not kinds or any(kind.lower() in _HIVE for kind in kinds)
+    locks = [value.lower() for name, value in given if name == _HIVE_LOCKS]
+    if is_hive and (not locks or any(value != "false" for value in locks)):
         raise SinkError(
-            f"sink.table: {base}.type is {kind or 'hive'}, and {locks} is not false: with locks the metastore"
-            " does not compare what it replaces, so a frozen writer can put its batch over others'"
+            f"sink.table: {base}.type is {kinds[0] if kinds else 'hive'}, and {base}.{_HIVE_LOCKS} is not"
+            " false: with locks the metastore does not compare what it replaces, so a frozen writer can put"
+            " its batch over others'"
         )

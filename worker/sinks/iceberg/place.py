@@ -35,7 +35,7 @@ class TablePlace:
 
     def require_safe(self, spark: SparkSession) -> None:
         """Refuse catalogs that a fence does not hold in; raises `SinkError`."""
-        require_safe(self.name.catalog, lambda setting: spark.conf.get(setting, None))
+        require_safe(self.name.catalog, spark.conf.getAll)
 
     def is_there(self, spark: SparkSession) -> bool:
         """Asked for by name: to load a table that is not there, some catalogs answer with other errors."""

@@ -5,6 +5,7 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.encryption.EncryptionManager;
+import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.io.FileIO;
@@ -39,8 +40,25 @@ final class FencedOperations implements TableOperations {
         }
         SnapshotRef tag = SnapshotRef.tagBuilder(head.snapshotId()).maxRefAgeMs(Long.MAX_VALUE).build();
         tried = head.snapshotId();
-        table.commit(base, TableMetadata.buildFrom(updated).setRef(place.tag(), tag).build());
+        try {
+            table.commit(base, TableMetadata.buildFrom(updated).setRef(place.tag(), tag).build());
+        } catch (CommitFailedException told) {
+            requireUndone(told); // there may be no other attempt that would look
+            throw told;
+        }
         tried = null; // it was done, and told so
+    }
+
+    /** Fails otherwise than the commit has if that was done all the same, or if nobody can say. */
+    private void requireUndone(CommitFailedException told) {
+        try {
+            refresh();
+        } catch (CommitStateUnknownException done) {
+            throw done;
+        } catch (RuntimeException error) {
+            told.addSuppressed(error);
+            throw new CommitStateUnknownException(told);
+        }
     }
 
     /** Fails, for good, if the branch's head is another one than it was when the fence was read. */

@@ -81,6 +81,28 @@ def test_a_zombie_that_began_after_the_claim_is_passed_over_and_finds_out(
     assert 9 not in {row[0] for row in table.rows}
 
 
+def test_tasks_that_make_a_table_at_once_all_get_it(table: Table) -> None:
+    """Delta lets one of them make it, and refuses the others' statement."""
+    errors: list[Exception] = []
+
+    def begin(task: str) -> None:
+        try:
+            sink = table.sink(1, task=task)
+            sink.claim()
+            sink.prepare(table.fields)
+            put(sink, table, 0, int(task))
+        except Exception as error:  # noqa: BLE001 - shown below
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin, args=(str(task),)) for task in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_S)
+    assert errors == []
+    assert table.rows == [(task, "b0") for task in range(4)]
+
+
 def test_two_claims_at_once_and_a_batch_beside_them(table: Table) -> None:
     """Whoever comes second reads again: the higher token stays, and no batch is forgotten."""
     first = table.owner(1)

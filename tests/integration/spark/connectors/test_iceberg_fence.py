@@ -12,6 +12,7 @@ from tests.held_line import TIMEOUT_S
 from tests.integration.spark.connectors.held_server import HeldServer
 from tests.integration.spark.connectors.lake_sinks import Table, Writer, meanwhile
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
+from worker.sinks.iceberg.place import TablePlace
 from worker.sinks.iceberg.publishing import Write
 
 if TYPE_CHECKING:
@@ -286,6 +287,20 @@ def test_catalogs_that_do_not_compare_and_swap_are_refused(table: Table) -> None
         Writer(Table(session, "absent")).begin()
 
 
+def test_a_table_that_is_committed_by_renaming_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what commits it, should the settings of its catalog not tell."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.files", "org.apache.iceberg.spark.SparkCatalog")
+    session.conf.set("spark.sql.catalog.files.type", "hadoop")
+    session.conf.set("spark.sql.catalog.files.warehouse", str(tmp_path))
+    session.sql("CREATE NAMESPACE files.shop")
+    monkeypatch.setattr(TablePlace, "require_safe", lambda *_: None)
+    with pytest.raises(SinkError, match="is committed by renaming a file"):
+        Writer(Table(session, "files")).begin()
+
+
 LOST_ANSWER = (
     "CREATE SEQUENCE answers",
     """
@@ -310,17 +325,19 @@ NO_MORE = (
 )
 
 
+@pytest.mark.parametrize("retries", [4, 0])
 @pytest.mark.parametrize("options", [{}, {"mode": "overwrite"}, UPSERT])
 def test_a_commit_that_was_done_and_told_to_have_failed_keeps_its_files(
-    spark: SparkSession, postgres: str, tmp_path: Path, options: dict[str, Any]
+    spark: SparkSession, postgres: str, tmp_path: Path, options: dict[str, Any], retries: int
 ) -> None:
-    """Iceberg tries such a commit again, and clears away the files of what it holds for failed."""
+    """Iceberg tries it again, or does not, and clears away the files of what it holds for failed."""
     database = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"))
     with HeldServer(postgres) as server:
         table = Table(_at(spark, server, tmp_path / "lake"), "pg")
         writer = Writer(table, **options)
         writer.begin()
         writer.batch(0)
+        table.run(f"ALTER TABLE {{table}} SET TBLPROPERTIES ('commit.retry.num-retries' = '{retries}')")
         try:
             _run(database, *LOST_ANSWER)
             written = writer.batch(1)

@@ -10,7 +10,7 @@ from worker.sinks.base import Field
 from worker.sinks.delta.columns import field_faults, merge_faults, partition_columns, table_faults
 from worker.sinks.delta.marks import Seen, rows_in, version_of
 from worker.sinks.delta.places import LINK_STORE, PUT_STORE, mode_fault, place_fault
-from worker.sinks.errors import SchemaError
+from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Mark
 
 DELTAS = "io.delta.storage."
@@ -23,6 +23,12 @@ def test_a_higher_token_is_above_every_batch_of_a_lower_one() -> None:
     assert version_of(last) < version_of(FenceRow(8))
     assert version_of(FenceRow(7)) < version_of(FenceRow(7, 0, Mark("c", 0)))
     assert version_of(FenceRow(2**32 - 1, 0, Mark("c", 2**31 - 2))) == 2**63 - 1
+
+
+def test_a_batch_that_does_not_fit_is_refused() -> None:
+    """Its number would be that of a newer owner."""
+    with pytest.raises(SinkError, match="batch 2147483647 is more than"):
+        version_of(FenceRow(7, 0, Mark("c", 2**31 - 1)))
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,14 @@ def test_a_higher_token_is_above_every_batch_of_a_lower_one() -> None:
         ("s3a://b/t", PUT_STORE, None),
         ("s3a://b/t", f"{DELTAS}S3DynamoDBLogStore", None),
         ("odd://b/t", f"{DELTAS}HDFSLogStore", "spark.delta.logStore.odd.impl"),
+        ("viewfs://b/t", f"{DELTAS}HDFSLogStore", "spark.delta.logStore.viewfs.impl"),
+        ("hdfs://n/t", f"{OLD_DELTAS}HDFSLogStore", None),
+        ("hdfs://n/t", f"{DELTAS}S3SingleDriverLogStore", "leave spark.delta.logStore.hdfs.impl"),
+        ("abfss://c@a/t", f"{DELTAS}LocalLogStore", "leave spark.delta.logStore.abfss.impl"),
+        ("gs://b/t", f"{DELTAS}HDFSLogStore", "Delta's own GCSLogStore"),
+        ("hdfs://n/t", LINK_STORE, "leave spark.delta.logStore.hdfs.impl"),
+        ("s3a://b/t", LINK_STORE, f"spark.delta.logStore.s3a.impl={PUT_STORE}"),
+        ("odd://b/t", PUT_STORE, "spark.delta.logStore.odd.impl"),
         ("odd://b/t", "com.example.OddLogStore", None),
     ],
 )
