@@ -39,6 +39,8 @@ def group_fault(name: str) -> str | None:
 
 def format_fault(name: str) -> str | None:
     """What is wrong with the name of a format, or of a class that is one."""
+    if _OWN.match(name):
+        return "is of sparkherd's own, by which a sink's fence is moved"
     if not name.strip() or _FORMAT.fullmatch(name):
         return blank_fault(name)
     return "must be a name of letters, digits and _ - . $, of at most 200 characters"
@@ -65,6 +67,8 @@ _QUOTED = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 """Texts, names, comments. What is not closed goes to the end, or each would be read to the end anew."""
+_OWN = re.compile(r"sparkherd[._]", re.IGNORECASE)
+"""Classes and data sources that workers have for their sinks."""
 _FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
 _REFERENCE = re.compile(r"\$\{(?:env|file):")
 _NO_REFERENCE = "takes no ${env:NAME} or ${file:PATH}; those are for the values of options and spark_conf"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DELTA_SINK = "delta"
 
 _NAME = re.compile(r"(?:(?:\w+|`[^`]+`)\.)?(?:\w+|`[^`]+`)\Z")
+_PATH = re.compile(r"`?delta`?\.", re.IGNORECASE)
 
 
 def _path_fault(path: str) -> str | None:
@@ -57,6 +58,8 @@ class DeltaFormat(SinkFormat):
             yield Problem("options.path", "does not go with sink.table: give one of them")
         if table is not None and _NAME.match(table) is None:
             yield Problem("table", "must be a table of the session's catalog: orders or shop.orders")
+        elif table is not None and _PATH.match(table):
+            yield Problem("table", "is a place, by which Spark takes `delta`: give it as options.path")
 
     def output_mode_fault(self, options: Mapping[str, Any], output_mode: str) -> str | None:
         """Only a whole result may take the place of the one before it, and nothing else may."""

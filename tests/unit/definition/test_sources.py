@@ -141,6 +141,12 @@ SEVERAL: dict[str, Any] = {"orders": TOPIC, "customers": TOPIC}
             {"sources": {"a": TOPIC, "b": {**TOPIC, "static": True, "watermark": LATE}}, "sql": "S"},
             ("sources.b.watermark", "does not go with static"),
         ),
+        (
+            {"source": {"format": "sparkherd_delta_fence", "options": {"request": "{}"}}},
+            ("source.format", "is of sparkherd's own"),
+        ),
+        ({"source": {"format": "Sparkherd.Iceberg.FenceSource"}}, ("source.format", "is of sparkherd's own")),
+        ({"source": TOPIC, "sink": {"format": "SPARKHERD_X"}}, ("sink.format", "is of sparkherd's own")),
         ({"source": TOPIC, "sink": {}}, ("sink.format", "is required, unless there is a table")),
         (
             {"source": TOPIC, "sink": {"format": "noop", "partition_by": [""]}},

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from worker.sinks.column_types import kind_of, nested
 from worker.sinks.errors import SchemaError
 from worker.sinks.table import refuse_twins
 
@@ -20,6 +21,8 @@ _UNNAMABLE: Final = frozenset(" ,;{}()\n\t=")
 """What Delta takes in no column's name, unless a table maps its columns."""
 _UNORDERED: Final = ("map", "variant")
 """Types of which nobody can say which of two rows has the same key."""
+_NO_FOLDER: Final = ("binary", *_UNORDERED)
+"""Types whose values name no folder: of bytes, those only do that are text."""
 _FILLED: Final = ("delta.generationExpression", "delta.identity.start", "CURRENT_DEFAULT")
 """What the metadata of a column has that Delta fills by itself."""
 _MOST_CLUSTERED: Final = 4
@@ -40,9 +43,7 @@ def field_faults(fields: Sequence[Field], named: Mapping[str, Sequence[str]]) ->
     refuse_twins([field.name for field in fields])
     names = {field.name.lower() for field in fields}
     for field in fields:
-        if isinstance(field.type, str) and field.type.startswith(_UNWRITABLE):
-            remedy = f"select CAST({field.name} AS STRING) AS {field.name} instead"
-            yield f"Delta cannot hold {field.name} of type {field.type}: {remedy}"
+        yield from _unwritable(field)
         if not _UNNAMABLE.isdisjoint(field.name):
             yield f'Delta takes no column named "{field.name}": give it a name without spaces and ,;{{}}()='
     for setting, columns in named.items():
@@ -51,6 +52,19 @@ def field_faults(fields: Sequence[Field], named: Mapping[str, Sequence[str]]) ->
                 yield f"{setting} names the column {column}, which the query does not yield"
         if twins := [name for name, times in Counter(_lowered(columns)).items() if times > 1]:
             yield f"{setting} names the column {twins[0]} twice"
+
+
+def _unwritable(field: Field) -> Iterator[str]:
+    for path, kind in nested(field.name, field.type):
+        if isinstance(kind, str) and kind.startswith(_UNWRITABLE):
+            remedy = f"select CAST({path} AS STRING) AS {path} instead" if path == field.name else "cast it"
+            yield f"Delta cannot hold {path} of type {kind}: {remedy}"
+
+
+def text_folders(fields: Sequence[Field], key: Sequence[str], seen: Seen) -> list[str]:
+    """The columns of `key` that are texts, and that the table is laid apart by."""
+    both = {*_lowered(key)} & {*_lowered(seen.partition_by)}
+    return [field.name for field in fields if field.name.lower() in both and field.type == "string"]
 
 
 def partition_columns(fields: Sequence[Field], partition_by: Sequence[str]) -> list[str]:
@@ -64,8 +78,8 @@ def partition_columns(fields: Sequence[Field], partition_by: Sequence[str]) -> l
     if fields and len(wanted) == len(fields):
         raise SchemaError("sink.partition_by names every column: Delta needs one more, which its files hold")
     for field in wanted:
-        kind = _kind(field)
-        if isinstance(field.type, dict) or kind in _UNORDERED:
+        kind = kind_of(field.type)
+        if isinstance(field.type, dict) or kind in _NO_FOLDER:
             raise SchemaError(f"sink.partition_by names {field.name} of type {kind}, which names no folder")
     return [field.name for field in wanted]
 
@@ -81,7 +95,7 @@ def require_clusterable(fields: Sequence[Field], cluster_by: Sequence[str]) -> N
         raise SchemaError(f"sink.options.cluster_by {said}")
     named = set(_lowered(cluster_by))
     for field in fields:
-        kind = _kind(field)
+        kind = kind_of(field.type)
         if field.name.lower() in named and (isinstance(field.type, dict) or kind in _UNORDERED):
             raise SchemaError(
                 f"sink.options.cluster_by names {field.name} of type {kind}, which has no order"
@@ -92,7 +106,7 @@ def merge_faults(fields: Sequence[Field], key: Sequence[str]) -> Iterator[str]:
     """What cannot be upserted by `key`; without one, nothing is."""
     named = {column.lower() for column in key}
     for field in fields if key else ():
-        kind = _kind(field)
+        kind = kind_of(field.type)
         if "`" in field.name:
             yield f"Delta's MERGE takes no column named {field.name}: give it a name without backticks"
         if field.name.lower() in named and kind in _UNORDERED:
@@ -140,10 +154,6 @@ def missing(fields: Sequence[Field], seen: Seen) -> list[Field]:
     """The columns that the table has not."""
     theirs = {column["name"].lower() for column in seen.columns}
     return [field for field in fields if field.name.lower() not in theirs]
-
-
-def _kind(field: Field) -> str:
-    return str(field.type["type"]) if isinstance(field.type, dict) else field.type
 
 
 def _lowered(names: Sequence[str]) -> list[str]:

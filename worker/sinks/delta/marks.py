@@ -29,6 +29,10 @@ NONE: Final = -1
 _RESETS: Final = "#resets"
 _ROWS: Final = "#rows"
 _CHECKPOINT: Final = "#checkpoint/"
+_CLUSTERED: Final = "#clustered"
+"""Set with the columns of a table that is to be clustered, which is another commit."""
+_CLUSTERING: Final = "clustering"
+"""What the writers of a table need that is clustered, or was."""
 _LOST: Final = "#lost"
 """Set to the number of resets when the task has found its own commits gone from the table's log."""
 
@@ -110,6 +114,17 @@ def versions_of(row: FenceRow, owner: Owner) -> dict[str, int]:
     app = app_id(owner)
     known = {app: version_of(row), app + _RESETS: row.resets, app + _ROWS: row.rows}
     return known if row.last is None else {**known, app + _CHECKPOINT + row.last.checkpoint: row.resets}
+
+
+def defined(row: FenceRow, owner: Owner, *, is_clustered: bool) -> dict[str, int]:
+    """The numbers of a commit that gives the table its columns."""
+    marks = {app_id(owner) + _CLUSTERED: 1} if is_clustered else {}
+    return {**versions_of(row, owner), **marks}
+
+
+def is_to_be_clustered(seen: Seen, owner: Owner) -> bool:
+    """Whether the task has made the table, and come no further."""
+    return app_id(owner) + _CLUSTERED in seen.versions and _CLUSTERING not in seen.features
 
 
 def begun(seen: Seen, row: FenceRow, owner: Owner, checkpoint: str) -> dict[str, int]:

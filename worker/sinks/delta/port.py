@@ -16,6 +16,20 @@ How: TypeAlias = Literal["append", "upsert", "overwrite"]
 """What becomes of the rows that are there: they stay, are replaced by key, or go."""
 
 
+class Way(NamedTuple):
+    """How rows are put into the table.
+
+    Args:
+        how: what becomes of those that are there.
+        key: the columns of an upsert.
+        folders: those of them that are texts, and that the table is laid apart by: of some Delta makes NULL.
+    """
+
+    how: How
+    key: Sequence[str] = ()
+    folders: Sequence[str] = ()
+
+
 class Layout(NamedTuple):
     """The columns of a table that has none yet, and those that it is laid apart by."""
 
@@ -61,7 +75,7 @@ class FencedTable(Protocol):
         """Add columns."""
         ...
 
-    def write(self, frame: DataFrame, how: How, key: Sequence[str], note: Note) -> None:
+    def write(self, frame: DataFrame, way: Way, note: Note) -> None:
         """Put the rows and the note's number into the table in one commit.
 
         Delta passes over the whole of it and says nothing if the number is not above the one that is there

@@ -22,6 +22,7 @@ from worker.sinks.delta.columns import (
     partition_columns,
     require_clusterable,
     table_faults,
+    text_folders,
 )
 from worker.sinks.delta.marks import (
     BATCH_BITS,
@@ -29,6 +30,8 @@ from worker.sinks.delta.marks import (
     Note,
     app_id,
     begun,
+    defined,
+    is_to_be_clustered,
     lost,
     made_again,
     row_of,
@@ -38,7 +41,7 @@ from worker.sinks.delta.marks import (
     versions_of,
 )
 from worker.sinks.delta.places import mode_fault, place_fault, table_fault
-from worker.sinks.delta.port import Layout
+from worker.sinks.delta.port import Layout, Way
 from worker.sinks.errors import BatchRefusedError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Verdict, admits, fenced, judge, raised
 
@@ -76,6 +79,7 @@ class DeltaSink(Sink):
         self._owner = owner
         self._options = options
         self._partition_by = partition_by
+        self._way = Way(options.mode, options.key)
         self._row = FenceRow(owner.token, owner.resets)
         self._id: str | None = None
         self._at = NONE
@@ -135,6 +139,7 @@ class DeltaSink(Sink):
             raise SchemaError(fault)
         if added := missing(fields, seen):
             self._table.add(added)
+        self._way = self._way._replace(folders=text_folders(fields, self._options.key, seen))
 
     def write(self, batch: Batch) -> Written:
         """Write the batch unless it is there; that it is in the table afterwards is seen, not believed."""
@@ -167,7 +172,7 @@ class DeltaSink(Sink):
         note = self._note(self._id or "", after, mark.plan, attempt=uuid4().hex)
 
         def write(frame: DataFrame) -> Seen:
-            self._table.write(frame, self._options.mode, self._options.key, note)
+            self._table.write(frame, self._way, note)
             return self._require_ours(note)
 
         with self._losing_to_newer():
@@ -247,14 +252,21 @@ class DeltaSink(Sink):
         for _ in range(_TRIES):
             seen = self._own()
             if seen.columns:
-                return seen
+                return self._clustered(fields, seen)
             require_clusterable(fields, self._options.cluster_by)
             layout = Layout(fields, partition_columns(fields, self._partition_by))
-            if self._swap(seen, self._row, versions_of(self._row, self._owner), layout):
-                if self._options.cluster_by:
-                    self._table.cluster(self._options.cluster_by)
-                return self._own()
+            versions = defined(self._row, self._owner, is_clustered=bool(self._options.cluster_by))
+            if self._swap(seen, self._row, versions, layout):
+                return self._clustered(fields, self._own())
         raise self._crowded()
+
+    def _clustered(self, fields: Sequence[Field], seen: Seen) -> Seen:
+        """The table, clustered if that is still to be done: Delta takes it in a commit of its own."""
+        if not self._options.cluster_by or not is_to_be_clustered(seen, self._owner):
+            return seen
+        require_clusterable(fields, self._options.cluster_by)
+        self._table.cluster(self._options.cluster_by)
+        return self._own()
 
     def _own(self) -> Seen:
         """The table, if it is the one that was claimed and nobody else has claimed it since."""

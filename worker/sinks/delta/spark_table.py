@@ -15,6 +15,7 @@ import msgspec
 from definition.sinks.delta import DELTA_SINK
 from definition.spark_conf import SQL_ON_FILES
 from worker.sinks.asking import Question
+from worker.sinks.column_types import quoted, type_sql
 from worker.sinks.delta.marks import Note, Seen
 from worker.sinks.delta.places import place_fault
 from worker.sinks.errors import SinkError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from worker.sinks.base import Field
-    from worker.sinks.delta.port import How, Layout
+    from worker.sinks.delta.port import Layout, Way
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -38,6 +39,8 @@ _METADATA: Final = f"{_DELTA}.commitInfo.userMetadata"
 _METRICS: Final = f"{_DELTA}.history.metricsEnabled"
 """Whether a commit says how many rows it has, which is all that anybody knows of them."""
 _SOURCE: Final = "sparkherd_batch"
+_NO_TEXT: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of NULL in a table that is laid apart, which Delta reads as such."""
 
 
 class SparkTable:
@@ -51,7 +54,7 @@ class SparkTable:
         self._app = app
         self._name = name
         self._path = path
-        self._target = name
+        self._target: str | None = None
 
     @property
     def place(self) -> str:
@@ -65,6 +68,8 @@ class SparkTable:
         if _seen(answer) is None:
             self._require_place(answer)
             self._make()
+            if self.look(0) is None:
+                raise SinkError(f"what is at {self.place} is no Delta table: name another place")
 
     def _make(self) -> None:
         """Of several that make it at once Delta lets one; the others find it there."""
@@ -95,13 +100,13 @@ class SparkTable:
         """At the end."""
         self._sql(f"ALTER TABLE {self._named()} ADD COLUMNS ({', '.join(map(_column, fields))})")
 
-    def write(self, frame: DataFrame, how: How, key: Sequence[str], note: Note) -> None:
+    def write(self, frame: DataFrame, way: Way, note: Note) -> None:
         """In the batch's own session, which nobody else has."""
         with _settings(frame.sparkSession, {SQL_ON_FILES: "true", _METRICS: "true"}):
-            if how == "upsert":
-                self._merge(frame, key, note)
+            if way.how == "upsert":
+                self._merge(frame, way, note)
             else:
-                self._put(frame, note, replace=how == "overwrite")
+                self._put(frame, note, replace=way.how == "overwrite")
 
     def _put(self, frame: DataFrame, note: Note, *, replace: bool) -> None:
         from pyspark.sql.functions import lit  # noqa: PLC0415 - the sinks' rules are loaded without Spark
@@ -114,15 +119,16 @@ class SparkTable:
         else:
             writer.append()
 
-    def _merge(self, frame: DataFrame, key: Sequence[str], note: Note) -> None:
+    def _merge(self, frame: DataFrame, way: Way, note: Note) -> None:
         """MERGE takes the number from the session only. NULL is a key as any other."""
         from pyspark.sql.functions import expr  # noqa: PLC0415 - as in _put
 
         target = self._named()
-        same = [f"{target}.{_quoted(column)} <=> {_SOURCE}.{_quoted(column)}" for column in key]
+        same = [f"{target}.{quoted(column)} <=> {_SOURCE}.{quoted(column)}" for column in way.key]
         settings = {_APP: self._app, _VERSION: str(note.version), _METADATA: _text(note)}
         with _settings(frame.sparkSession, settings):
-            source = last_of_each_key(in_order(frame), key).alias(_SOURCE)
+            rows = frame.withColumns({name: expr(_as_folder(name)) for name in way.folders})
+            source = last_of_each_key(in_order(rows), way.key).alias(_SOURCE)
             merging = source.mergeInto(target, expr(" AND ".join(same)))
             merging.whenMatched().updateAll().whenNotMatched().insertAll().merge()
 
@@ -135,7 +141,7 @@ class SparkTable:
         except Exception as error:
             raise self._told(error) from error
         if self._path is not None:
-            self._target = f"delta.{_quoted(answer['path'])}"
+            self._target = f"delta.{quoted(answer['path'])}"
         return answer
 
     def _spark(self) -> SparkSession:
@@ -144,10 +150,18 @@ class SparkTable:
         return self._session()
 
     def _named(self) -> str:
-        """As SQL names it; a path as Spark has it, which is known when it was asked once."""
+        """As SQL names it, past any view of the query's; a path as Spark has it, when it was asked once."""
         if self._target is None:
+            self._target = self._found()
+        return self._target
+
+    def _found(self) -> str:
+        if self._name is None:
             self.look(0)
-        return str(self._target)
+            return str(self._target)
+        if "." in self._name:
+            return f"spark_catalog.{self._name}"
+        return f"spark_catalog.{quoted(self._spark().catalog.currentDatabase())}.{self._name}"
 
     def _sql(self, statement: str) -> None:
         session = self._spark()
@@ -214,10 +228,13 @@ def _struct(fields: Sequence[Field]) -> dict[str, Any]:
 
 def _column(field: Field) -> str:
     """As ALTER TABLE takes it."""
-    from pyspark.sql.types import StructField  # noqa: PLC0415 - needed where columns are added only
+    return f"{quoted(field.name)} {type_sql(field.type)}"
 
-    made = StructField.fromJson({"name": field.name, "type": field.type, "nullable": True, "metadata": {}})
-    return f"{_quoted(field.name)} {made.dataType.simpleString()}"
+
+def _as_folder(column: str) -> str:
+    """A text as it is in a table that is laid apart by it: NULL and some texts have one folder."""
+    text = quoted(column)
+    return f"CASE WHEN {text} NOT IN ('', '{_NO_TEXT}') THEN {text} END"
 
 
 def _absolute(path: str) -> str:
@@ -225,11 +242,7 @@ def _absolute(path: str) -> str:
 
 
 def _list(columns: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, columns))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return ", ".join(map(quoted, columns))
 
 
 @contextmanager

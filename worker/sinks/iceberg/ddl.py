@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from worker.sinks.iceberg.naming import quoted
+from worker.sinks.column_types import SQL_NAMES, quoted
+from worker.sinks.column_types import type_sql as sql_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from worker.sinks.iceberg.columns import Fit
     from worker.sinks.iceberg.naming import TableName
 
-_SQL: Final = {"long": "bigint", "integer": "int", "short": "int", "byte": "int"}
+_NAMES: Final = {**SQL_NAMES, "short": "int", "byte": "int"}
+"""Iceberg has no numbers as small as that."""
 
 
 def alterations(name: TableName, fit: Fit, partition_fields: Iterable[str]) -> Iterator[str]:
@@ -38,16 +40,5 @@ def _column(field: Field) -> str:
 
 
 def type_sql(kind: Any) -> str:
-    """A type of Spark's JSON as its SQL has it."""
-    if isinstance(kind, str):
-        return _SQL.get(kind, kind)
-    match kind["type"]:
-        case "struct":
-            inner = ", ".join(f"{quoted(each['name'])}: {type_sql(each['type'])}" for each in kind["fields"])
-            return f"struct<{inner}>"
-        case "array":
-            return f"array<{type_sql(kind['elementType'])}>"
-        case "map":
-            return f"map<{type_sql(kind['keyType'])}, {type_sql(kind['valueType'])}>"
-        case _:
-            return type_sql(kind["sqlType"])
+    """A type of Spark's JSON as its SQL has it, where the table is Iceberg's."""
+    return sql_of(kind, _NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from worker.sinks.column_types import quoted
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ def read_name(text: str) -> TableName:
     """The table that `sink.table` names."""
     parts = [inside.replace("``", "`") if inside else plain for inside, plain in _PART.findall(text)]
     return TableName(parts[0], tuple(parts[1:]))
-
-
-def quoted(name: str) -> str:
-    """A name as Spark's SQL takes it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def require_safe(catalog: str, settings: Mapping[str, str]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from worker.sinks.column_types import quoted
 from worker.sinks.iceberg.columns import Column, fit, require_key
 from worker.sinks.iceberg.ddl import alterations, type_sql
 from worker.sinks.iceberg.layout import partition_fields, require_same
-from worker.sinks.iceberg.naming import quoted, require_safe
+from worker.sinks.iceberg.naming import require_safe
 from worker.sinks.iceberg.publishing import TableError
 from worker.sinks.spark_errors import said
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from definition.sinks.iceberg import ICEBERG_SINK
 from worker.sinks.asking import Question
+from worker.sinks.column_types import quoted
 from worker.sinks.iceberg.history import Marked, Seen
-from worker.sinks.iceberg.naming import quoted
 from worker.sinks.iceberg.publishing import Look, TableError, Write
 from worker.sinks.spark_errors import said
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from worker.sinks.base import Answer, Field
-    from worker.sinks.delta.port import How, Layout
+    from worker.sinks.delta.port import Layout, Way
     from worker.sinks.fence import Mark
 
 APP = "sparkherd/g/t"
@@ -114,8 +114,7 @@ class ModelTable:
         assert self.stored is not None
         self.stored.columns += tuple({"name": f.name, "type": f.type} for f in fields)
 
-    def write(self, frame: DataFrame, how: How, key: Sequence[str], note: Note) -> None:
-        del key
+    def write(self, frame: DataFrame, way: Way, note: Note) -> None:
         step()
         assert self.stored is not None
         begun_at = self.stored.commits
@@ -125,7 +124,7 @@ class ModelTable:
         if self._checked and self.stored.commits != begun_at:
             raise ConcurrentTransactionError
         rows = cast("list[str]", frame)
-        self.stored.rows = [*(() if how == "overwrite" else self.stored.rows), *rows]
+        self.stored.rows = [*(() if way.how == "overwrite" else self.stored.rows), *rows]
         self._commit({APP: note.version}, note, numOutputRows=str(len(rows)))
 
     def _commit(self, versions: Mapping[str, int], note: Note, **metrics: str) -> None:

@@ -40,6 +40,7 @@ def test_a_table_is_taken(sink: dict[str, Any], options: DeltaOptions) -> None:
         ({"table": "t", "options": {"path": "/x"}}, {}, "sink.options.path", "does not go with sink.table"),
         ({"table": "a.b.c"}, {}, "sink.table", "must be a table of the session's catalog"),
         ({"table": "t; DROP TABLE t"}, {}, "sink.table", "must be a table of the session's catalog"),
+        ({"table": "Delta.`/data/t`"}, {}, "sink.table", "give it as options.path"),
         ({"options": {"path": " "}}, {}, "sink.options.path", "must not be empty"),
         (
             {"options": {"path": "/x", "mode": "upsert"}},

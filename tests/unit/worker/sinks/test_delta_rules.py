@@ -73,6 +73,15 @@ def test_columns_that_no_table_takes_are_named() -> None:
     assert [word in fault for word, fault in zip(words, faults, strict=True)] == [True] * 4
 
 
+def test_nested_columns_that_no_table_takes_are_named() -> None:
+    """Delta itself finds them in the first batch, when the table has them."""
+    inner = {"type": "struct", "fields": [{"name": "a", "type": {"type": "array", "elementType": "void"}}]}
+    outer = {"type": "map", "keyType": "string", "valueType": inner}
+    assert list(field_faults([Field("m", outer)], {})) == [
+        "Delta cannot hold m{value}.a[] of type void: cast it"
+    ]
+
+
 def test_columns_that_cannot_be_merged_are_named() -> None:
     """Nobody can say of two maps whether they are the same; Delta does not find a name with a backtick."""
     fields = [Field("id", "long"), Field("M", {"type": "map"}), Field("v", "variant"), Field("a`b", "long")]
@@ -112,9 +121,9 @@ def test_columns_that_a_table_cannot_be_laid_apart_by_are_refused_before_it_has_
     assert fault == "sink.partition_by names the column id twice"
     with pytest.raises(SchemaError, match="names every column"):
         partition_columns(fields, ["V", "id"])
-    kinds: list[Any] = [{"type": "array"}, "variant"]
+    kinds: list[Any] = [{"type": "array"}, "variant", "binary"]
     for kind in kinds:
-        with pytest.raises(SchemaError, match=r"names s of type (array|variant), "):
+        with pytest.raises(SchemaError, match=r"names s of type (array|variant|binary), "):
             partition_columns([*fields, Field("s", kind)], ["S"])
 
 
