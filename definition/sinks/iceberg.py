@@ -25,6 +25,8 @@ _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _PART = r"(?:[^\s.`'\\]+|`(?:[^`'\\]|``)+`)"
 _TABLE = re.compile(rf"{_PART}(?:\.{_PART}){{2,}}")
 _TABLE_FORM = "must be catalog.namespace.table; a name with other signs in it stands in backticks"
+_REF = re.compile(r"\.`?(?:branch|tag)_[^.`]*`?\Z")
+_REF_FORM = "ends in what SQL has for a branch or a tag: name the table, and give a branch as options.branch"
 
 
 def _branch_fault(branch: str) -> str | None:
@@ -59,7 +61,9 @@ class IcebergFormat(SinkFormat):
         del options
         if table is None:
             return [Problem("table", "is required with the sink iceberg: catalog.namespace.table")]
-        return () if _TABLE.fullmatch(table) else [Problem("table", _TABLE_FORM)]
+        if not _TABLE.fullmatch(table):
+            return [Problem("table", _TABLE_FORM)]
+        return [Problem("table", _REF_FORM)] if _REF.search(table) else ()
 
     def output_mode_fault(self, options: Mapping[str, Any], output_mode: str) -> str | None:
         """A whole result takes the place of the one before it, and nothing else does."""

@@ -17,10 +17,22 @@ SQL_NAMES: Final[Mapping[str, str]] = {
 PARTS: Final = {"elementType": "[]", "keyType": "{key}", "valueType": "{value}"}
 """The types in a list or a map, and how their place is shown."""
 
+_INCOMPARABLE: Final = ("map", "variant")
+
 
 def kind_of(kind: Any) -> str:
     """The name of a type, whatever is in it."""
     return kind if isinstance(kind, str) else str(kind.get("type"))
+
+
+def is_comparable(kind: Any) -> bool:
+    """Whether somebody can say of two values of a type that they are the same."""
+    return not any(kind_of(each) in _INCOMPARABLE for _, each in nested("", kind))
+
+
+def as_text(path: str, column: str) -> str:
+    """What to do about a value of a type that cannot be held, in `column` or as a whole."""
+    return f"select CAST({path} AS STRING) AS {path} instead" if path == column else "cast it"
 
 
 def nested(path: str, kind: Any) -> Iterator[tuple[str, Any]]:

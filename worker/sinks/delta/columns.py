@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from worker.sinks.column_types import kind_of, nested
+from worker.sinks.column_types import as_text, is_comparable, kind_of, nested
 from worker.sinks.errors import SchemaError
 from worker.sinks.table import refuse_twins
 
@@ -20,7 +20,7 @@ _UNWRITABLE: Final = ("void", "interval")
 _UNNAMABLE: Final = frozenset(" ,;{}()\n\t=")
 """What Delta takes in no column's name, unless a table maps its columns."""
 _UNORDERED: Final = ("map", "variant")
-"""Types of which nobody can say which of two rows has the same key."""
+"""Types whose values have no order."""
 _NO_FOLDER: Final = ("binary", *_UNORDERED)
 """Types whose values name no folder: of bytes, those only do that are text."""
 _FILLED: Final = ("delta.generationExpression", "delta.identity.start", "CURRENT_DEFAULT")
@@ -57,8 +57,7 @@ def field_faults(fields: Sequence[Field], named: Mapping[str, Sequence[str]]) ->
 def _unwritable(field: Field) -> Iterator[str]:
     for path, kind in nested(field.name, field.type):
         if isinstance(kind, str) and kind.startswith(_UNWRITABLE):
-            remedy = f"select CAST({path} AS STRING) AS {path} instead" if path == field.name else "cast it"
-            yield f"Delta cannot hold {path} of type {kind}: {remedy}"
+            yield f"Delta cannot hold {path} of type {kind}: {as_text(path, field.name)}"
 
 
 def text_folders(fields: Sequence[Field], key: Sequence[str], seen: Seen) -> list[str]:
@@ -109,7 +108,7 @@ def merge_faults(fields: Sequence[Field], key: Sequence[str]) -> Iterator[str]:
         kind = kind_of(field.type)
         if "`" in field.name:
             yield f"Delta's MERGE takes no column named {field.name}: give it a name without backticks"
-        if field.name.lower() in named and kind in _UNORDERED:
+        if field.name.lower() in named and not is_comparable(field.type):
             yield f"sink.options.key names {field.name} of type {kind}, which cannot be compared"
 
 

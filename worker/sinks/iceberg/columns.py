@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from worker.sinks.column_types import PARTS, as_text, is_comparable, kind_of, nested
 from worker.sinks.errors import SchemaError
 from worker.sinks.table import refuse_twins
 
@@ -68,7 +69,7 @@ def fit(fields: Sequence[Field], columns: Sequence[Column], *, merge_schema: boo
     ]
     if columns and not merge_schema:
         faults += [f"{field.name} is not in the table" for field in new]
-        faults += [f"{field.name} is wider than the table's: {shown(field.type)}" for field in wider]
+        faults += [f"{field.name} is wider than the table's: {kind_of(field.type)}" for field in wider]
     if faults:
         remedy = "" if merge_schema or not (new or wider) else _REMEDY
         raise SchemaError(f"the query's columns do not fit the table: {'; '.join(faults)}{remedy}")
@@ -86,27 +87,38 @@ def require_writable(fields: Sequence[Field]) -> None:
     """
     refuse_twins([field.name for field in fields])
     for field in fields:
-        if isinstance(field.type, str) and _UNWRITABLE.fullmatch(field.type):
-            remedy = f"select CAST({field.name} AS STRING) AS {field.name} instead"
-            raise SchemaError(f"Iceberg cannot hold {field.name} of type {field.type}, {remedy}")
+        for path, kind in nested(field.name, field.type):
+            if isinstance(kind, str) and _UNWRITABLE.fullmatch(kind):
+                raise SchemaError(f"Iceberg cannot hold {path} of type {kind}: {as_text(path, field.name)}")
+            if kind_of(kind) == "struct":
+                _refuse_nested_twins(path, [each["name"] for each in kind["fields"]])
+
+
+def _refuse_nested_twins(path: str, names: Sequence[str]) -> None:
+    """Iceberg takes two that differ in case, and nobody can read the table from then on."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            twins = f"{seen[name.lower()]} and {name}"
+            raise SchemaError(f"{path} has two fields of one name, {twins}: give each its own")
+        seen[name.lower()] = name
 
 
 def require_key(key: Sequence[str], fields: Sequence[Field]) -> None:
     """An upsert goes by columns of the query.
 
     Raises:
-        SchemaError: one of them is not there.
+        SchemaError: one of them is not there, or its values cannot be compared.
     """
-    ours = {field.name.lower() for field in fields}
+    ours = {field.name.lower(): field for field in fields}
     for column in key:
-        if column.lower() not in ours:
+        field = ours.get(column.lower())
+        if field is None:
             known = ", ".join(field.name for field in fields)
             raise SchemaError(f"sink.options.key names {column}, but the query's columns are {known}")
-
-
-def shown(kind: str | dict[str, Any]) -> str:
-    """A type as a person may see it."""
-    return kind if isinstance(kind, str) else str(kind.get("type"))
+        if not is_comparable(field.type):
+            kind = kind_of(field.type)
+            raise SchemaError(f"sink.options.key names {column} of type {kind}, which cannot be compared")
 
 
 def _misfits(fields: Sequence[Field], theirs: Mapping[str, Column], wider: Sequence[Field]) -> Iterator[str]:
@@ -119,19 +131,15 @@ def _misfits(fields: Sequence[Field], theirs: Mapping[str, Column], wider: Seque
 
 def _differences(path: str, ours: Any, theirs: Any) -> Iterator[str]:
     """Where two plain types that are not the same differ, down to the nested fields that do."""
-    kind = shown(ours)
-    if kind == shown(theirs) == "struct":
+    kind = kind_of(ours)
+    if kind == kind_of(theirs) == "struct":
         yield from _struct_differences(path, ours["fields"], theirs["fields"])
-    elif kind != shown(theirs) or kind not in {"array", "map"}:
-        yield f"{path} is {kind}, and {shown(theirs)} in the table"
+    elif kind != kind_of(theirs) or kind not in {"array", "map"}:
+        yield f"{path} is {kind}, and {kind_of(theirs)} in the table"
     else:
-        for part, place in _PARTS.items():
+        for part, place in PARTS.items():
             if ours.get(part) != theirs.get(part):
                 yield from _differences(f"{path}{place}", ours[part], theirs[part])
-
-
-_PARTS: Final = {"elementType": "[]", "keyType": "{key}", "valueType": "{value}"}
-"""The types in a list or a map, and how their place is shown."""
 
 
 def _struct_differences(path: str, ours: list[Any], theirs: list[Any]) -> Iterator[str]:

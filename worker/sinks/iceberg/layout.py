@@ -23,9 +23,13 @@ def partition_fields(partition_by: Sequence[str], fields: Sequence[Field]) -> li
     """Each as Iceberg's SQL has it, in one spelling: a column, `days(c)`, `bucket(16, c)`, `truncate(4, c)`.
 
     Raises:
-        SchemaError: it is none of these, or the query has no such column.
+        SchemaError: it is none of these, the query has no such column, or two are the same.
     """
-    return [_field(text, fields) for text in partition_by]
+    wanted = [_field(text, fields) for text in partition_by]
+    for at, field in enumerate(wanted):
+        if field in wanted[:at]:
+            raise SchemaError(f"sink.partition_by names {field.replace('`', '')} twice")
+    return wanted
 
 
 def _field(text: str, fields: Sequence[Field]) -> str:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.spark.connectors.lake_sinks import Table, Writer, meanwhile
+from tests.integration.spark.connectors.lake_sinks import FIELDS, Table, Writer, meanwhile
 from tests.integration.spark.connectors.test_iceberg_fence import COMPACT, EXPIRE, rows
 from tests.integration.spark.connectors.unwritable import unwritable
+from worker.sinks.base import Field
 from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.iceberg.publishing import Write
 from worker.spark.causes import refusal
@@ -40,6 +41,34 @@ def test_upkeep_beside_a_merge_loses_nothing(
         writer.batch(2)
     assert Writer(table, token=2, **UPSERT).begin() == 2
     assert table.ids == rows(0, 1, 2)
+
+
+def test_columns_that_nobody_could_read_again_are_not_added(table: Table) -> None:
+    """Iceberg itself takes them, and the table is lost to everybody."""
+    writer = Writer(table)
+    writer.begin()
+    writer.batch(0)
+    inner: list[Any] = [
+        {"name": name, "type": "integer", "nullable": True, "metadata": {}} for name in ("A", "a")
+    ]
+    wider = (*FIELDS, Field("s", {"type": "struct", "fields": inner}))
+    with pytest.raises(SchemaError, match="s has two fields of one name, A and a"):
+        Writer(table, token=2, merge_schema=True).begin(wider)
+    variant = (*FIELDS, Field("v", "variant"))
+    with pytest.raises(SinkError, match=r"Invalid schema for v2: .*v.*variant"):
+        Writer(table, token=3, merge_schema=True).begin(variant)
+    assert Writer(table, token=4).begin() == 0
+    assert table.ids == rows(0)
+
+
+def test_partitions_that_iceberg_takes_beside_each_other(table: Table) -> None:
+    """All but twice the same, which is told before the first of them is there."""
+    by = ["id", "bucket(4, id)", "bucket(8, id)", "truncate(4, id)", "days(at)", "hours(at)"]
+    fields = (*FIELDS, Field("at", "timestamp"))
+    Writer(table, partition_by=by).begin(fields)
+    Writer(table, token=2, partition_by=by).begin(fields)
+    with pytest.raises(SchemaError, match=r"names days\(at\) twice"):
+        Writer(table, token=3, partition_by=[*by, "day(AT)"]).begin(fields)
 
 
 def test_columns_that_go_while_a_task_writes(table: Table) -> None:

@@ -42,6 +42,12 @@ def test_a_headline_is_a_line() -> None:
     assert line.startswith("[PARSE_SYNTAX_ERROR] xxx")
 
 
+def test_a_line_that_announces_another_is_both() -> None:
+    """As Iceberg's, whose reasons are a list."""
+    error = JavaError("a.B", "Invalid schema for v2:\n- Invalid type for v: variant is not supported\nmore")
+    assert headline([error]) == "B: Invalid schema for v2: Invalid type for v: variant is not supported"
+
+
 def test_errors_of_python_have_their_trace() -> None:
     """First the line, then where it came from, within bounds."""
     with pytest.raises(ValueError, match="no such") as raised:

@@ -12,7 +12,7 @@ from definition.document import DefinitionError, parse_definition
 from worker.sinks.base import Field
 from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Mark, Owner, Verdict, judge
-from worker.sinks.iceberg.columns import Column, fit
+from worker.sinks.iceberg.columns import Column, fit, require_key
 from worker.sinks.iceberg.ddl import type_sql
 from worker.sinks.iceberg.history import Marked, Seen
 from worker.sinks.iceberg.layout import partition_fields, require_same
@@ -69,6 +69,35 @@ def test_the_nested_field_that_does_not_fit_is_named(ours: Any, said: str) -> No
         with pytest.raises(SchemaError) as refused:
             fit([Field("s", wrapped[0])], [Column("s", wrapped[1])], merge_schema=True)
         assert str(refused.value).endswith(f": {said.replace('s', 's{value}', 1)}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (_nested("A: integer, b: string, a: integer"), "s has two fields of one name, A and a"),
+        (_nested("a: integer, a: string"), "s has two fields of one name, a and a"),
+        (_nested("a: void"), "Iceberg cannot hold s.a of type void"),
+        (_nested("a: interval year"), "Iceberg cannot hold s.a of type interval year"),
+    ],
+)
+def test_nested_columns_that_would_spoil_a_table_are_refused(kind: Any, said: str) -> None:
+    """In structs, lists and maps, before anything is altered."""
+    in_list = {"type": "array", "elementType": kind}
+    in_map = {"type": "map", "keyType": "string", "valueType": in_list}
+    for made, path in ((kind, "s"), (in_list, "s[]"), (in_map, "s{value}[]")):
+        with pytest.raises(SchemaError) as refused:
+            fit([Field("s", made)], [], merge_schema=True)
+        assert said.replace("s ", f"{path} ", 1).replace("s.", f"{path}.", 1) in str(refused.value)
+
+
+def test_a_key_has_to_be_comparable() -> None:
+    """A map is not, nor is what has one in it."""
+    kind = {"type": "map", "keyType": "string", "valueType": "string"}
+    with pytest.raises(SchemaError, match=r"sink\.options\.key names M of type map, which"):
+        require_key(["M"], [Field("m", kind)])
+    with pytest.raises(SchemaError, match="of type array, which"):
+        require_key(["m"], [Field("m", {"type": "array", "elementType": kind})])
+    require_key(["s"], [Field("s", _nested("a: integer"))])
 
 
 def test_a_task_has_a_tag_for_each_branch_it_writes_to() -> None:
@@ -179,6 +208,12 @@ def test_partitions_are_those_of_iceberg() -> None:
     require_same([], fields)
     with pytest.raises(SchemaError, match="names weeks"):
         partition_fields(["weeks(at)"], FIELDS)
+    for twins in (["days(at)", "DAY( at )"], ["id", "ID"], ["id", "id"], ["bucket(4, id)", "bucket( 4,ID)"]):
+        with pytest.raises(SchemaError, match="twice"):
+            partition_fields(twins, FIELDS)
+    partition_fields(
+        ["days(at)", "hours(at)", "at", "bucket(4, id)", "bucket(8, id)", "truncate(4, id)"], FIELDS
+    )
     with pytest.raises(SchemaError, match="partitioned by nothing"):
         require_same(fields, [])
 
@@ -198,6 +233,8 @@ SINK: dict[str, Any] = {"format": "iceberg", "table": "lake.shop.t"}
     [
         ({"table": None}, "sink.table"),
         ({"table": "shop.t"}, "sink.table"),
+        ({"table": "lake.shop.t.branch_audit"}, "sink.table"),
+        ({"table": "lake.shop.t.`tag_1`"}, "sink.table"),
         ({"options": {"mode": "upsert"}}, "sink.options.key"),
         ({"options": {"key": ["a"]}}, "sink.options.key"),
         ({"options": {"branch": "sparkherd_x"}}, "sink.options.branch"),
