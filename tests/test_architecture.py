@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "protocol": set[str](),
     "telemetry": set[str](),
     "configuration": {"protocol"},
-    "definition": {"protocol"},
+    "definition": {"protocol", "telemetry"},
     "assignors": {"protocol"},
     "manager": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "worker": {"protocol", "configuration", "definition", "telemetry", "assignors"},

@@ -7,7 +7,7 @@ have no Spark, know all that they judge a definition by (docs/sinks.md).
 from __future__ import annotations
 
 from abc import ABC
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -27,13 +27,17 @@ class Supports(msgspec.Struct, frozen=True, kw_only=True):
     """What a format takes beside options.
 
     Args:
-        output_modes: of queries; options may narrow that down (`SinkFormat.output_mode_fault`).
+        output_modes: of queries, one at least; options may narrow that down (`SinkFormat.output_mode_fault`).
         table: `sink.table` names a table of one of Spark's catalogs.
         partition_by: `sink.partition_by` names columns that rows are laid apart by.
         schema_evolution: an option lets it add columns to what is there.
     """
 
-    output_modes: tuple[OutputMode, ...] = ("append", "update", "complete")
+    output_modes: Annotated[tuple[OutputMode, ...], msgspec.Meta(min_length=1)] = (
+        "append",
+        "update",
+        "complete",
+    )
     table: bool = False
     partition_by: bool = False
     schema_evolution: bool = False

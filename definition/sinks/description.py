@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from definition.sinks.registry import UnusableFormat, fenced_formats, sink_format
+from definition.sinks.base import Supports
+from definition.sinks.plugged import FAILURES, as_sent, first_line_of
+from definition.sinks.registry import UnusableFormat, fenced_formats, refused_names, sink_format
 from protocol.messages.sinks import DescribedSink
 
 if TYPE_CHECKING:
@@ -14,39 +16,48 @@ if TYPE_CHECKING:
 
 
 def described_sinks() -> tuple[DescribedSink, ...]:
-    """Every fenced format that is installed here, by name; one that cannot be used says why."""
+    """Every fenced format that is installed here, by name; one that cannot be used says why.
+
+    So does a name that a package offers and does not get.
+    """
     known = ((name, sink_format(name)) for name in fenced_formats())
-    return tuple(_described(name, each) for name, each in known if each is not None)
+    fenced = (_described(name, each) for name, each in known if each is not None)
+    refused = (_in_trouble(name, why) for name, why in refused_names().items())
+    return tuple(sorted((*fenced, *refused), key=lambda each: each.format))
 
 
 def _described(name: str, known: SinkFormat) -> DescribedSink:
-    supports = known.supports
-    schema, trouble = _schema(known)
+    """What a client can read for certain: one that cannot be described must not take the others with it."""
+    if isinstance(known, UnusableFormat):
+        return _in_trouble(name, known.why)
+    try:
+        schema: dict[str, Any] = as_sent(_schema(known), dict[str, Any])
+    except FAILURES as error:
+        return _in_trouble(name, f"its options have no JSON Schema: {first_line_of(error)}")
+    return _shown(name, known.supports, about=_first_line(known), needs=known.needs, options=schema)
+
+
+def _in_trouble(name: str, why: str) -> DescribedSink:
+    return _shown(name, Supports(), about="", needs=name, options={}, trouble=why)
+
+
+def _shown(name: str, supports: Supports, **more: Any) -> DescribedSink:
     return DescribedSink(
         format=name,
-        about=_first_line(known) if trouble is None else "",
-        needs=known.needs if trouble is None else name,
         output_modes=supports.output_modes,
         table=supports.table,
         partition_by=supports.partition_by,
         schema_evolution=supports.schema_evolution,
-        options=schema,
-        trouble=trouble,
+        **more,
     )
 
 
-def _schema(known: SinkFormat) -> tuple[dict[str, Any], str | None]:
-    """The JSON Schema of its options, in one piece, and why it cannot be used."""
-    if isinstance(known, UnusableFormat):
-        return {}, known.why
-    try:
-        found = msgspec.json.schema(known.options)
-        msgspec.json.encode(found)
-    except Exception as error:  # noqa: BLE001 - whatever the types of a package's options raise
-        return {}, f"its options have no JSON Schema: {error}".partition("\n")[0]
+def _schema(known: SinkFormat) -> dict[str, Any]:
+    """The JSON Schema of its options, in one piece; raises whatever the types of a package's options do."""
+    found = msgspec.json.schema(known.options)
     others = found.pop("$defs")
     schema: dict[str, Any] = others.pop(found["$ref"].rpartition("/")[2])
-    return schema | ({"$defs": others} if others else {}), None
+    return schema | ({"$defs": others} if others else {})
 
 
 def _first_line(known: SinkFormat) -> str:

@@ -12,7 +12,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 from definition.sinks.base import SinkFormat
-from definition.sinks.plugged import FAILURES, class_fault, first_line_of, made_of, own_fault
+from definition.sinks.plugged import FAILURES, NoFormatError, first_line_of, made_of
+from protocol.connectors import BUILT_IN as IN_EVERY_SPARK
+from protocol.connectors import PACKAGES
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -35,13 +37,39 @@ SPARK_S_OWN: Final = {"delta_unfenced": "delta", "iceberg_unfenced": "iceberg"}
 def fenced_formats() -> dict[str, tuple[str, ...]]:
     """Every fenced format that is built in or that an installed package offers, and its `module:Class`.
 
-    A name that packages offer with several has them all; one that is built in has ours alone.
+    A name that packages offer with several has them all; one that is built in has ours alone. Those of
+    Spark's own formats are left out.
     """
+    places = {name: values for name, values in _offered().items() if not _is_spark_s(name)}
+    return dict(sorted((places | {name: (place,) for name, place in BUILT_IN.items()}).items()))
+
+
+def refused_names() -> dict[str, str]:
+    """The names that packages offer and that Spark's own formats have, and why they do not get them.
+
+    Who writes to Spark's format of that name has to go on doing so, and counts as without a fence: a worker
+    that lacks the package would take the task and write there.
+    """
+    wrong = {name: values for name, values in _offered().items() if _is_spark_s(name)}
+    return {
+        name: f"{name}, at {' and '.join(values)}, is refused: the name is that of one of Spark's own formats"
+        for name, values in sorted(wrong.items())
+    }
+
+
+@cache
+def _offered() -> dict[str, tuple[str, ...]]:
+    """What packages offer: names, each with its places."""
     offered: dict[str, set[str]] = {}
     for entry in entry_points(group=GROUP):
         offered.setdefault(entry.name, set()).add(entry.value)
-    places = {name: tuple(sorted(values)) for name, values in offered.items()}
-    return dict(sorted((places | {name: (place,) for name, place in BUILT_IN.items()}).items()))
+    return {name: tuple(sorted(values)) for name, values in offered.items()}
+
+
+def _is_spark_s(name: str) -> bool:
+    """Whether it is a name of one of Spark's own, which finds its formats in whatever letters."""
+    known = IN_EVERY_SPARK | PACKAGES.keys() | SPARK_S_OWN.keys()
+    return name not in BUILT_IN and name.lower() in known
 
 
 def plugged_in() -> tuple[str, ...]:
@@ -64,21 +92,11 @@ def sink_format(name: object) -> SinkFormat | None:
     except FAILURES as error:
         return UnusableFormat(f"{name}, at {places[0]}, cannot be imported: {first_line_of(error)}")
     try:
-        return _usable(name, places[0], found)
+        return found() if name in BUILT_IN else made_of(found, name)
+    except NoFormatError as fault:
+        return UnusableFormat(f"{name}, at {places[0]}, {fault}")
     except FAILURES as error:
         return UnusableFormat(f"{name}, at {places[0]}, cannot be used: {first_line_of(error)}")
-
-
-def _usable(name: str, place: str, found: Any) -> SinkFormat:
-    """What an entry point leads to, if it is a format; raises whatever a package's code does."""
-    if name in BUILT_IN:
-        own: SinkFormat = found()
-        return own
-    if fault := class_fault(found, name):
-        return UnusableFormat(f"{name}, at {place}, {fault}")
-    own = made_of(found)
-    fault = own_fault(own)
-    return own if fault is None else UnusableFormat(f"{name}, at {place}, {fault}")
 
 
 class UnusableFormat(SinkFormat):
@@ -91,6 +109,11 @@ class UnusableFormat(SinkFormat):
         """Nothing else is worth telling."""
         del options
         return [Problem("format", self.why)]
+
+    def written_again(self, table: str | None, options: Mapping[str, Any]) -> str:
+        """Only the package could tell."""
+        del table, options
+        return f"What its sink does with rows it gets again is unknown: {self.why}."
 
 
 def spark_format(name: str | None) -> str | None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from definition.document import DefinitionError, is_fenced, parse_definition
 from definition.sinks import registry
 from definition.sinks.description import described_sinks
 from definition.sinks.registry import BUILT_IN, fenced_formats, plugged_in, sink_format
+from protocol.connectors import BUILT_IN as IN_EVERY_SPARK
+from protocol.connectors import PACKAGES
+from protocol.messages.sinks import DescribedSink
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import inspect_sink, newest_fence, open_sink
 from worker.sinks.fence import FenceRow, Owner
@@ -70,6 +75,20 @@ class LedgerSink(Sink):
 """
 
 
+FORGETFUL = """
+class LedgerFormat(Told):
+    needs = "ledger"
+    seen = []
+
+    def __getattribute__(self, name):
+        if name == %r:
+            LedgerFormat.seen.append(name)
+            if len(LedgerFormat.seen) > 1:
+                raise RuntimeError(name)
+        return super().__getattribute__(name)
+"""
+
+
 def _with(member: str) -> str:
     """The format with one more member, the last of its name."""
     place = "    def output_mode_fault"
@@ -97,10 +116,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     _forget()
 
 
+SPARK_S = IN_EVERY_SPARK | PACKAGES.keys() | registry.SPARK_S_OWN.keys()
 LEDGER = {"ledger": "ledger:LedgerFormat"}
 
 
 def _forget() -> None:
+    registry._offered.cache_clear()
     fenced_formats.cache_clear()
     sink_format.cache_clear()
 
@@ -162,9 +183,17 @@ def test_its_options_are_judged_as_ours_are(installed: Callable[..., None]) -> N
         ("ledger:LedgerFormat", FORMAT.replace('name = "ledger"', 'name = "book"'), "has another name"),
         ("ledger:LedgerFormat", FORMAT.replace("    writer", "    author"), "lacks a writer"),
         ("ledger:LedgerFormat", "import sys; sys.exit(3)", "cannot be imported: SystemExit: 3"),
+        ("ledger:LedgerFormat", "raise OSError('no ' + chr(0xD800))", "cannot be imported: OSError: no ?"),
         ("ledger:LedgerFormat", _with("def __init__(self, x): pass"), "cannot be used: TypeError"),
         ("ledger:LedgerFormat", _with("supports = 'append'"), "has supports that are no sparkherd.Supports"),
-        ("ledger:LedgerFormat", FORMAT.replace('("append",)', "None"), "output modes of append, update"),
+        ("ledger:LedgerFormat", FORMAT.replace('("append",)', "None"), "got `null` - at `$.output_modes`"),
+        ("ledger:LedgerFormat", FORMAT.replace('("append",)', "()"), "length >= 1 - at `$.output_modes`"),
+        ("ledger:LedgerFormat", FORMAT.replace('"append",', '"apend",'), "Invalid enum value 'apend'"),
+        ("ledger:LedgerFormat", FORMAT.replace("by=True", "by=3"), "got `int` - at `$.partition_by`"),
+        ("ledger:LedgerFormat", _with("supports = property(lambda self: 1 / 0)"), "cannot be used: ZeroDiv"),
+        ("ledger:LedgerFormat", _with("needs = property(lambda self: 1 / 0)"), "cannot be used: ZeroDiv"),
+        ("ledger:LedgerFormat", _with("needs = chr(0xD800)"), "cannot be used: UnicodeEncodeError"),
+        ("ledger:LedgerFormat", _with("__doc__ = 5"), "cannot be used: ValidationError"),
         ("ledger:LedgerFormat", _with("options = dict"), "has options that are no sparkherd.Section"),
         ("ledger:LedgerFormat", _with("needs = 5"), "has needs that are neither a text nor None"),
         ("ledger:LedgerFormat", FORMAT.replace("path: str", "path: 'Nowhere'"), "cannot be used: NameError"),
@@ -177,9 +206,11 @@ def test_what_is_of_no_use_is_refused_with_the_reason(
     installed(code, ledger=place)
     assert why in dict(_problems({"format": "ledger", "options": {"path": "x"}}))["sink.format"]
     assert plugged_in() == ()
+    described = msgspec.json.decode(msgspec.json.encode(described_sinks()), type=tuple[DescribedSink, ...])
+    assert [each.format for each in described if each.trouble] == ["ledger"]
     sink = parse_definition(_document({"format": "noop"})).sink
     assert sink is not None
-    with pytest.raises(SinkError, match=why):
+    with pytest.raises(SinkError, match=re.escape(why)):
         open_sink(type(sink)(format="ledger"), Owner("g", "t", 1))
 
 
@@ -197,6 +228,7 @@ def test_it_is_described(installed: Callable[..., None]) -> None:
     [
         ("import nowhere", "cannot be imported: ModuleNotFoundError"),
         (FORMAT.replace("path: str", "path: slice"), "its options have no JSON Schema"),
+        (FORMAT.replace("path: str", "path: str = chr(0xD800)"), "no JSON Schema: UnicodeEncodeError"),
     ],
 )
 def test_what_cannot_be_described_says_why(code: str, why: str, installed: Callable[..., None]) -> None:
@@ -212,8 +244,11 @@ def test_what_cannot_be_described_says_why(code: str, why: str, installed: Calla
     [
         (_with("def option_faults(self, options): return None"), "sink.format"),
         (_with("def option_faults(self, options): return ['bad']"), "sink.format"),
+        (_with("def option_faults(self, options): return [Problem(1, 2)]"), "sink.format"),
+        (_with("def option_faults(self, options): return [Problem('x', chr(0xD800))]"), "sink.format"),
         (_with("def table_faults(self, table, options): raise SystemExit"), "sink.format"),
         (FORMAT.replace("        return ", "        raise RuntimeError\n        return ", 1), "output_mode"),
+        (FORMAT.replace('"must be another with 13 pages" if', "5 if 5 or"), "output_mode"),
     ],
 )
 def test_what_it_cannot_answer_is_told_as_a_fault_of_its_package(
@@ -223,6 +258,68 @@ def test_what_it_cannot_answer_is_told_as_a_fault_of_its_package(
     installed(code)
     problems = dict(_problems({"format": "ledger", "options": {"path": "x"}}))
     assert "the package that brings ledger is at fault" in problems[place]
+
+
+@pytest.mark.parametrize("attribute", ["name", "supports", "writer", "needs"])
+def test_its_attributes_are_read_once(attribute: str, installed: Callable[..., None]) -> None:
+    """Another reading might raise, or give what nobody has judged."""
+    installed(FORMAT.replace("LedgerFormat(SinkFormat)", "Told(SinkFormat)") + FORGETFUL % attribute)
+    document = _document({"format": "ledger", "options": {"path": "x"}})
+    for _ in range(2):
+        definition = parse_definition(document)
+        assert definition.needs.sink == "ledger"
+        assert {each.trouble for each in described_sinks()} == {None}
+        assert definition.sink is not None
+        assert open_sink(definition.sink, Owner("g", "t", 1)) is not None
+
+
+@pytest.mark.parametrize("name", [*sorted(SPARK_S - BUILT_IN.keys()), "PARQUET"])
+def test_spark_keeps_the_names_of_its_own_formats(name: str, installed: Callable[..., None]) -> None:
+    """A worker without the package would write there without the fence that the manager counts on."""
+    document = _document({"format": name})
+    installed(FORMAT.replace('"ledger"', f'"{name}"'), **{name: "ledger:LedgerFormat"})
+    assert plugged_in() == ()
+    assert not is_fenced(document)
+    sink = parse_definition(document).sink
+    assert sink is not None
+    assert sink.fenced is None
+    [told] = [each for each in described_sinks() if each.format == name]
+    assert "is refused: the name is that of one of Spark's own formats" in str(told.trouble)
+
+
+@pytest.mark.parametrize("answer", ["5", "chr(0xD800)", "1 / 0"])
+def test_what_it_says_of_a_reset_is_a_text(answer: str, installed: Callable[..., None]) -> None:
+    """Else the answer to whoever asks for a reset could not be sent."""
+    installed(_with(f"def written_again(self, table, options): return {answer}"))
+    own = sink_format("ledger")
+    assert own is not None
+    assert "the package that brings ledger is at fault, written_again: " in own.written_again(None, {})
+
+
+def test_a_secret_in_what_a_package_raises_is_not_shown(installed: Callable[..., None]) -> None:
+    """Viewers see it, and whoever wrote the package did not think of them."""
+    installed("raise RuntimeError('no postgresql://ledger:hunter2@db/x, token=hunter2' + ' and so on' * 99)")
+    [ledger] = [each for each in described_sinks() if each.format == "ledger"]
+    assert "cannot be imported: RuntimeError: no postgresql://ledger:***@db/x" in str(ledger.trouble)
+    assert "hunter2" not in str(ledger.trouble)
+    assert len(str(ledger.trouble)) < 400
+
+
+def test_an_exception_that_cannot_be_shown_is_named(installed: Callable[..., None]) -> None:
+    """Its text is a package's code as well."""
+    installed("class Odd(Exception):\n    def __str__(self): return 1 / 0\n\nraise Odd")
+    assert (
+        "cannot be imported: Odd, which cannot be shown"
+        in dict(_problems({"format": "ledger"}))["sink.format"]
+    )
+
+
+def test_a_reset_of_what_cannot_be_used_is_told_what_is_known(installed: Callable[..., None]) -> None:
+    """A definition that was sound before a package broke can still be asked about."""
+    installed("import nowhere")
+    own = sink_format("ledger")
+    assert own is not None
+    assert "cannot be imported" in own.written_again(None, {})
 
 
 def test_two_packages_with_one_name_are_told(installed: Callable[..., None], tmp_path: Path) -> None:
