@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.spark.check_session import CheckSession
 from worker.spark.classic.active_session import make_active
+from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.plan_order import sources_of
 from worker.spark.classic.statements import drop_escapes, require_query
 
@@ -57,4 +58,5 @@ class ClassicCheckSession(CheckSession):
         sources.lookupDataSource(name, java.sessionState().conf())
 
     def close(self) -> None:
-        """There is nothing to end; what Spark keeps of a session goes with it."""
+        """Let go of its catalogs; whatever else Spark keeps of a session goes with it."""
+        close_catalogs(self.spark)

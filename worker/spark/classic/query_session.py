@@ -12,6 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from worker.spark.backend import QuerySession
 from worker.spark.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.active_session import make_active
+from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.kafka_ends import fill_in_ends
@@ -87,6 +88,7 @@ class ClassicQuerySession(QuerySession):
         self.output.close()
         with contextlib.suppress(Exception):  # a JVM that is gone keeps nothing
             _remove_listener_bus(self.spark)
+        close_catalogs(self.spark)
 
 
 def _remove_listener_bus(session: SparkSession) -> None:
