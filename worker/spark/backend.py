@@ -7,8 +7,7 @@ All else about queries is shared: how they are launched, watched, stopped and re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,87 +16,15 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.lag.group_offsets import Mark, Outcome
-    from worker.lag.measure import PartitionState
-    from worker.lag.offset_log import Offsets, Order
+    from worker.lag.offset_log import Order
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
     from worker.sinks.fence import Owner
     from worker.spark.batch_gate import GateControl
+    from worker.spark.brokers import Brokers
     from worker.spark.check_session import CheckSession
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import GroupProgress
     from worker.spark.query_output import QueryOutput
-
-
-class Question(StrEnum):
-    """What brokers are asked for, beside what Spark's own queries ask."""
-
-    LAG = "lag"
-    START = "start"
-    WATCH = "watch"
-    GROUP = "group"
-
-
-class Watching(Protocol):
-    """A look at a cluster that goes on while a query needs it."""
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing comes from there, in one line; None while it answers. Never blocks."""
-        ...
-
-    def close(self) -> None:
-        """Look no more. Never blocks."""
-        ...
-
-
-class Brokers(Protocol):
-    """What is asked about topics; a call may take as long as a broker does."""
-
-    def states(
-        self, options: Mapping[str, Any], committed: Offsets, purpose: Question = Question.LAG
-    ) -> Mapping[str, Mapping[int, PartitionState | None]]:
-        """The partitions of the topics that a source with these options reads, by topic and number.
-
-        None is one that is there and that no broker answers for, as while it has no leader.
-
-        Args:
-            options: the source's, with its secrets.
-            committed: what it has read; the first unread row of a partition is looked at for its time.
-            purpose: what for.
-
-        Raises:
-            QueryError: no broker answers in time, or lets nobody in; in one line.
-        """
-        ...
-
-    def commit(
-        self, options: Mapping[str, Any], consumer_group: str, offsets: Offsets, mark: Mark
-    ) -> Outcome:
-        """Write offsets to a consumer group, but not over a higher token's or somebody else's.
-
-        Args:
-            options: of the source, with its secrets.
-            consumer_group: its name.
-            offsets: the next ones to read.
-            mark: the task, and the token that it is run under.
-
-        Raises:
-            QueryError: no broker answers in time, or lets nobody in; in one line.
-        """
-        ...
-
-    def watch(self, options: Mapping[str, Any]) -> Watching:
-        """Ask, every few seconds from now on, whether the cluster of a source with these options answers."""
-        ...
-
-    def requests(self) -> Mapping[tuple[str, bool], int]:
-        """How often brokers were asked, by purpose and whether they answered. Never blocks."""
-        ...
-
-    def close(self) -> None:
-        """Let go of connections."""
-        ...
 
 
 class Handle(ABC):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from protocol.messages.lag import PartitionLag
     from worker.lag.offset_log import Offsets
     from worker.query_engine import QuerySpec
-    from worker.spark.backend import Brokers, SparkBackend
+    from worker.spark.backend import SparkBackend
+    from worker.spark.brokers import Brokers
     from worker.spark.settings import SparkSettings
 
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Offsets as KafkaOffsets
     from worker.lag.offset_log import Order
     from worker.query_engine import QuerySpec
-    from worker.spark.backend import Handle, QuerySession, SparkBackend, Watching
+    from worker.spark.backend import Handle, QuerySession, SparkBackend
+    from worker.spark.brokers import Watching
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import Following
     from worker.spark.settings import SparkSettings

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from definition.source import Source
     from protocol.messages.checks import Begin
-    from worker.spark.backend import Brokers
+    from worker.spark.brokers import Brokers
 
 MOST_ROWS: Final = 1000
 """Of a topic, or of a source that has neither files nor offsets."""

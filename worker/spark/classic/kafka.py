@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 
 from worker.lag.measure import PartitionState
 from worker.lag.subscription import assigned_of, named_of, pattern_of
-from worker.spark.backend import Question
+from worker.spark.brokers import Question
 from worker.spark.classic.kafka_clients import KafkaClients
 from worker.spark.classic.kafka_groups import ConsumerGroup
 from worker.spark.classic.kafka_topics import KafkaTopics

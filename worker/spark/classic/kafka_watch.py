@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from telemetry.scope import in_scope
 from telemetry.secrets import scrub
 from worker.query_engine import QueryError
-from worker.spark.backend import Question
+from worker.spark.brokers import Question
 from worker.spark.classic.kafka_clients import client_key
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from telemetry.secrets import KnownSecrets
 from worker.query_engine import QueryError
-from worker.spark.backend import Question
+from worker.spark.brokers import Question
 from worker.spark.classic import kafka_clients
 from worker.spark.classic.backend import ClassicBackend
 from worker.spark.classic.kafka_clients import (
