@@ -67,7 +67,7 @@ _QUOTED = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 """Texts, names, comments. What is not closed goes to the end, or each would be read to the end anew."""
-_OWN = re.compile(r"sparkherd[._]", re.IGNORECASE)
+_OWN = re.compile(r"sparkherd\.|sparkherd_\w+_fence\Z", re.IGNORECASE)
 """Classes and data sources that workers have for their sinks."""
 _FORMAT = re.compile(r"[A-Za-z0-9_.$-]{1,200}")
 _REFERENCE = re.compile(r"\$\{(?:env|file):")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DELTA_SINK = "delta"
 
 _NAME = re.compile(r"(?:(?:\w+|`[^`]+`)\.)?(?:\w+|`[^`]+`)\Z")
-_PATH = re.compile(r"`?delta`?\.", re.IGNORECASE)
+_PATH = re.compile(r"`?delta`?\.`[^`]*[/:]", re.IGNORECASE)
 
 
 def _path_fault(path: str) -> str | None:

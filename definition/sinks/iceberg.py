@@ -25,7 +25,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _PART = r"(?:[^\s.`'\\]+|`(?:[^`'\\]|``)+`)"
 _TABLE = re.compile(rf"{_PART}(?:\.{_PART}){{2,}}")
 _TABLE_FORM = "must be catalog.namespace.table; a name with other signs in it stands in backticks"
-_REF = re.compile(r"\.`?(?:branch|tag)_[^.`]*`?\Z")
+_REF = re.compile(rf"(?:{_PART}\.){{3,}}`?(?:branch|tag)_[^.`]*`?")
 _REF_FORM = "ends in what SQL has for a branch or a tag: name the table, and give a branch as options.branch"
 
 
@@ -63,7 +63,7 @@ class IcebergFormat(SinkFormat):
             return [Problem("table", "is required with the sink iceberg: catalog.namespace.table")]
         if not _TABLE.fullmatch(table):
             return [Problem("table", _TABLE_FORM)]
-        return [Problem("table", _REF_FORM)] if _REF.search(table) else ()
+        return [Problem("table", _REF_FORM)] if _REF.fullmatch(table) else ()
 
     def output_mode_fault(self, options: Mapping[str, Any], output_mode: str) -> str | None:
         """A whole result takes the place of the one before it, and nothing else does."""

@@ -42,7 +42,7 @@ def nested(path: str, kind: Any) -> Iterator[tuple[str, Any]]:
         return
     for each in kind.get("fields", ()):
         yield from nested(f"{path}.{each['name']}", each["type"])
-    for part, place in PARTS.items():
+    for part, place in {**PARTS, "sqlType": ""}.items():
         if part in kind:
             yield from nested(f"{path}{place}", kind[part])
 

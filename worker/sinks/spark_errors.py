@@ -95,6 +95,6 @@ def read_remote(text: str) -> RemoteError:
 def first_line(text: str) -> str:
     """Secrets are taken out before it is cut: half of one would not be known."""
     first, _, rest = text.strip().partition("\n")
-    announced = rest.partition("\n")[0].lstrip(" -") if first.endswith(":") else ""
+    announced = rest.lstrip(" -\t\n").partition("\n")[0] if first.endswith(":") else ""
     line = _NOISE.sub("", scrub(f"{first} {announced}")).rstrip(" ;")
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"

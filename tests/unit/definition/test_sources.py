@@ -146,7 +146,10 @@ SEVERAL: dict[str, Any] = {"orders": TOPIC, "customers": TOPIC}
             ("source.format", "is of sparkherd's own"),
         ),
         ({"source": {"format": "Sparkherd.Iceberg.FenceSource"}}, ("source.format", "is of sparkherd's own")),
-        ({"source": TOPIC, "sink": {"format": "SPARKHERD_X"}}, ("sink.format", "is of sparkherd's own")),
+        (
+            {"source": TOPIC, "sink": {"format": "SPARKHERD_x_fence"}},
+            ("sink.format", "is of sparkherd's own"),
+        ),
         ({"source": TOPIC, "sink": {}}, ("sink.format", "is required, unless there is a table")),
         (
             {"source": TOPIC, "sink": {"format": "noop", "partition_by": [""]}},

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from worker.sinks.column_types import as_text, is_comparable, kind_of, nested
+from worker.sinks.column_types import PARTS, as_text, is_comparable, kind_of, nested
 from worker.sinks.errors import SchemaError
 from worker.sinks.table import refuse_twins
 
@@ -56,8 +56,18 @@ def field_faults(fields: Sequence[Field], named: Mapping[str, Sequence[str]]) ->
 
 def _unwritable(field: Field) -> Iterator[str]:
     for path, kind in nested(field.name, field.type):
-        if isinstance(kind, str) and kind.startswith(_UNWRITABLE):
+        if (
+            isinstance(kind, str)
+            and kind.startswith(_UNWRITABLE)
+            and not _is_left_out(path, kind, field.name)
+        ):
             yield f"Delta cannot hold {path} of type {kind}: {as_text(path, field.name)}"
+
+
+def _is_left_out(path: str, kind: str, column: str) -> bool:
+    """Of a struct Delta leaves the fields out that have no type; in lists and maps it takes none."""
+    inside = path.removeprefix(column)
+    return kind == "void" and bool(inside) and not any(sign in inside for sign in PARTS.values())
 
 
 def text_folders(fields: Sequence[Field], key: Sequence[str], seen: Seen) -> list[str]:

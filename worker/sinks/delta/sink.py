@@ -262,7 +262,8 @@ class DeltaSink(Sink):
 
     def _clustered(self, fields: Sequence[Field], seen: Seen) -> Seen:
         """The table, clustered if that is still to be done: Delta takes it in a commit of its own."""
-        if not self._options.cluster_by or not is_to_be_clustered(seen, self._owner):
+        is_new = self._row.last is None and not seen.partition_by
+        if not (self._options.cluster_by and is_new and is_to_be_clustered(seen, self._owner)):
             return seen
         require_clusterable(fields, self._options.cluster_by)
         self._table.cluster(self._options.cluster_by)

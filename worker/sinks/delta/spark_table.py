@@ -127,7 +127,8 @@ class SparkTable:
         same = [f"{target}.{quoted(column)} <=> {_SOURCE}.{quoted(column)}" for column in way.key]
         settings = {_APP: self._app, _VERSION: str(note.version), _METADATA: _text(note)}
         with _settings(frame.sparkSession, settings):
-            rows = frame.withColumns({name: expr(_as_folder(name)) for name in way.folders})
+            folders = {name: expr(_as_folder(name)) for name in way.folders}
+            rows = frame.withColumns(folders) if folders else frame  # Spark Connect takes no empty ones
             source = last_of_each_key(in_order(rows), way.key).alias(_SOURCE)
             merging = source.mergeInto(target, expr(" AND ".join(same)))
             merging.whenMatched().updateAll().whenNotMatched().insertAll().merge()

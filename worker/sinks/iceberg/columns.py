@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from worker.sinks.base import Field
 
-_UNWRITABLE: Final = re.compile(r"void|interval.*|.*interval|geography.*|geometry.*")
+_UNWRITABLE: Final = re.compile(r"void|interval.*|.*interval|time\(\d+\)|geography.*|geometry.*")
 _WIDER: Final[Mapping[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long"}),
     "short": frozenset({"integer", "long"}),

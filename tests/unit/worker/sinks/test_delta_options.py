@@ -20,6 +20,7 @@ def document(sink: dict[str, Any], **more: Any) -> bytes:
     [
         ({"options": {"path": "lake/t"}, "partition_by": ["day"]}, DeltaOptions(path="lake/t")),
         ({"table": "shop.orders"}, DeltaOptions()),
+        ({"table": "delta.orders"}, DeltaOptions()),
         (
             {"table": "`the orders`", "options": {"mode": "upsert", "key": ["id"], "merge_schema": True}},
             DeltaOptions(mode="upsert", key=("id",), merge_schema=True),

@@ -80,6 +80,8 @@ def test_nested_columns_that_no_table_takes_are_named() -> None:
     assert list(field_faults([Field("m", outer)], {})) == [
         "Delta cannot hold m{value}.a[] of type void: cast it"
     ]
+    struct: dict[str, Any] = {"type": "struct", "fields": [{"name": "a", "type": "void"}]}
+    assert list(field_faults([Field("s", struct)], {})) == []
 
 
 def test_columns_that_cannot_be_merged_are_named() -> None:

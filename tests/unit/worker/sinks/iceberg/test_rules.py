@@ -77,6 +77,7 @@ def test_the_nested_field_that_does_not_fit_is_named(ours: Any, said: str) -> No
         (_nested("A: integer, b: string, a: integer"), "s has two fields of one name, A and a"),
         (_nested("a: integer, a: string"), "s has two fields of one name, a and a"),
         (_nested("a: void"), "Iceberg cannot hold s.a of type void"),
+        (_nested("a: time(6)"), "Iceberg cannot hold s.a of type time(6)"),
         (_nested("a: interval year"), "Iceberg cannot hold s.a of type interval year"),
     ],
 )
@@ -249,6 +250,14 @@ def test_definitions_that_cannot_be_right_are_refused(changes: dict[str, Any], w
     with pytest.raises(DefinitionError) as refused:
         parse_definition(json.dumps(document).encode())
     assert where in {problem.path for problem in refused.value.problems}
+
+
+@pytest.mark.parametrize(
+    "table", ["lake.shop.branch_offices", "lake.shop.eu.orders", "lake.`a.b`.tag_counts"]
+)
+def test_tables_in_a_catalog_are_taken(table: str) -> None:
+    """A name of three parts names no branch, whatever it begins with."""
+    parse_definition(json.dumps({"source": {"format": "rate"}, "sink": {**SINK, "table": table}}).encode())
 
 
 def test_a_definition_is_fenced_and_needs_iceberg() -> None:
