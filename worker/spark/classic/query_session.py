@@ -58,6 +58,7 @@ class ClassicQuerySession(QuerySession):
             owner, self.gate, self.checkpoint.mark, partial(fill_in_ends, self.spark)
         )
         self._pool = owner.task
+        self._query: Any = None
 
     def require_query(self, text: str) -> None:
         """By Spark's parser, without executing anything; nothing in it will find what calls Java."""
@@ -79,6 +80,7 @@ class ClassicQuerySession(QuerySession):
         context.setLocalProperty(_POOL, self._pool)
         try:
             query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
+            self._query = query._jsq  # noqa: SLF001 - where PySpark keeps it
             return JavaHandle(self.spark._jvm, query, self.gate)  # noqa: SLF001 - where PySpark keeps it
         finally:
             context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one
@@ -88,7 +90,7 @@ class ClassicQuerySession(QuerySession):
         self.output.close()
         with contextlib.suppress(Exception):  # a JVM that is gone keeps nothing
             _remove_listener_bus(self.spark)
-        close_catalogs(self.spark)
+        close_catalogs(self.spark, self._query)
 
 
 def _remove_listener_bus(session: SparkSession) -> None:

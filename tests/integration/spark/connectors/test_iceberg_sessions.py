@@ -23,12 +23,12 @@ def connections(spark: SparkSession) -> int:
 async def test_a_query_s_connections_to_its_catalog_end_with_it(
     start: Any, flights: Flights, catch_up: Any, spark: SparkSession
 ) -> None:
-    """Each start has a session, and each session a catalog of its own."""
-    flights.add(files=1)
+    """Each start has a session, and so have its batches, and each session has a catalog of its own."""
     table = Table(spark)
     sink = {"format": "iceberg", "table": table.name}
     open_then = []
     for token in (1, 2, 3):
+        flights.add(files=1)
         query = await start(token=token, source=flights.source, sink=sink)
         await catch_up(query)
         assert await query.stop(10) is None
