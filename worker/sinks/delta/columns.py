@@ -56,16 +56,13 @@ def field_faults(fields: Sequence[Field], named: Mapping[str, Sequence[str]]) ->
 
 def _unwritable(field: Field) -> Iterator[str]:
     for path, kind in nested(field.name, field.type):
-        if (
-            isinstance(kind, str)
-            and kind.startswith(_UNWRITABLE)
-            and not _is_left_out(path, kind, field.name)
-        ):
+        is_unwritable = isinstance(kind, str) and kind.startswith(_UNWRITABLE)
+        if is_unwritable and not _is_void_in_struct(path, kind, field.name):
             yield f"Delta cannot hold {path} of type {kind}: {as_text(path, field.name)}"
 
 
-def _is_left_out(path: str, kind: str, column: str) -> bool:
-    """Of a struct Delta leaves the fields out that have no type; in lists and maps it takes none."""
+def _is_void_in_struct(path: str, kind: str, column: str) -> bool:
+    """Delta takes a field of type void in a struct, and reads NULL; below a list or a map it takes none."""
     inside = path.removeprefix(column)
     return kind == "void" and bool(inside) and not any(sign in inside for sign in PARTS.values())
 
