@@ -69,7 +69,10 @@ class SparkTable:
             self._require_place(answer)
             self._make()
             if self.look(0) is None:
-                raise SinkError(f"what is at {self.place} is no Delta table: name another place")
+                raise SinkError(
+                    f"what is at {self.place} is no Delta table, or its _delta_log is gone: bring that back, or"
+                    " name another place"
+                )
 
     def _make(self) -> None:
         """Of several that make it at once Delta lets one; the others find it there."""
