@@ -44,6 +44,8 @@ QUICK = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
 }
+LONG_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4 -XX:+UseSerialGC"}
+"""With connectors the JVM lives for long enough, and what it does is mostly Delta's and Iceberg's code."""
 CONNECTORS = ROOT / "jars" / "spark"
 """Of `make jars`."""
 OF_CONNECTORS = {Path(__file__).parent / "kafka", Path(__file__).parent / "connectors"}
@@ -193,7 +195,7 @@ async def engine(
         app_name="tests",
         checkpoint_root=root,
         master="local[2,2]",  # a failed attempt at a partition is followed by another
-        conf={**QUICK, **(lakes(root) if with_connectors else {})},
+        conf={**QUICK, **({**LONG_LIVED, **lakes(root)} if with_connectors else {})},
         allow_entrypoint=("tested", "absent"),
         allow_secret_env=("TESTED_",),
         secrets_dir=str(secrets_folder),
