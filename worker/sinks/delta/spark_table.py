@@ -70,8 +70,8 @@ class SparkTable:
             self._make()
             if self.look(0) is None:
                 raise SinkError(
-                    f"what is at {self.place} is no Delta table, or its _delta_log is gone: bring that back, or"
-                    " name another place"
+                    f"what is at {self.place} is no Delta table, or its _delta_log is gone: bring that back,"
+                    " or name another place"
                 )
 
     def _make(self) -> None:
