@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from tests import java_sources
 from tests.acceptance.chaos.lake import JARS, Lake
 from tests.acceptance.chaos.program import LOG_STORE
+from tests.delta_sessions import FEW_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ _CONF: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.delta.logStore.file.impl": LOG_STORE,
-    "spark.databricks.delta.snapshotPartitions": "2",
+    **FEW_ROWS,
 }
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import LongType
 
 from definition.document import parse_definition
+from tests.delta_sessions import session_for_few_rows
 from worker.sinks.base import Field, Written
 from worker.sinks.delta.sink import DeltaSink
 from worker.sinks.factory import open_sink
@@ -32,7 +33,7 @@ class Table:
 
     def __init__(self, spark: SparkSession, folder: Path, place: str | None = None) -> None:
         """`place` is its URL, if that is not of the folder."""
-        self.spark = spark.newSession()
+        self.spark = session_for_few_rows(spark)
         self.spark.conf.set("spark.sql.runSQLOnFiles", "true")
         self.folder = folder
         self.place = place or str(folder)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.delta_sessions import session_for_few_rows
 from tests.integration.spark.connectors.delta_tables import Frozen, Table, put
 from tests.integration.spark.connectors.unwritable import unwritable
 from worker.query_engine import QueryError
@@ -31,7 +32,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Table:
 
 def somebody(spark: SparkSession) -> SparkSession:
     """A session that is no task's; VACUUM looks for files in as many jobs as it is told."""
-    session = spark.newSession()
+    session = session_for_few_rows(spark)
     session.conf.set("spark.sql.runSQLOnFiles", "true")
     session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
     return session

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests import connect_server
+from tests.delta_sessions import FEW_ROWS
 from tests.integration.spark.conftest import CONNECTORS
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
@@ -38,7 +39,7 @@ async def opened(
     del engine
     folder = tmp_path_factory.mktemp("delta-server")
     jars = ",".join(map(str, sorted((CONNECTORS / "delta").glob("*.jar"))))
-    conf = with_lakes({"spark.jars": jars, "spark.databricks.delta.snapshotPartitions": "2"})
+    conf = with_lakes({"spark.jars": jars, **FEW_ROWS})
     with connect_server.running(folder, folder, conf) as server:
         settings = SparkSettings(
             app_name="tests", checkpoint_root=str(tmp_path_factory.mktemp("root")), remote=server.url

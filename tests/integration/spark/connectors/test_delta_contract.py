@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from definition.sinks.delta import DeltaOptions
+from tests.delta_sessions import session_for_few_rows
 from worker.sink_contract.contract import SinkContract
 from worker.sinks.delta.marks import app_id
 from worker.sinks.delta.sink import DeltaSink
@@ -30,7 +31,7 @@ class TestDelta(SinkContract):
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path, spark: SparkSession) -> None:
         self.folder = tmp_path
-        self.session: SparkSession | None = spark.newSession()
+        self.session: SparkSession | None = session_for_few_rows(spark)
 
     def open(self, owner: Owner, place: str) -> Sink:
         session, path = self.session, f"{self.folder}/{place}"
