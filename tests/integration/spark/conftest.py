@@ -45,7 +45,7 @@ QUICK = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 LONG_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4 -XX:+UseSerialGC"}
-"""With connectors the JVM lives for long enough, and what it does is mostly Delta's and Iceberg's code."""
+"""In place of the first of `QUICK`: the JVM of the connectors' tests lives for a quarter of an hour."""
 CONNECTORS = ROOT / "jars" / "spark"
 """Of `make jars`."""
 OF_CONNECTORS = {Path(__file__).parent / "kafka", Path(__file__).parent / "connectors"}
