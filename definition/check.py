@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,7 +27,10 @@ def check_definition(document: bytes | msgspec.Raw) -> Definition | tuple[Proble
 
 
 class _OnlySql(msgspec.Struct, frozen=True):
-    sql: str | None = None
+    """What holds SQL, of whatever types."""
+
+    sql: Any = None
+    expect: Any = None
 
 
 @lru_cache(maxsize=256)
@@ -38,11 +41,23 @@ def _sql_fault(sql: str) -> str | None:
     return sql_fault(sql)
 
 
+@lru_cache(maxsize=256)
+def _condition_fault(condition: str) -> str | None:
+    """As `_sql_fault`."""
+    from definition.sql.check import condition_fault  # noqa: PLC0415 - as in _sql_fault
+
+    return condition_fault(condition)
+
+
 def _sql_problems(document: bytes | msgspec.Raw) -> Iterable[Problem]:
-    """What is wrong with the SQL, even if other parts of the document cannot be read."""
+    """What is wrong with SQL and conditions, even if other parts of the document cannot be read."""
     try:
-        sql = msgspec.json.decode(document, type=_OnlySql).sql
+        given = msgspec.json.decode(document, type=_OnlySql)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    if sql is not None and (fault := _sql_fault(sql)):
+    if isinstance(given.sql, str) and (fault := _sql_fault(given.sql)):
         yield Problem("sql", fault)
+    for at, each in enumerate(given.expect if isinstance(given.expect, list) else ()):
+        where = each.get("where") if isinstance(each, dict) else None
+        if isinstance(where, str) and where.strip() and (fault := _condition_fault(where)):
+            yield Problem(f"expect[{at}].where", fault)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from definition.expectations import Expectation, expectation_faults
 from definition.intervals import trigger_interval_fault
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
@@ -35,6 +36,7 @@ A decoder holds up every other thread until it is done: two seconds for eight me
 
 _NO_WHOLE = "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a"
 
+_ONLY_NEW_ROWS = "must be fail unless output_mode is append: a row that is left out may have been written by a former batch"
 _ENTRYPOINT = re.compile(rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}\Z")
 
 
@@ -82,6 +84,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
     `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
+    `expect` is what each row of the query's result has to be like, before it goes to the sink.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
     """
 
@@ -90,6 +93,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     entrypoint: Annotated[str, Constraint(_entrypoint_fault), _ENTRYPOINT_SHOWN] | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     sql: Text | None = None
+    expect: tuple[Expectation, ...] = ()
     sink: Sink | None = None
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
@@ -138,6 +142,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         yield from find_problems(self.options, "options", for_spark=False)
         yield from self._conf_faults()
         yield from self._label_faults()
+        yield from self._expectation_faults()
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.entrypoint is None and self.fenced is True:
@@ -182,6 +187,17 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for key in self.spark_conf:
             if fault := setting_fault(key):
                 yield Problem(path_to("spark_conf", key), fault)
+
+    def _expectation_faults(self) -> Iterator[Problem]:
+        """They are of a result that only a declarative task has, and only new rows can be left out of it."""
+        if not readable(self.expect):
+            return
+        yield from expectation_faults(self.expect)
+        if self.expect and self.entrypoint is not None:
+            yield Problem("expect", "does not go with entrypoint: it is of the rows of a source or of sql")
+        for at, each in enumerate(self.expect if self.output_mode != "append" else ()):
+            if readable(each.on_violation) and each.sifts:
+                yield Problem(f"expect[{at}].on_violation", _ONLY_NEW_ROWS)
 
     def _label_faults(self) -> Iterator[Problem]:
         for name in self.labels if readable(self.labels) else ():

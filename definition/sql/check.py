@@ -35,6 +35,8 @@ MAX_PARSED = 4_000
 MAX_DEPTH = 20
 """Brackets in brackets, for the same reason."""
 
+_BEFORE, _AFTER = "SELECT 1 FROM source WHERE (", ")"
+"""What makes a query of a condition."""
 _CLOSING = {"(": ")", "[": "]"}
 _PLAIN_STARTS = ("SELECT", "WITH", "(")
 _NEVER_MEET = {(",", ","), (",", ")"), (",", "]"), (",", ""), ("(", ","), ("[", ","), ("[", "]"), (".", "")}
@@ -60,6 +62,24 @@ def sql_fault(sql: str) -> str | None:
     return "does not parse" + _place(stumbled, sql) if stumbled else None
 
 
+def condition_fault(condition: str) -> str | None:
+    """As `sql_fault` of a condition, as it stands behind WHERE."""
+    if len(condition) > MAX_LENGTH:
+        return None
+    parts = list(tokens(condition))
+    if not parts:
+        return "is empty"
+    if faulty := _sign_fault(parts):
+        return faulty[0] + _place(faulty[1], condition)
+    if _depth(parts) >= MAX_DEPTH:
+        return None
+    whole = [*tokens(_BEFORE), *parts, *tokens(_AFTER)]
+    stumbled = _parse_fault(list(without_types(whole)))
+    if stumbled is None:
+        return None
+    return "does not parse" + _place(stumbled if stumbled in parts else parts[-1], condition)
+
+
 def _start_fault(parts: Sequence[Token]) -> str | None:
     """Whether there is nothing, or what no statement begins with."""
     if all(token.text == ";" for token in parts):
@@ -75,8 +95,11 @@ def _start_fault(parts: Sequence[Token]) -> str | None:
 
 def _first_fault(parts: Sequence[Token]) -> tuple[str, Token] | None:
     """What no reading of the words can put right, and where."""
-    if len(parts) == 1:
-        return "is no whole query", parts[0]
+    return ("is no whole query", parts[0]) if len(parts) == 1 else _sign_fault(parts)
+
+
+def _sign_fault(parts: Sequence[Token]) -> tuple[str, Token] | None:
+    """What no reading of the words can put right of the signs between them, and where."""
     for token, after in zip(parts, (*(token.text for token in parts[1:]), ""), strict=True):
         if token.kind == "open":
             return f"has a {token.text} that is not closed", token
