@@ -34,6 +34,8 @@ class Part:
     rows: Rows | None = None
     fault: str | None = None
     """Why the sink cannot take it; an error would come back wrapped in Spark's own words."""
+    violations: tuple[int, ...] = ()
+    """Rows that were left out, by expectation."""
 
 
 class Stage(Protocol):
