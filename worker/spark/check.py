@@ -13,6 +13,7 @@ from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import inspect_sink
 from worker.spark.causes import refusal
+from worker.spark.expectations import MASK, expected
 from worker.spark.jdbc import for_check, require_harmless
 from worker.spark.payload import places_of_rows
 from worker.spark.query_output import fields
@@ -104,7 +105,7 @@ class _Check:
         streamed = self._streamed()
         self._require_topics(streamed)
         if streamed is not None:
-            self._findings.columns(streamed.dtypes)
+            self._findings.columns([each for each in streamed.dtypes if each[0] != MASK])
             self._require_streamable(streamed)
         self._look_at_sink(streamed)
         if streamed is not None and self._spec.rows and not self._is_unread:
@@ -135,7 +136,15 @@ class _Check:
         except Exception as error:  # noqa: BLE001 - Spark raises what it likes
             self._tell("sql", error)
             return None
-        return result
+        return self._expected(result)
+
+    def _expected(self, result: DataFrame) -> DataFrame | None:
+        """With its mask, which is not one of the columns that are shown."""
+        try:
+            return expected(self._session, result, self._definition.expect)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._tell("expect", error)
+            return None
 
     def _views(self, read: Callable[[Any, str], DataFrame | None]) -> dict[str, DataFrame] | None:
         """Each source as a frame; None if one of them is none."""

@@ -19,6 +19,7 @@ from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.spark import entrypoint
 from worker.spark.context import TaskContext
+from worker.spark.expectations import expected, sifting, without_violations
 from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
@@ -28,7 +29,7 @@ from worker.spark.sources import require_sources, watch_sources, with_patience
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from definition.document import Definition
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from worker.spark.brokers import Watching
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import Following
+    from worker.spark.query_output import ClaimedSink, QueryOutput
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 
@@ -262,8 +264,15 @@ def _declared(session: QuerySession, definition: Definition, steps: StartSteps) 
     if definition.sink is None:
         raise QueryError("sink: is required with source")
     claim = session.output.claim(definition.sink, session.spark)
-    frame = read(session, definition, steps.at)
+    frame = expected(session, read(session, definition, steps.at), definition.expect)
     steps.at(f"the sink {definition.sink.shown}")
-    output = session.output
-    writer = output.spark_sink(frame, definition.sink) if claim is None else output.write(frame, claim)
+    writer = _into(session.output, frame, definition.sink, claim, len(sifting(definition.expect)))
     return writer.outputMode(definition.output_mode)
+
+
+def _into(
+    output: QueryOutput, frame: DataFrame, sink: Sink, claim: ClaimedSink | None, expectations: int
+) -> DataStreamWriter:
+    if claim is not None:
+        return output.write(frame, claim, expectations)
+    return output.spark_sink(without_violations(frame) if expectations else frame, sink)

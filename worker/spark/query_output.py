@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from worker.query_engine import ignore_step
 from worker.sinks.base import Field
 from worker.sinks.factory import open_sink
+from worker.spark.expectations import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +76,8 @@ class QueryOutput(ABC):
         return writer.start() if self.table is None else writer.toTable(self.table)
 
     @abstractmethod
-    def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
-        """A writer that puts every batch into a claimed sink."""
+    def write(self, frame: DataFrame, claim: ClaimedSink, expectations: int = 0) -> DataStreamWriter:
+        """A writer that puts every batch into a claimed sink; `expectations` have a bit in its rows' mask."""
 
     @abstractmethod
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
@@ -89,8 +90,9 @@ class QueryOutput(ABC):
 
 
 def fields(frame: DataFrame) -> list[Field]:
-    """The frame's columns as sinks know them."""
-    return [Field(each["name"], each["type"]) for each in frame.schema.jsonValue()["fields"]]
+    """The frame's columns as sinks know them, without the mask of its rows."""
+    columns = frame.schema.jsonValue()["fields"]
+    return [Field(each["name"], each["type"]) for each in columns if each["name"] != MASK]
 
 
 def apply_trigger(writer: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:

@@ -10,6 +10,7 @@ from worker.spark.batch_gate import through_gate
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput, fields
 from worker.spark.rows import CurrentBatch
+from worker.spark.sifted_batch import sifted_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,13 +46,13 @@ class ClassicQueryOutput(QueryOutput):
         """As of the last batch."""
         return self._total
 
-    def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
+    def write(self, frame: DataFrame, claim: ClaimedSink, expectations: int = 0) -> DataStreamWriter:
         """With the very sink that was claimed."""
         claim.sink.prepare(fields(frame))
 
         def put(batch_frame: DataFrame, batch_id: int) -> None:
             batch = RddBatch(batch_frame, self._mark(batch_frame, batch_id), self._gate.check)
-            self._total = claim.sink.write(batch).total
+            self._total = claim.sink.write(sifted_batch(batch, expectations)).total
 
         return self.each_batch(frame, put)
 

@@ -22,6 +22,7 @@ from worker.spark.connect.handle import failure_text
 from worker.spark.connect.rows import ArrowBatch
 from worker.spark.connect.sessions import open_session
 from worker.spark.rows import CurrentBatch
+from worker.spark.sifted_batch import sifted_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,10 +126,13 @@ class FenceCallbacks:
 class WriteToSink:
     """Puts each batch into the fenced sink of a definition, opened where the batches are."""
 
-    def __init__(self, definition: SinkDefinition, owner: Owner, fields: Sequence[Field]) -> None:
+    def __init__(
+        self, definition: SinkDefinition, owner: Owner, fields: Sequence[Field], expectations: int
+    ) -> None:
         self._definition = definition
         self._owner = owner
         self._fields = fields
+        self._expectations = expectations
         self._sink: Sink | None = None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
@@ -136,7 +140,8 @@ class WriteToSink:
         del batch_id
         process = _running_process()
         sink = self._open(frame.sparkSession)
-        process.gate.count(sink.write(ArrowBatch(frame, process.mark(), process.gate.check)).total)
+        batch = ArrowBatch(frame, process.mark(), process.gate.check)
+        process.gate.count(sink.write(sifted_batch(batch, self._expectations)).total)
 
     def _open(self, spark: SparkSession) -> Sink:
         """The claim is the worker's once more, under the same token: a newer owner's stays."""

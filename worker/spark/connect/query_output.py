@@ -45,11 +45,11 @@ class ConnectQueryOutput(QueryOutput):
         """As the batches' process has told."""
         return self._gate.total if self.is_gated else None
 
-    def write(self, frame: DataFrame, claim: ClaimedSink) -> DataStreamWriter:
+    def write(self, frame: DataFrame, claim: ClaimedSink, expectations: int = 0) -> DataStreamWriter:
         """The table is made here, so that what is wrong with it shows before the query starts."""
         columns = fields(frame)
         claim.sink.prepare(columns)
-        return self.each_batch(frame, WriteToSink(claim.definition, self.owner, columns))
+        return self.each_batch(frame, WriteToSink(claim.definition, self.owner, columns, expectations))
 
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """Through the gate on the server."""

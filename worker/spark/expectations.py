@@ -1,0 +1,98 @@
+"""What a definition expects of its rows, checked in the plan of its query (`expect`, protocol §6).
+
+A row is looked at once, where it is computed. What violates an expectation whose rows are left out gets a
+bit in one more column, the *mask* (`worker.sinks.violations`), and is taken out on its way into the sink.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as f
+
+from worker.query_engine import QueryError
+from worker.spark.causes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from definition.expectations import Expectation
+    from worker.spark.reader import SqlSession
+
+MASK: Final = "_sparkherd_violations"
+"""The column behind all others, if rows may be left out."""
+VIOLATED: Final = "is violated by a row"
+"""What the error of a row says that fails its batch, and by which its cause is known."""
+
+
+def sifting(expect: Sequence[Expectation]) -> list[Expectation]:
+    """The expectations by which rows are left out, in the order of their bits."""
+    return [each for each in expect if each.sifts]
+
+
+def expected(session: SqlSession, frame: DataFrame, expect: Sequence[Expectation]) -> DataFrame:
+    """The frame, of which a row that is to fail its batch does so; with its mask, if rows may be left out.
+
+    Args:
+        session: the query's, or a check's.
+        frame: the query's result.
+        expect: of its definition.
+
+    Raises:
+        QueryError: a condition is none, names a column that there is not, or does what no task's SQL may do;
+            the result has a column of the mask's name.
+    """
+    if not expect:
+        return frame
+    if MASK in (each.lower() for each in frame.columns):
+        raise QueryError.at("expect", f"does not go with a column {MASK}: call it otherwise", permanent=True)
+    for at, each in enumerate(expect):
+        _require_condition(session, frame, each, f"expect[{at}].where")
+        if not each.sifts:
+            frame = frame.where(_or_fail(each, at))
+    bits = [_bit(each, at) for at, each in enumerate(sifting(expect))]
+    return frame.withColumn(MASK, _sum(bits)) if bits else frame
+
+
+def without_violations(frame: DataFrame) -> DataFrame:
+    """The rows with a mask that violate nothing, as Spark sees them, and without it."""
+    return frame.where(f.col(MASK) == f.lit(0)).drop(MASK)
+
+
+def counts(expectations: int) -> list[Column]:
+    """How many rows with a mask violate each, for an observation."""
+    return [
+        f.count(f.when(f.col(MASK).bitwiseAND(f.lit(1 << at)) != f.lit(0), 1)).alias(str(at))
+        for at in range(expectations)
+    ]
+
+
+def _require_condition(session: SqlSession, frame: DataFrame, each: Expectation, path: str) -> None:
+    """By itself, and not in a query that would be whole with it: what is looked at is what is run."""
+    session.require_query(f"SELECT 1 WHERE (\n{each.where}\n)")
+    try:
+        kind = dict(frame.select(f.expr(each.where).alias("is_met")).dtypes)["is_met"]
+    except Exception as error:
+        raise QueryError.at(path, describe(error), permanent=True) from error
+    if kind != "boolean":
+        raise QueryError.at(path, f"is of type {kind}, and no condition", permanent=True)
+
+
+def _or_fail(each: Expectation, at: int) -> Column:
+    """True, or an error: Spark computes that only for rows that are not to come through."""
+    told = f.lit(f"expect[{at}]: {each.name} {VIOLATED}: {each.where}")
+    return f.when(f.expr(each.where), f.expr("true")).otherwise(f.raise_error(told).cast("boolean"))
+
+
+def _bit(each: Expectation, at: int) -> Column:
+    """What is not true is a violation, also where it is NULL."""
+    return f.when(f.expr(each.where), f.lit(0).cast("bigint")).otherwise(f.lit(1 << at).cast("bigint"))
+
+
+def _sum(bits: Sequence[Column]) -> Column:
+    total = bits[0]
+    for bit in bits[1:]:
+        total += bit
+    return total
