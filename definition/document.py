@@ -14,6 +14,7 @@ import msgspec
 
 from definition.expectations import Expectation, expectation_faults
 from definition.intervals import trigger_interval_fault
+from definition.quarantine import OnError, Quarantine, quarantine_faults
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
 from definition.sink import Sink
@@ -36,7 +37,10 @@ A decoder holds up every other thread until it is done: two seconds for eight me
 
 _NO_WHOLE = "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a"
 
-_ONLY_NEW_ROWS = "must be fail unless output_mode is append: a row that is left out may have been written by a former batch"
+_ONLY_NEW_ROWS = (
+    "must be fail unless output_mode is append: a row that is left out may have been written by a former"
+    " batch"
+)
 _ENTRYPOINT = re.compile(rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}\Z")
 
 
@@ -84,7 +88,8 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
     `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
-    `expect` is what each row of the query's result has to be like, before it goes to the sink.
+    `expect` is what each row of the query's result has to be like, before it goes to the sink. `on_error` is
+    what becomes of a row that cannot be read, or that the sink refuses. `quarantine` has what is put aside.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
     """
 
@@ -94,6 +99,8 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     sql: Text | None = None
     expect: tuple[Expectation, ...] = ()
+    on_error: OnError = "fail"
+    quarantine: Quarantine | None = None
     sink: Sink | None = None
     output_mode: Literal["append", "update", "complete"] = "append"
     trigger: Trigger | None = None
@@ -127,6 +134,9 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """What the Spark of its worker has to have, as far as the document says; an entry point does not."""
         sources = {name for source in self.views.values() for name in source.needs}
         sink = self.sink if self.entrypoint is None else None
+        aside = None if self.quarantine is None else self.quarantine.sink
+        if aside is not None and (name := aside.needs) is not None:
+            sources.add(name)
         return Needs(tuple(sorted(sources)), None if sink is None else sink.needs)
 
     @property
@@ -143,6 +153,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         yield from self._conf_faults()
         yield from self._label_faults()
         yield from self._expectation_faults()
+        yield from quarantine_faults(self)
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.entrypoint is None and self.fenced is True:

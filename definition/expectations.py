@@ -34,17 +34,22 @@ class Expectation(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     `where` is a condition of SQL over the columns of the result. A row meets it only where it is true: where
     it is NULL the row violates it, as with WHERE. `on_violation` is what becomes of such a row: `fail` fails
-    its batch, `drop` leaves it out, and it is counted.
+    its batch, `drop` leaves it out, `quarantine` puts it aside; what is left out is counted.
     """
 
     name: Annotated[str, Constraint(name_fault), _NAME_SHOWN]
     where: LiteralText
-    on_violation: Literal["fail", "drop"] = "fail"
+    on_violation: Literal["fail", "drop", "quarantine"] = "fail"
 
     @property
     def sifts(self) -> bool:
         """Whether a row that violates it is taken out of its batch."""
         return self.on_violation != "fail"
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether a row that violates it is put aside, to be looked at and played again."""
+        return self.on_violation == "quarantine"
 
 
 def expectation_faults(expect: Sequence[Expectation]) -> Iterator[Problem]:

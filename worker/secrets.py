@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from definition.document import Definition
+    from definition.quarantine import Quarantine
     from definition.references import Reference
     from definition.sink import Sink
     from definition.source import Payload, Source
@@ -63,6 +64,7 @@ class Secrets:
             sink=None if definition.sink is None else self._resolve_sink(definition.sink, search),
             options=search.fill(definition.options, "options"),
             spark_conf=search.fill(definition.spark_conf, "spark_conf"),
+            quarantine=self._resolve_quarantine(definition.quarantine, search),
         )
         return Resolved(resolved, tuple(search.found))
 
@@ -75,6 +77,14 @@ class Secrets:
         resolved = msgspec.structs.replace(sink, options=options)
         for problem in resolved.option_faults():
             raise SecretError(f"sink.{problem.path}", f"{problem.message} (as its reference stands)")
+        return resolved
+
+    def _resolve_quarantine(self, place: Quarantine | None, search: _Search) -> Quarantine | None:
+        if place is None:
+            return None
+        resolved = msgspec.structs.replace(place, options=search.fill(place.options, "quarantine.options"))
+        for problem in () if resolved.sink is None else resolved.sink.option_faults():
+            raise SecretError(f"quarantine.{problem.path}", f"{problem.message} (as its reference stands)")
         return resolved
 
     def value_of(self, reference: Reference, path: str) -> str:
