@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
+from worker.left_out import NOTHING
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from worker.left_out import LeftOut
+    from worker.sinks.aside import Aside
 
 Rows = list[tuple[Any, ...]]
 """Some rows of a batch, values in the order of the query's columns, as `worker.sinks.types` has them."""
@@ -34,8 +38,10 @@ class Part:
     rows: Rows | None = None
     fault: str | None = None
     """Why the sink cannot take it; an error would come back wrapped in Spark's own words."""
-    violations: tuple[int, ...] = ()
-    """Rows that were left out, by expectation."""
+    left_out: LeftOut = NOTHING
+    """Rows of it that do not go to the sink."""
+    aside: tuple[Aside, ...] = ()
+    """Those of them that are put aside, or the first ones."""
 
 
 class Stage(Protocol):

@@ -1,0 +1,160 @@
+"""What is left out of a batch: rows that are dropped, and rows that are put aside (protocol §6); rules.
+
+A row that is put aside goes to the quarantine of its task, with what it takes to play it again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from worker.left_out import LeftOut
+from worker.sinks.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from worker.sinks.fence import Mark
+
+Reason = Literal["unreadable", "violation", "refused"]
+"""Why a row is put aside: it cannot be taken apart, it violates an expectation, or the sink refuses it."""
+Form = Literal["kafka", "line", "row"]
+"""What its bytes are: a value of Kafka's, a line of a file, or a row of the query's result as JSON."""
+
+UNREADABLE: Final = "unreadable"
+REFUSED: Final = "refused"
+"""By which rows are counted that no expectation is about."""
+RATIO_FROM: Final = 100
+"""Rows that may be put aside of a batch however small it is: of three rows, one is no sign of anything."""
+MOST_BYTES: Final = 256 * 2**20
+"""Of all rows of a batch that are put aside: they pass through the driver."""
+SHOWN_ROWS: Final = 3
+_MOST_SHOWN: Final = 120
+"""Characters of a row in a cause."""
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+
+
+class Aside(NamedTuple):
+    """A row that is put aside.
+
+    Args:
+        reason: as `Reason` has it.
+        names: the expectations that it violates; else what is wrong with it in one word, or a few.
+        error: what is wrong, for a person.
+        form: what `raw` is.
+        raw: the row as it came.
+        origin: where it came from, as far as that is known.
+    """
+
+    reason: Reason
+    names: tuple[str, ...]
+    error: str
+    form: Form
+    raw: bytes
+    origin: Mapping[str, object] = {}
+
+    @property
+    def counted_as(self) -> tuple[str, ...]:
+        """What it counts for: each expectation that it violates, or why else it was put aside."""
+        return self.names if self.reason == "violation" else (self.reason,)
+
+    @property
+    def shown(self) -> str:
+        """The row as anybody may see it: where it came from, or its shape."""
+        if self.origin:
+            return ", ".join(f"{name} {value}" for name, value in self.origin.items() if name in _PLACES)
+        text = masked(self.raw.decode(errors="replace"), is_json=self.form == "row")
+        return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+
+
+_PLACES: Final = ("topic", "partition", "offset", "file", "line")
+
+
+def counted(rows: Iterable[Aside]) -> LeftOut:
+    """What rows that are put aside count for."""
+    reasons: Counter[str] = Counter()
+    number = 0
+    for row in rows:
+        number += 1
+        reasons.update(row.counted_as)
+    return LeftOut(quarantined=number, reasons=dict(reasons))
+
+
+class Limits(NamedTuple):
+    """How many rows of a batch may be put aside, before something else is wrong than a row.
+
+    Args:
+        rows: `max_quarantined_per_batch`.
+        ratio: `max_quarantined_ratio`, of all rows of a batch; holds above `RATIO_FROM` rows.
+    """
+
+    rows: int
+    ratio: float
+
+    def require(self, aside: Sequence[Aside], number: int, total: int, mark: Mark) -> None:
+        """Refuse a batch of which too much would be put aside.
+
+        Args:
+            aside: rows that would be, or the first of them.
+            number: of all that would be.
+            total: of the rows of the batch.
+            mark: the batch.
+
+        Raises:
+            SinkError: it is refused; names what is wrong with most of the rows, and three of them.
+        """
+        fault = self._fault(aside, number, total)
+        if fault is not None:
+            said = f"batch {mark.batch_id}: {number:,} of {total:,} rows would be put aside, {fault}"
+            raise SinkError(f"{said}: {_examples(aside)}")
+
+    def _fault(self, aside: Sequence[Aside], number: int, total: int) -> str | None:
+        if number > self.rows:
+            return f"more than quarantine.max_quarantined_per_batch ({self.rows:,}) allows"
+        if number > RATIO_FROM and number > self.ratio * total:
+            return f"more than quarantine.max_quarantined_ratio ({self.ratio:g}) allows"
+        if sum(len(row.raw) for row in aside) > MOST_BYTES:
+            return f"which have more than {MOST_BYTES:,} bytes"
+        return None
+
+
+def _examples(aside: Sequence[Aside]) -> str:
+    """The error that most rows have, and three of those rows."""
+    if not aside:
+        return "no row of them was kept"
+    [(error, _)] = Counter(row.error for row in aside).most_common(1)
+    rows = [row.shown for row in aside if row.error == error][:SHOWN_ROWS]
+    return f"{error}; such as {'; '.join(rows)}"
+
+
+def masked(text: str, *, is_json: bool) -> str:
+    """A row as anybody may see it: its shape stays, and what it says is hidden.
+
+    Letters become x and digits 9; the names of the fields of an object in JSON stay.
+
+    Args:
+        text: the row.
+        is_json: whether it is an object in JSON, whose names are columns.
+    """
+    if is_json:
+        try:
+            return json.dumps(_masked_value(json.loads(text)), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            pass
+    return _DIGIT.sub("9", _LETTER.sub("x", text))
+
+
+def _masked_value(value: object) -> object:
+    match value:
+        case dict():
+            return {name: _masked_value(each) for name, each in value.items()}
+        case list():
+            return [_masked_value(each) for each in value]
+        case None | bool():
+            return value
+        case _:
+            hidden = masked(str(value), is_json=False)
+            return hidden if isinstance(value, str) or not hidden.isdecimal() else int(hidden)
