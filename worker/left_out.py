@@ -11,7 +11,7 @@ import msgspec
 class LeftOut(msgspec.Struct, frozen=True):
     """How many rows were left out: dropped or put aside, each once, and by what they count for.
 
-    A row that violates two expectations counts for both in `reasons`, and is put aside if one of them says so.
+    A row that violates two expectations counts for both in `reasons`; it is put aside if one of them says so.
     """
 
     dropped: int = 0

@@ -121,6 +121,20 @@ class Limits(NamedTuple):
         return None
 
 
+class Beside(NamedTuple):
+    """How a sink puts rows aside in the transaction that writes the others: its database has the quarantine.
+
+    Args:
+        table: where they go.
+        limits: how many may.
+        takes_refused: whether rows that the database refuses are put aside, too.
+    """
+
+    table: str
+    limits: Limits
+    takes_refused: bool = False
+
+
 def _examples(aside: Sequence[Aside]) -> str:
     """The error that most rows have, and three of those rows."""
     if not aside:

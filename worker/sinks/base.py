@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
+from worker.left_out import NOTHING, LeftOut
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from definition.sink import Sink as SinkDefinition
+    from worker.sinks.aside import Aside, Beside
     from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.parts import Part, Rows, Take
 
@@ -45,6 +47,7 @@ class SinkTask:
         owner: the task, and the token it runs under.
         definition: its `sink`, secrets filled in.
         options: `definition.options`, read as what the format says they are.
+        beside: how it is to put rows aside beside the others; only a sink `sql` is given that.
         session: gives one of Spark's, classic or Connect, to look at the place and to make it ready in; a
             batch brings its own. None where a sink is asked for its fence before any Spark is up.
     """
@@ -53,6 +56,7 @@ class SinkTask:
     definition: SinkDefinition
     options: Any
     session: Callable[[], SparkSession] | None = None
+    beside: Beside | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -70,12 +74,14 @@ class SinkTask:
 class Written:
     """What became of a batch; a duplicate had been written before and was passed over.
 
-    `total` counts the rows that the task has put into the sink, under any owner.
+    `total` counts the rows that the task has put into the sink, under any owner; `left_out` those that the
+    sink itself has put aside.
     """
 
     rows: int
     total: int
     duplicate: bool = False
+    left_out: LeftOut = NOTHING
 
 
 class Batch(Protocol):
@@ -129,6 +135,21 @@ class Batch(Protocol):
 
     def discard(self) -> None:
         """Compute the rows though nobody wants them: a query with state commits it only then."""
+        ...
+
+
+@runtime_checkable
+class Sifted(Protocol):
+    """What a batch has besides, of which rows are left out before the sink sees it."""
+
+    @property
+    def aside(self) -> Sequence[Aside]:
+        """Those that are to be put aside with it; known when it was computed."""
+        ...
+
+    @property
+    def left_out(self) -> LeftOut:
+        """How many were left out; known when it was computed."""
         ...
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from worker.sinks.aside import Aside
 from worker.sinks.base import Field
 from worker.sinks.errors import SchemaError
+from worker.sinks.row_json import as_json
 from worker.sinks.types import column_types
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ class Encoder:
     """How the rows of one query look, and what they must be for one kind of database.
 
     `driver` is SQLAlchemy's name of it, `keys` the positions of the columns that identify a row of an upsert.
+    `most_aside` is how many rows of a batch may be put aside because the database does not take them; None if
+    one of them fails the batch.
     Made of plain values, so that it can travel to executors.
     """
 
@@ -35,6 +39,31 @@ class Encoder:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     keys: tuple[int, ...] = ()
+    most_aside: int | None = None
+
+    def sorted_out(self, rows: Rows) -> tuple[Rows, list[Aside]]:
+        """The rows, encoded, and those that are put aside.
+
+        Raises:
+            SchemaError: as `chunk` does, if no rows are put aside.
+        """
+        try:
+            return self.chunk(rows), []
+        except SchemaError:
+            if self.most_aside is None:
+                raise
+        good: Rows = []
+        aside: list[Aside] = []
+        for row in rows:
+            try:
+                good += self.chunk([row])
+            except SchemaError as error:
+                aside.append(self.refused(row, str(error)))
+        return good, aside
+
+    def refused(self, row: tuple[Any, ...], why: str) -> Aside:
+        """A row that is put aside because the database does not take it."""
+        return Aside("refused", ("sink",), why, "row", as_json(self.names, self.kinds, row))
 
     def chunk(self, rows: Rows) -> Rows:
         """The rows, encoded.
@@ -43,19 +72,22 @@ class Encoder:
             SchemaError: a value that the database cannot hold; the text names the column.
         """
         self._refuse_null_keys(rows)
+        self._refuse_nul(rows)
         converters = _converters(self.driver, self.kinds)
         if not rows or not any(converters):
             return rows
         columns = map(_converted, self.names, converters, zip(*rows, strict=True))
         return list(zip(*columns, strict=True))
 
-    def nul_column(self, rows: Rows) -> str | None:
-        """The first column in which a text holds the character NUL, which PostgreSQL's cannot."""
-        for at, name in enumerate(self.names):
+    def _refuse_nul(self, rows: Rows) -> None:
+        """PostgreSQL's texts cannot hold the character NUL."""
+        for at, name in enumerate(self.names if self.driver.startswith("postgresql") else ()):
             is_text = self.kinds[at].startswith(("string", "char", "varchar"))
             if is_text and any(row[at] is not None and "\0" in row[at] for row in rows):
-                return name
-        return None
+                remedy = f"select replace({name}, char(0), '') AS {name} instead"
+                raise SchemaError(
+                    f"column {name} holds the character NUL, which PostgreSQL's text cannot: {remedy}"
+                )
 
     def _refuse_null_keys(self, rows: Rows) -> None:
         """No NULL equals another: such rows would pile up instead of taking each other's place."""

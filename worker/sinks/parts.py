@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from worker.left_out import NOTHING
+from worker.sinks.aside import counted
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from worker.left_out import LeftOut
     from worker.sinks.aside import Aside
@@ -44,6 +45,13 @@ class Part:
     """Those of them that are put aside, or the first ones."""
 
 
+class Staged(NamedTuple):
+    """What has become of the rows of an attempt: how many are staged, and which the place has not taken."""
+
+    rows: int
+    aside: tuple[Aside, ...] = ()
+
+
 class Stage(Protocol):
     """A place to put rows before they count; travels to executors."""
 
@@ -52,8 +60,8 @@ class Stage(Protocol):
         """Whether only processes of this machine can reach it."""
         ...
 
-    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> int:
-        """Keep the rows of an attempt; returns how many.
+    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> Staged:
+        """Keep the rows of an attempt.
 
         Raises:
             SinkError: the place cannot be written to, or cannot hold these rows.
@@ -74,11 +82,22 @@ class Take:
         if len(head) <= self.inline_rows:
             return Part(attempt, len(head), rows=head)
         try:
-            return Part(attempt, self.stage.put(partition, attempt, chunked(chain(head, rows))))
+            staged = self.stage.put(partition, attempt, chunked(chain(head, rows)))
+            return Part(attempt, staged.rows, left_out=counted(staged.aside), aside=staged.aside)
         except SinkError as error:
-            for _ in rows:
-                pass  # a query with state commits it at the end only
+            drain(rows)
             return Part(attempt, 0, fault=str(error))
+
+
+def drain(rows: Iterator[Any]) -> None:
+    """Compute what nobody wants: a query with state commits it at the end only."""
+    for _ in rows:
+        pass
+
+
+def too_many(aside: Sequence[Aside], most: int | None) -> bool:
+    """Whether a batch fails for what is put aside already, so that nobody needs to look at the rest of it."""
+    return most is not None and len(aside) > most
 
 
 def whole(rows: Rows) -> Part:

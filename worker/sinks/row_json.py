@@ -1,6 +1,6 @@
 """A row of a query's result as JSON, as Spark's `to_json` writes it and its `from_json` reads it.
 
-Of the types that a sink of rows takes (`worker.sinks.types`): where rows are nested, Spark itself writes them.
+Of the types that a sink of rows takes (`worker.sinks.types`); nested rows Spark itself writes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from base64 import b64encode
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from worker.sinks.types import EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_DAY_ONE = EPOCH.date()
+    from collections.abc import Callable, Sequence
 
 
 def as_json(names: Sequence[str], kinds: Sequence[str], row: Sequence[Any]) -> bytes:
@@ -37,44 +35,64 @@ def as_json(names: Sequence[str], kinds: Sequence[str], row: Sequence[Any]) -> b
 
 
 def _value(kind: str, value: Any) -> str:
-    if kind == "timestamp":
-        return _text(_instant(value))
-    if kind == "date":
-        return _text(_day(value))
+    """A value as Spark counts it, or as a driver of a database takes it."""
+    if kind == "boolean":
+        return "true" if value else "false"
+    if kind.startswith("decimal"):
+        return format(Decimal(value), "f")
+    if kind in _TIMES:
+        return _text(_TIMES[kind](value))
+    is_plain = isinstance(value, int) or (isinstance(value, float) and isfinite(value))
+    return repr(value) if is_plain else _text(_as_text(value))
+
+
+def _as_text(value: Any) -> str:
     match value:
-        case bool():
-            return "true" if value else "false"
-        case Decimal():
-            return format(value, "f")
-        case float() if not isfinite(value):
-            return _text({"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN"))
-        case int() | float():
-            return repr(value)
+        case float():
+            return _NOT_FINITE.get(value, "NaN")
         case bytes() | bytearray():
-            return _text(b64encode(bytes(value)).decode())
-        case datetime():
-            return _text(value.replace(tzinfo=None).isoformat(timespec="microseconds"))
-        case date() | time():
-            return _text(value.isoformat())
+            return b64encode(bytes(value)).decode()
+        case time():
+            return value.isoformat()
         case _:
-            return _text(str(value))
+            return str(value)
 
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _instant(micros: int) -> str:
-    """In UTC; beyond the years that Python knows, the number."""
-    try:
-        moment = EPOCH + timedelta(microseconds=micros)
-    except OverflowError:
-        return str(micros)
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+def _instant(value: int | datetime | str) -> str:
+    """In UTC; beyond the years that Python knows, Spark's count of microseconds."""
+    if isinstance(value, int):
+        try:
+            value = EPOCH + timedelta(microseconds=value)
+        except OverflowError:
+            return str(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    return f"{_moment(value)}Z"
 
 
-def _day(days: int) -> str:
+def _moment(value: datetime | str) -> str:
+    """Without a zone."""
+    if isinstance(value, str):
+        return value.replace(" ", "T")
+    return value.replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def _day(value: int | date | str) -> str:
+    if not isinstance(value, int):
+        return str(value)
     try:
-        return (_DAY_ONE + timedelta(days=days)).isoformat()
+        return (EPOCH.date() + timedelta(days=value)).isoformat()
     except OverflowError:
-        return str(days)
+        return str(value)
+
+
+_TIMES: Final[dict[str, Callable[[Any], str]]] = {
+    "timestamp": _instant,
+    "timestamp_ntz": _moment,
+    "date": _day,
+}
+_NOT_FINITE: Final = {float("inf"): "Infinity", float("-inf"): "-Infinity"}

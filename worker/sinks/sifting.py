@@ -18,7 +18,7 @@ from worker.sinks.row_json import as_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from worker.sinks.parts import Part, Rows
+    from worker.sinks.parts import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SiftingTake(Take):
         """Called by executors."""
         sieve = Sieve(self.sifting)
         part = Take.__call__(self, partition, attempt, sieve.sifted(rows))
-        return replace(part, left_out=sieve.left_out, aside=(*part.aside, *sieve.kept))
+        return replace(part, left_out=part.left_out + sieve.left_out, aside=(*part.aside, *sieve.kept))
 
 
 def left_out(masks: Counter[int], sifting: Sifting) -> LeftOut:

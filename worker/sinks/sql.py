@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
 from definition.tables import read_table_name
+from worker.left_out import NOTHING
 from worker.sinks import staging_postgres, staging_sqlite
-from worker.sinks.base import Sink, Written
+from worker.sinks.aside import counted
+from worker.sinks.base import Sifted, Sink, Written
 from worker.sinks.database import connect, end_older_sessions, place, plain_sessions, transaction
-from worker.sinks.encoding import Encoder
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict, judge
 from worker.sinks.fence_rows import claim_fence, enter_fence, newest_row
 from worker.sinks.inspection import inspect_table
-from worker.sinks.parts import Part, chunked, raise_faults, whole
+from worker.sinks.parts import raise_faults, whole
+from worker.sinks.quarantine.beside import QuarantineTable
 from worker.sinks.schemas import creatable, current_schema
-from worker.sinks.table import describe_table, ensure_table, insert_statement
+from worker.sinks.sql_target import SqlTarget
+from worker.sinks.table import describe_table, ensure_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection, Engine, Table
-
     from definition.sinks.sql import SqlOptions
+    from worker.sinks.aside import Aside, Beside, Limits
     from worker.sinks.base import Batch, Field, Finding, SinkTask
     from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.fence_table import FenceTable
-    from worker.sinks.parts import Rows
-    from worker.sinks.staging import Staging
+    from worker.sinks.parts import Part
 
 INLINE_ROWS = 20_000
 """How many rows of a batch, all partitions together, may pass through the driver unstaged."""
@@ -38,20 +38,25 @@ INLINE_ROWS = 20_000
 class SqlSink(Sink):
     """Rows into one table of SQLite or PostgreSQL, appended or upserted by key."""
 
-    def __init__(self, options: SqlOptions, owner: Owner) -> None:
+    def __init__(self, options: SqlOptions, owner: Owner, beside: Beside | None = None) -> None:
         self._name = read_table_name(options.table)
         self._key = options.key
         self._owner = owner
         self._engine = connect(options.url, owner)
         self._fence: FenceTable | None = None
-        self._target: _Target | None = None
+        self._target: SqlTarget | None = None
+        self._limits = None if beside is None else beside.limits
+        self._most_refused = beside.limits.rows if beside is not None and beside.takes_refused else None
+        self._quarantine = (
+            None if beside is None else QuarantineTable(self._engine, owner, beside, self._name.schema)
+        )
         self._known: FenceRow | None = None
         self._is_small = True
 
     @classmethod
     def open(cls, task: SinkTask) -> Self:
         """Connects when it is first used."""
-        return cls(task.options, task.owner)
+        return cls(task.options, task.owner, task.beside)
 
     @classmethod
     def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:
@@ -88,9 +93,18 @@ class SqlSink(Sink):
         table = describe_table(self._name, fields, self._key)
         with transaction(self._engine) as connection:
             ensure_table(connection, table)
+            if self._quarantine is not None:
+                self._quarantine.ensure(connection)
             beside = table.schema or current_schema(connection)
             stage_in = creatable(connection, [beside, self._fence.schema])
-        self._target = _Target(self._engine, self._owner, table, fields, stage_in)
+        self._target = SqlTarget(
+            self._engine,
+            self._owner,
+            table,
+            fields,
+            stage_in=stage_in,
+            most_refused=self._most_refused,
+        )
 
     def write(self, batch: Batch) -> Written:
         """Write the batch unless it is there.
@@ -108,7 +122,7 @@ class SqlSink(Sink):
                 return Written(0, stored.rows, duplicate=True)
         try:
             parts = self._taken(self._target, batch)
-            return self._put(self._target, self._fence, batch.mark, parts)
+            return self._put(self._target, self._fence, batch, parts)
         finally:
             self._target.staging.clear()
 
@@ -123,7 +137,7 @@ class SqlSink(Sink):
         """
         return judge(self._known, self._owner, mark) is Verdict.WRITE
 
-    def _taken(self, target: _Target, batch: Batch) -> list[Part]:
+    def _taken(self, target: SqlTarget, batch: Batch) -> list[Part]:
         """The batch's rows, encoded, or what is known of those that are staged now.
 
         It is taken to be small if the last one was. Where that is wrong some of it is computed twice.
@@ -142,59 +156,45 @@ class SqlSink(Sink):
         with transaction(self._engine) as connection:
             return current_schema(connection)
 
-    def _put(self, target: _Target, fence: FenceTable, mark: Mark, parts: Sequence[Part]) -> Written:
+    def _put(self, target: SqlTarget, fence: FenceTable, batch: Batch, parts: Sequence[Part]) -> Written:
         """The transaction; the fence is asked once more, for a newer owner may have come meanwhile."""
-        rows = sum(part.count for part in parts)
+        putting = _Putting(batch, parts)
+        putting.require(self._limits)
         with target.staging.transaction() as connection:
-            is_new, stored = fence.admit(connection, self._owner, mark)
+            is_new, stored = fence.admit(connection, self._owner, batch.mark)
             if not is_new:
                 return Written(0, stored.rows, duplicate=True)
-            target.write(connection, parts)
-            fence.move(connection, self._owner, mark, stored.rows + rows)
-        self._known = replace(stored, last=mark, rows=stored.rows + rows)
-        return Written(rows, stored.rows + rows)
+            putting.refuse(target.write(connection, parts))
+            putting.require(self._limits)
+            if self._quarantine is not None:
+                self._quarantine.put(connection, putting.aside, batch.mark)
+            total = stored.rows + putting.rows
+            fence.move(connection, self._owner, batch.mark, total)
+        self._known = replace(stored, last=batch.mark, rows=total)
+        return Written(putting.rows, total, left_out=putting.own)
 
 
-class _Target:
-    """The table, and how rows get into it."""
+class _Putting:
+    """A batch on its way into the database: its rows, and those that are put aside."""
 
-    def __init__(
-        self, engine: Engine, owner: Owner, table: Table, fields: Sequence[Field], stage_in: str | None
-    ) -> None:
-        """`stage_in` is the schema for staging, None for the database's own choice."""
-        self._engine = engine
-        self._table = table
-        self._statement = insert_statement(table, engine.dialect)
-        self._encoder = Encoder(
-            driver=engine.url.drivername,
-            names=tuple(field.name for field in fields),
-            kinds=tuple(str(field.type) for field in fields),
-            keys=tuple(at for at, column in enumerate(table.columns) if column.primary_key),
-        )
-        self.staging: Staging = (
-            staging_sqlite.SqliteStaging(engine, owner, table, self._encoder)
-            if engine.dialect.name == "sqlite"
-            else staging_postgres.PostgresStaging(engine, owner, table, self._encoder, stage_in)
-        )
+    def __init__(self, batch: Batch, parts: Sequence[Part]) -> None:
+        sifted = batch if isinstance(batch, Sifted) else None
+        self.mark = batch.mark
+        self.rows = sum(part.count for part in parts)
+        self.aside = [row for part in parts for row in part.aside]
+        self.own = counted(self.aside)
+        self._before = NOTHING if sifted is None else sifted.left_out
+        self.aside[:0] = () if sifted is None else sifted.aside
 
-    def write(self, connection: Connection, parts: Sequence[Part]) -> None:
-        """Put all parts into the table, partition by partition: of two rows with one key the last counts."""
-        for inline, group in groupby(parts, key=lambda part: part.rows is not None):
-            if inline:
-                self._insert(connection, [row for part in group for row in part.rows or ()])
-            else:
-                self.staging.move(connection, self._table, list(group))
+    def refuse(self, rows: Sequence[Aside]) -> None:
+        """The database has not taken these."""
+        self.rows -= len(rows)
+        self.aside += rows
+        self.own += counted(rows)
 
-    def encoded(self, parts: Sequence[Part]) -> list[Part]:
-        """The parts as the driver takes their rows; done before the transaction, to keep that short."""
-        return [part if part.rows is None else replace(part, rows=self._encode(part.rows)) for part in parts]
-
-    def _encode(self, rows: Rows) -> Rows:
-        if self._engine.dialect.name == "postgresql" and (column := self._encoder.nul_column(rows)):
-            raise staging_postgres.nul_error(column)
-        return self._encoder.chunk(rows)
-
-    def _insert(self, connection: Connection, rows: Rows) -> None:
-        """Past SQLAlchemy's own handling of parameters: that costs three times the insert."""
-        for chunk in chunked(iter(rows)):
-            connection.exec_driver_sql(self._statement, chunk)
+    def require(self, limits: Limits | None) -> None:
+        """Raise unless as many rows may be put aside."""
+        if limits is not None:
+            number = self._before.quarantined + self.own.quarantined
+            total = self.rows + number + self._before.dropped
+            limits.require(self.aside, number, total, self.mark)

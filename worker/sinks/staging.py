@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import sqlalchemy as sa
@@ -78,6 +78,24 @@ class Staging(ABC):
         if there != wanted:
             raise SinkError(f"of {wanted} staged rows {there} are left; the batch has to be done again")
         connection.execute(insert_from(table, self._newest(table, chosen), connection.dialect))
+
+    def positions(self, connection: Connection, part: Part) -> tuple[int, int]:
+        """Those of the first and the last staged row of a part, which has one at least."""
+        ends = sa.select(sa.func.min(self.position), sa.func.max(self.position))
+        first, last = connection.execute(ends.where(self.source.c[ATTEMPT] == part.attempt)).one()
+        return int(first), int(last)
+
+    def move_some(self, connection: Connection, table: Table, part: Part, among: range) -> None:
+        """Put those staged rows of a part into `table` that are at these positions; others are, too."""
+        is_among = self.position.between(among.start, among.stop - 1)
+        chosen = sa.and_(self.source.c[ATTEMPT] == part.attempt, is_among)
+        connection.execute(insert_from(table, self._newest(table, chosen), connection.dialect))
+
+    def row(self, connection: Connection, table: Table, position: int) -> tuple[Any, ...]:
+        """A staged row, as the database has it."""
+        columns = [self.source.c[f"c{at}"] for at in range(len(table.columns))]
+        found = connection.execute(sa.select(*columns).where(self.position == position)).one()
+        return tuple(found)
 
     def _newest(self, table: Table, chosen: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
         """The chosen rows; of several with one key the last: PostgreSQL upserts none twice in one go."""

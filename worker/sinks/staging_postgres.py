@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.sql import quoted_name
 
+from worker.sinks.bisection import put_by_halves
 from worker.sinks.database import connect, lock_tables, transaction
-from worker.sinks.errors import SchemaError, SinkError
+from worker.sinks.errors import SinkError
+from worker.sinks.parts import Staged, drain, too_many
+from worker.sinks.refusals import refusable
 from worker.sinks.staging import ATTEMPT, PARTITION, Staging, is_dead, new_area, staged_columns
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
+    from worker.sinks.aside import Aside
     from worker.sinks.encoding import Encoder
     from worker.sinks.fence import Owner
     from worker.sinks.parts import Rows
@@ -47,7 +51,7 @@ class PostgresStage:
     encoder: Encoder
     here_only: bool = False
 
-    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> int:
+    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> Staged:
         """Copy the rows in one transaction: of an attempt that fails nothing is left."""
         engine = connect(self.url, self.owner)
         try:
@@ -66,21 +70,41 @@ class PostgresStage:
             position = f"ADD COLUMN {_POSITION} bigint GENERATED ALWAYS AS IDENTITY"
             connection.exec_driver_sql(f"ALTER TABLE {_escaped(self.place)} {position}")
 
-    def _copy(self, connection: Connection, chunks: Iterator[Rows], key: tuple[int, int]) -> int:
+    def _copy(self, connection: Connection, chunks: Iterator[Rows], key: tuple[int, int]) -> Staged:
+        count = 0
+        aside: list[Aside] = []
+        for rows in chunks:
+            encoded, refused = self.encoder.sorted_out(rows)
+            refused += self._copy_chunk(connection, encoded, key)
+            count += len(rows) - len(refused)
+            aside += refused
+            if too_many(aside, self.encoder.most_aside):
+                drain(chunks)
+        return Staged(count, tuple(aside))
+
+    def _copy_chunk(self, connection: Connection, rows: Rows, key: tuple[int, int]) -> list[Aside]:
+        """The columns have the table's own types, so a value that does not fit shows here."""
+        most = self.encoder.most_aside
+        if most is None:
+            self._copy_rows(connection, rows, key)
+            return []
+
+        def put(some: range) -> None:
+            with refusable(connection):
+                self._copy_rows(connection, rows[some.start : some.stop], key)
+
+        found = put_by_halves(len(rows), put, most)
+        return [self.encoder.refused(rows[each.at], each.why) for each in found]
+
+    def _copy_rows(self, connection: Connection, rows: Rows, key: tuple[int, int]) -> None:
         columns = ", ".join([*(f"c{at}" for at in range(len(self.encoder.names))), PARTITION, ATTEMPT])
         raw: Any = connection.connection.driver_connection
-        count = 0
         with (
             closing(raw.cursor()) as cursor,
             cursor.copy(f"COPY {self.place} ({columns}) FROM STDIN") as copy,
         ):
-            for rows in chunks:
-                if column := self.encoder.nul_column(rows):
-                    raise nul_error(column)
-                for row in self.encoder.chunk(rows):
-                    copy.write_row((*row, *key))
-                count += len(rows)
-        return count
+            for row in rows:
+                copy.write_row((*row, *key))
 
 
 class PostgresStaging(Staging):
@@ -118,12 +142,6 @@ def sweep(engine: Engine, owner: Owner) -> None:
     for schema, name in tables:
         if is_dead(name.removeprefix(PREFIX), owner):
             _drop(engine, _quoted(schema, name))
-
-
-def nul_error(column: str) -> SchemaError:
-    """The refusal of a text that PostgreSQL cannot hold; the text names the column."""
-    remedy = f"select replace({column}, char(0), '') AS {column} instead"
-    return SchemaError(f"column {column} holds the character NUL, which PostgreSQL's text cannot: {remedy}")
 
 
 def _drop(engine: Engine, place: str) -> None:

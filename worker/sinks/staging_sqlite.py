@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from worker.sinks.database import LOCK_TIMEOUT_S, transaction
 from worker.sinks.errors import SinkError
+from worker.sinks.parts import Staged, drain, too_many
 from worker.sinks.staging import ATTEMPT, PARTITION, Staging, is_dead, new_area, staged_columns
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
+    from worker.sinks.aside import Aside
     from worker.sinks.encoding import Encoder
     from worker.sinks.fence import Owner
     from worker.sinks.parts import Rows
@@ -39,13 +41,26 @@ class SqliteStage:
     encoder: Encoder
     here_only: bool = True
 
-    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> int:
+    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> Staged:
         """Write the rows, some at a time, so that other partitions get in between."""
         try:
             with closing(self._open()) as connection:
-                return sum(self._insert(connection, rows, partition, attempt) for rows in chunks)
+                return self._put(connection, partition, attempt, chunks)
         except sqlite3.Error as error:
             raise SinkError(f"the staging file {self.path} refused: {error}") from None
+
+    def _put(
+        self, connection: sqlite3.Connection, partition: int, attempt: int, chunks: Iterator[Rows]
+    ) -> Staged:
+        count = 0
+        aside: list[Aside] = []
+        for rows in chunks:
+            encoded, refused = self.encoder.sorted_out(rows)
+            count += self._insert(connection, encoded, partition, attempt)
+            aside += refused
+            if too_many(aside, self.encoder.most_aside):
+                drain(chunks)
+        return Staged(count, tuple(aside))
 
     def _open(self) -> sqlite3.Connection:
         """Nothing of it has to outlive the machine, so nothing waits for the disk."""
@@ -60,7 +75,7 @@ class SqliteStage:
         marks = ", ".join("?" * len(self.encoder.names))
         statement = f"INSERT INTO staged VALUES ({marks}, {partition:d}, {attempt:d})"  # noqa: S608 - numbers
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany(statement, self.encoder.chunk(rows))
+        connection.executemany(statement, rows)
         connection.execute("COMMIT")
         return len(rows)
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from worker.sinks.base import Written
+    from worker.sinks.base import Batch, Written
     from worker.sinks.fence import Mark, Owner
     from worker.sinks.parts import Part
-    from worker.sinks.sql import _Target
+    from worker.sinks.sql_target import SqlTarget
 
-    Put = Callable[[SqlSink, _Target, FenceTable, Mark, Sequence[Part]], Written]
+    Put = Callable[[SqlSink, SqlTarget, FenceTable, Batch, Sequence[Part]], Written]
 
 FENCED, UNFENCED = "fenced", "unfenced"
 HELD = "batch held"
@@ -52,16 +52,18 @@ def _holding(put: Put) -> Put:
     A worker that freezes there does not look at a clock again before it writes.
     """
 
-    def held(sink: SqlSink, target: _Target, fence: FenceTable, mark: Mark, parts: Sequence[Part]) -> Written:
+    def held(
+        sink: SqlSink, target: SqlTarget, fence: FenceTable, batch: Batch, parts: Sequence[Part]
+    ) -> Written:
         task = sink._owner.task
         hold = hold_of(Path.cwd(), task)
         if not hold.exists():
-            return put(sink, target, fence, mark, parts)
+            return put(sink, target, fence, batch, parts)
         with hold.open() as file:
-            log.warning(HELD, task=task, batch=mark.batch_id)
+            log.warning(HELD, task=task, batch=batch.mark.batch_id)
             fcntl.flock(file, fcntl.LOCK_SH)
-        written = put(sink, target, fence, mark, parts)
-        log.warning(PUT, task=task, batch=mark.batch_id)
+        written = put(sink, target, fence, batch, parts)
+        log.warning(PUT, task=task, batch=batch.mark.batch_id)
         return written
 
     return held

@@ -1,15 +1,18 @@
-"""Rows that violate expectations are counted, and do not get to the sink."""
+"""Rows that violate expectations are counted or put aside, and do not get to the sink."""
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
+from worker.left_out import LeftOut
 from worker.sinks.errors import SinkError
-from worker.sinks.violations import Sieve, SiftingTake, added, sifted
+from worker.sinks.parts import Staged as Parted
+from worker.sinks.sifting import Sieve, Sifting, SiftingTake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 ROWS: Rows = [("a", 0), ("b", 1), ("c", 3), ("d", 0), ("e", 2), ("f", 2)]
 """Each with its mask; the first expectation is violated by two rows, the second by three."""
+DROPPING = Sifting(("early", "known"))
+BOTH = LeftOut(dropped=4, reasons={"early": 2, "known": 3})
+ASIDE = Sifting(("early", "known"), 0b10, ("x > 1", "x IS NOT NULL"), 10, ("name",), ("string",))
+"""Rows that are not `early` are dropped, those that are not `known` are put aside."""
 
 
 @dataclass
@@ -28,59 +35,77 @@ class Staged:
     rows: Rows = field(default_factory=list)
     here_only: bool = True
 
-    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> int:
+    def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> Parted:
         del partition, attempt
         for chunk in chunks:
             self.rows += chunk
             if len(self.rows) > self.most:
                 raise SinkError("full")
-        return len(self.rows)
+        return Parted(len(self.rows))
 
 
 def test_a_small_batch_is_sifted_at_the_driver() -> None:
     """A row that violates two counts for both, and is left out once."""
-    assert sifted(ROWS, 2) == ([("a",), ("d",)], (2, 3))
-    assert sifted([], 2) == ([], (0, 0))
+    sieve = Sieve(DROPPING)
+    assert list(sieve.sifted(ROWS)) == [("a",), ("d",)]
+    assert sieve.left_out == BOTH
+    assert Sieve(DROPPING).left_out == LeftOut()
+
+
+def test_a_row_that_is_put_aside_says_what_it_violates() -> None:
+    """With itself as JSON; one that violates another expectation as well is put aside, and not dropped."""
+    sieve = Sieve(ASIDE)
+    assert list(sieve.sifted(ROWS)) == [("a",), ("d",)]
+    assert sieve.left_out == LeftOut(dropped=1, quarantined=3, reasons={"early": 2, "known": 3})
+    assert [(row.names, json.loads(row.raw), row.reason, row.form) for row in sieve.kept] == [
+        (("early", "known"), {"name": "c"}, "violation", "row"),
+        (("known",), {"name": "e"}, "violation", "row"),
+        (("known",), {"name": "f"}, "violation", "row"),
+    ]
+    assert sieve.kept[1].error == "known is violated: x IS NOT NULL"
+
+
+def test_no_more_rows_are_kept_than_may_be_put_aside_and_one() -> None:
+    """All of them are counted."""
+    sieve = Sieve(Sifting(("a",), 1, ("x",), 2, ("n",), ("integer",)))
+    assert list(sieve.sifted([(n, 1) for n in range(100)])) == []
+    assert (len(sieve.kept), sieve.left_out.quarantined) == (3, 100)
 
 
 @pytest.mark.parametrize("inline", [0, 1, 2, 100])
 def test_a_partition_is_sifted_where_it_is_computed(inline: int) -> None:
     """Whether its rows come back inline or are staged: two good ones in both cases."""
     stage = Staged()
-    part = SiftingTake(stage, inline, 2)(0, 7, iter(ROWS))
+    part = SiftingTake(stage, inline, DROPPING)(0, 7, iter(ROWS))
     assert (part.rows or stage.rows) == [("a",), ("d",)]
     assert (part.rows is None) == (inline < 2)
-    assert (part.attempt, part.count, part.violations) == (7, 2, (2, 3))
+    assert (part.attempt, part.count, part.left_out) == (7, 2, BOTH)
 
 
 def test_a_partition_without_a_good_row_is_empty() -> None:
     """And is counted."""
-    part = SiftingTake(Staged(), 10, 2)(0, 7, iter(ROWS[1:3]))
-    assert (part.rows, part.count, part.violations) == ([], 0, (2, 1))
+    part = SiftingTake(Staged(), 10, DROPPING)(0, 7, iter(ROWS[1:3]))
+    assert (part.rows, part.count) == ([], 0)
+    assert part.left_out == LeftOut(dropped=2, reasons={"early": 2, "known": 1})
 
 
 def test_a_partition_that_cannot_be_staged_is_computed_to_its_end() -> None:
     """A query with state commits it at the end only."""
     rows = iter(ROWS)
-    part = SiftingTake(Staged(most=0), 0, 2)(0, 7, rows)
+    part = SiftingTake(Staged(most=0), 0, DROPPING)(0, 7, rows)
     assert part.fault == "full"
     assert list(rows) == []
 
 
 def test_it_travels_to_executors() -> None:
-    """And takes there what it would take here."""
-    take = pickle.loads(pickle.dumps(SiftingTake(Staged(), 100, 2)))
-    assert take(0, 7, iter(ROWS)).violations == (2, 3)
+    """And takes there what it would take here, with the rows that are put aside."""
+    take = pickle.loads(pickle.dumps(SiftingTake(Staged(), 100, ASIDE)))
+    part = pickle.loads(pickle.dumps(take(0, 7, iter(ROWS))))
+    assert part.left_out.quarantined == len(part.aside) == 3
 
 
 def test_sixty_expectations_have_a_bit_each() -> None:
     """The highest one, too."""
-    sieve = Sieve(60)
+    sieve = Sieve(Sifting(tuple(f"e{at}" for at in range(60))))
     assert list(sieve.sifted([(1, 1 << 59), (2, 0)])) == [(2,)]
-    assert sieve.counts == (0,) * 59 + (1,)
-
-
-def test_what_was_counted_apart_is_added() -> None:
-    """Partitions that nobody has sifted have no counts."""
-    assert added([(1, 2), (), (3, 0)], 2) == (4, 2)
-    assert added([], 2) == (0, 0)
+    assert sieve.left_out == LeftOut(dropped=1, reasons={"e59": 1})

@@ -1,0 +1,55 @@
+"""Whether a database refuses rows for what they are, and not for what it is itself."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from worker.sinks.bisection import RowsRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+_OF_ROWS: Final = ("22", "23", "44")
+"""Classes of SQLSTATE: a value that does not fit, a constraint, and the condition of a view."""
+_BY_TRIGGER: Final = "P0001"
+"""PostgreSQL's RAISE EXCEPTION."""
+
+
+@contextmanager
+def refusable(connection: Connection) -> Iterator[None]:
+    """Part of a transaction, which goes on without it where the database refuses rows.
+
+    Raises:
+        RowsRefusedError: it does; nothing of this part is left.
+    """
+    savepoint = connection.begin_nested()
+    try:
+        yield
+        savepoint.commit()
+    except (DBAPIError, connection.dialect.loaded_dbapi.Error) as error:
+        if (why := refusal_of(error)) is None:
+            raise
+        savepoint.rollback()
+        raise RowsRefusedError(why) from error
+
+
+def check_at_once(connection: Connection) -> None:
+    """Have the database look at all constraints with each statement, and at none at the end only."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def refusal_of(error: Exception) -> str | None:
+    """What the database has against rows, in one line; None if it is not about them."""
+    raised: Any = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(raised, "sqlstate", None)
+    if state is not None:
+        is_of_rows = state.startswith(_OF_ROWS) or state == _BY_TRIGGER
+    else:
+        is_of_rows = type(raised).__name__ in {"IntegrityError", "DataError"}
+    return str(raised).strip().partition("\n")[0] if is_of_rows else None
