@@ -220,9 +220,9 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
         True if they differ in nothing but weight, pin, labels, restart policy and what they say of a fence.
         """
-        return self._effect() == other._effect()
+        return self.effect() == other.effect()
 
-    def _effect(self) -> bytes:
+    def effect(self) -> bytes:
         """All that the query itself depends on; as JSON, because 1 and true are not the same to Spark."""
         inert = msgspec.structs.replace(
             self, weight=1.0, worker=None, labels={}, restart=Restart(), fenced=False

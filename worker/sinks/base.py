@@ -143,6 +143,19 @@ class Sifted(Protocol):
     """What a batch has besides, of which rows are left out before the sink sees it."""
 
     @property
+    def rows(self) -> int:
+        """All that were computed; known when they were."""
+        ...
+
+    def look(self) -> None:
+        """Compute which rows are to be put aside, before anything else is done with the batch."""
+        ...
+
+    def of_rows(self, rows: Rows, fields: Sequence[Field], mark: Mark) -> Batch:
+        """A batch of other rows, in the session of this one."""
+        ...
+
+    @property
     def aside(self) -> Sequence[Aside]:
         """Those that are to be put aside with it; known when it was computed."""
         ...

@@ -11,6 +11,7 @@ from definition.sinks.registry import UnusableFormat
 from worker.sinks.base import Finding, Sink, SinkTask
 from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.fence import Owner
+from worker.sinks.quarantine.elsewhere import QuarantinedSink, quarantine_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from definition.sinks.base import SinkFormat
     from worker.sinks.base import Field
     from worker.sinks.fence import FenceRow
+    from worker.sinks.quarantine.plan import PuttingAside
 
     Session: TypeAlias = Callable[[], SparkSession]
 
@@ -28,15 +30,34 @@ NOBODY: Final = "(check)"
 """In place of a task's name, which has no brackets: sessions of ours are never taken for a task's."""
 
 
-def open_sink(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> Sink | None:
+def open_sink(
+    definition: SinkDefinition,
+    owner: Owner,
+    session: Session | None = None,
+    aside: PuttingAside | None = None,
+) -> Sink | None:
     """The fenced sink of the definition, None if its format is one of Spark's.
+
+    Args:
+        definition: its `sink`, secrets filled in.
+        owner: who writes.
+        session: as in `worker.sinks.base.SinkTask`.
+        aside: where rows go that are put aside; None if none are.
 
     Raises:
         SinkError: its options are of no use on this worker, or what writes it is not here.
     """
     if (own := definition.fenced) is None:
         return None
-    return _writer(own).open(SinkTask(owner, definition, definition.read_options(), session))
+    beside = None if aside is None else aside.beside
+    options = definition.read_options()
+    sink = _writer(own).open(SinkTask(owner, definition, options, session, beside))
+    if aside is None or aside.elsewhere is None:
+        return sink
+    other = open_sink(aside.elsewhere, quarantine_owner(owner), session)
+    if other is None:
+        raise SinkError(f"quarantine.format: {aside.elsewhere.shown} has no fence")
+    return QuarantinedSink(sink, other, owner, limits=aside.limits, rules=aside.rules)
 
 
 def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> FenceRow | None:

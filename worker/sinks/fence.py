@@ -22,13 +22,15 @@ class Owner:
     """Who writes: a task, and the fencing token its query runs under.
 
     `resets` is the number of the last reset (docs/tasks.md), each of which begins a new checkpoint; it only
-    grows, and is 0 before the first.
+    grows, and is 0 before the first. `skips` says that not every batch comes here, as only those come to a
+    quarantine of which rows are put aside.
     """
 
     group: str
     task: str
     token: int
     resets: int = 0
+    skips: bool = False
 
     @property
     def digest(self) -> str:
@@ -95,11 +97,11 @@ def judge(stored: FenceRow | None, owner: Owner, mark: Mark) -> Verdict:
         return Verdict.FENCED
     last = stored.last
     if last is None:
-        return Verdict.WRITE if mark.batch_id == 0 else Verdict.GAP
+        return Verdict.WRITE if mark.batch_id == 0 or owner.skips else Verdict.GAP
     if mark.checkpoint != last.checkpoint:
         return Verdict.FOREIGN
     if mark.batch_id > last.batch_id:
-        return Verdict.WRITE if mark.batch_id == last.batch_id + 1 else Verdict.GAP
+        return Verdict.WRITE if mark.batch_id == last.batch_id + 1 or owner.skips else Verdict.GAP
     is_last = mark.batch_id == last.batch_id and (None in {mark.plan, last.plan} or mark.plan == last.plan)
     return Verdict.DUPLICATE if is_last else Verdict.ROLLED_BACK
 

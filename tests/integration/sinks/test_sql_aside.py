@@ -120,7 +120,7 @@ def test_a_zombie_puts_nothing_aside(sink: MakeSink, batch: Any, peek: Any) -> N
 
 
 def test_beyond_the_bound_the_whole_batch_fails(sink: MakeSink, batch: Any, peek: Any) -> None:
-    """With the error and three rows; nothing of it is there, nor put aside, and the next owner may raise it."""
+    """With the error and three rows; nothing of it is written or put aside, before the bound is raised."""
     rows = [(number, "too long") for number in range(30)] + [(100, "a")]
     with pytest.raises(SinkError, match=r"max_quarantined_per_batch \(5\).*such as \{.*\}; \{.*\}; \{.*\}"):
         sink(1, most=5).write(batch(0, rows))

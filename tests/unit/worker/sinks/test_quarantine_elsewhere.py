@@ -1,0 +1,255 @@
+"""Rows put aside elsewhere, and the others: each once, wherever an owner crashes or is overtaken."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from worker.left_out import LeftOut
+from worker.sinks.aside import Aside, Limits
+from worker.sinks.base import Sink, Written
+from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
+from worker.sinks.fence import FenceRow, Mark, Owner, admits, raised
+from worker.sinks.quarantine.elsewhere import QuarantinedSink, quarantine_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STEPS = 10
+"""Of an owner with three batches: two claims, then of each a look and a write, of two one more."""
+
+
+@dataclass
+class Place:
+    """What outlives owners: a fence, and the rows behind it."""
+
+    row: FenceRow = field(default_factory=lambda: FenceRow(0))
+    rows: list[Any] = field(default_factory=list)
+
+
+class CrashError(Exception):
+    """The process is gone."""
+
+
+class Memory(Sink):
+    """A fenced sink over a place; each call is one step, and before it others may come."""
+
+    def __init__(self, place: Place, owner: Owner, step: Callable[[], None]) -> None:
+        self._there = place
+        self._owner = owner
+        self._step = step
+
+    @classmethod
+    def open(cls, task: Any) -> Any:
+        raise NotImplementedError(task)
+
+    @property
+    def place(self) -> str:
+        return "memory"
+
+    def claim(self) -> FenceRow:
+        self._step()
+        self._there.row = raised(self._there.row, self._owner)
+        return self._there.row
+
+    def newest(self) -> FenceRow | None:
+        return self._there.row
+
+    def prepare(self, fields: Any) -> None:
+        del fields
+
+    def write(self, batch: Any) -> Written:
+        self._step()
+        if not admits(self._there.row, self._owner, batch.mark):
+            return Written(0, self._there.row.rows, duplicate=True)
+        self._there.rows += batch.good
+        total = self._there.row.rows + len(batch.good)
+        self._there.row = replace(self._there.row, last=batch.mark, rows=total)
+        return Written(len(batch.good), total)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Rows:
+    """A batch of rows that are good, of which none is left out."""
+
+    mark: Mark
+    good: list[Any]
+
+
+@dataclass
+class SomeBatch(Rows):
+    """One whose bad rows are known when it was looked at."""
+
+    bad: tuple[Aside, ...] = ()
+    step: Callable[[], None] = lambda: None
+    aside: tuple[Aside, ...] = ()
+
+    @property
+    def left_out(self) -> LeftOut:
+        return LeftOut(quarantined=len(self.aside))
+
+    @property
+    def rows(self) -> int:
+        return len(self.good) + len(self.aside)
+
+    def look(self) -> None:
+        self.step()
+        self.aside = self.bad
+
+    def of_rows(self, rows: list[Any], fields: Any, mark: Mark) -> Rows:
+        del fields
+        return Rows(mark, [row[11] for row in rows])
+
+
+class Herd:
+    """The places of a task, and its owners, one newer than the other."""
+
+    def __init__(self) -> None:
+        self.sink, self.quarantine = Place(), Place()
+        self.tokens = 0
+
+    def owner(self, step: Callable[[], None] = lambda: None, rules: str = "same", most: int = 10) -> Any:
+        self.tokens += 1
+        owner = Owner("g", "t", self.tokens)
+        sink = Memory(self.sink, owner, step)
+        quarantine = Memory(self.quarantine, quarantine_owner(owner), step)
+        made = QuarantinedSink(
+            sink, quarantine, owner, limits=Limits(most, 1.0), rules=rules, clock=lambda: 1.0
+        )
+        setattr(made, "step", step)  # noqa: B010 - for the batches that it is given
+        return made
+
+    def go_on(self, made: Any) -> None:
+        """With the last batch once more, as Spark does."""
+        last = self.sink.row.last
+        self.run(made, *range(0 if last is None else last.batch_id, 3))
+
+    def run(self, made: Any, *numbers: int) -> None:
+        made.claim()
+        for number in numbers:
+            made.write(batch(number, made.step))
+
+
+def batch(number: int, step: Callable[[], None] = lambda: None, plan: str = "planned") -> SomeBatch:
+    """Batch 1 has nothing that is bad."""
+    bad = () if number == 1 else (Aside("violation", ("a",), "a is violated", "row", b"bad%d" % number),)
+    return SomeBatch(Mark("c", number, f"{plan} {number}"), [f"good{number}"], bad, step)
+
+
+def crashing(at: int) -> Callable[[], None]:
+    """Ends a process before its nth step."""
+    left = iter(range(at))
+
+    def step() -> None:
+        if next(left, None) is None:
+            raise CrashError
+
+    return step
+
+
+def at_step(at: int, then: Callable[[], None]) -> Callable[[], None]:
+    """Has somebody else come before the nth step."""
+    count = iter(range(10_000))
+
+    def step() -> None:
+        if next(count) == at:
+            then()
+
+    return step
+
+
+def overtaken() -> list[tuple[int, int]]:
+    """At which step of the first owner the second comes, and at which of its own that one crashes."""
+    return list(product(range(STEPS), range(STEPS)))
+
+
+@pytest.mark.parametrize(("first", "second"), overtaken())
+def test_every_crash_of_two_owners_leaves_each_row_once(first: int, second: int) -> None:
+    """A first one crashes, then a second one, and a third one does the batch."""
+    herd = Herd()
+    for crash in (first, second):
+        with suppress(CrashError):
+            herd.go_on(herd.owner(crashing(crash)))
+    herd.go_on(herd.owner())
+    assert herd.sink.rows == ["good0", "good1", "good2"]
+    assert herd.quarantine.rows == [b"bad0", b"bad2"]
+
+
+@pytest.mark.parametrize(("first", "second"), overtaken())
+def test_a_zombie_changes_nothing_at_whichever_step_it_is_overtaken(first: int, second: int) -> None:
+    """By an owner that crashes itself, and by one that does not."""
+    herd = Herd()
+
+    def takeover() -> None:
+        with suppress(CrashError):
+            herd.go_on(herd.owner(crashing(second)))
+        herd.go_on(herd.owner())
+
+    zombie = herd.owner(at_step(first, takeover))
+    with pytest.raises(FencedError):
+        herd.run(zombie, 0, 1, 2)
+    assert herd.sink.rows == ["good0", "good1", "good2"]
+    assert herd.quarantine.rows == [b"bad0", b"bad2"]
+
+
+def test_a_batch_between_the_steps_is_not_done_by_another_definition() -> None:
+    """It would put other rows aside; with the former definition it is done, and then the new one goes on."""
+    herd = Herd()
+    with pytest.raises(CrashError):
+        herd.run(herd.owner(crashing(4)), 0)
+    assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
+    with pytest.raises(OutOfOrderError, match="by another definition"):
+        herd.run(herd.owner(rules="other"), 0)
+    herd.run(herd.owner(), 0)
+    herd.run(herd.owner(rules="other"), 1, 2)
+    assert herd.sink.rows == ["good0", "good1", "good2"]
+
+
+def test_a_batch_that_the_sink_has_puts_nothing_aside_by_another_definition() -> None:
+    """Nor does it ask the quarantine."""
+    herd = Herd()
+    herd.run(herd.owner(), 0, 1)
+    made = herd.owner(rules="other")
+    made.claim()
+    again = batch(1)
+    again.bad = (Aside("violation", ("b",), "b is violated", "row", b"new"),)
+    assert made.write(again).duplicate
+    assert herd.quarantine.rows == [b"bad0"]
+
+
+def test_too_many_rows_fail_the_batch_before_anything_is_put_aside() -> None:
+    """Nor is anything written."""
+    herd = Herd()
+    made = herd.owner(most=0)
+    made.claim()
+    with pytest.raises(SinkError, match="max_quarantined_per_batch"):
+        made.write(batch(0))
+    assert (herd.sink.rows, herd.quarantine.rows) == ([], [])
+
+
+def test_an_older_copy_of_the_checkpoint_puts_nothing_aside() -> None:
+    """The sink refuses it, and is asked first."""
+    herd = Herd()
+    herd.run(herd.owner(), 0, 1, 2)
+    made = herd.owner()
+    made.claim()
+    with pytest.raises(OutOfOrderError, match="older copy"):
+        made.write(batch(2, plan="another"))
+    assert herd.quarantine.rows == [b"bad0", b"bad2"]
+
+
+def test_batches_that_have_nothing_to_put_aside_may_be_between() -> None:
+    """Numbers are left out in a quarantine, and nowhere else."""
+    owner = Owner("g", "t", 1)
+    row = FenceRow(1, last=Mark("c", 3, "p"))
+    assert admits(row, quarantine_owner(owner), Mark("c", 7, "p"))
+    assert admits(FenceRow(1), quarantine_owner(owner), Mark("c", 7, "p"))
+    with pytest.raises(OutOfOrderError):
+        admits(row, owner, Mark("c", 7, "p"))

@@ -1,0 +1,142 @@
+"""A quarantine elsewhere: rows are put aside first, under a fence of their own, and then the others written.
+
+Both are fenced sinks, and each of the two steps is done as a whole, once, and by the newest owner only. What
+remains is a crash between them. Spark does the batch again then; the quarantine has it, and passes over it,
+and the sink does not, and writes it. So no row is lost or there twice, if the same rows are put aside again:
+
+- The batch is the same: its plan is part of the mark.
+- What is done with it is the same: a digest of the definition is part of the quarantine's mark. With another
+  one, a batch that was left between the steps is refused.
+- It comes out the same: conditions that call what has another value each time are refused in definitions.
+
+A batch that the sink has was put aside before, or had nothing to be put aside: the quarantine is not asked.
+docs/exactly-once.md has the whole of it; a test goes through every order of two owners' steps.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+from worker.sinks.base import Sifted, Sink
+from worker.sinks.errors import OutOfOrderError, SinkError
+from worker.sinks.fence import FenceRow, Mark, Verdict, judge
+from worker.sinks.quarantine.rows import FIELDS, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from worker.sinks.aside import Aside, Limits
+    from worker.sinks.base import Batch, Field, SinkTask, Written
+    from worker.sinks.fence import Owner
+
+
+class QuarantinedSink(Sink):
+    """A task's sink together with its quarantine elsewhere."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        quarantine: Sink,
+        owner: Owner,
+        *,
+        limits: Limits,
+        rules: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Nothing is claimed yet.
+
+        Args:
+            sink: of the rows, opened for `owner`.
+            quarantine: opened for `quarantine_owner(owner)`.
+            owner: whose task it is.
+            limits: how many rows of a batch may be put aside.
+            rules: a digest of the definition.
+            clock: the time, in seconds since 1970.
+        """
+        self._sink = sink
+        self._quarantine = quarantine
+        self._owner = owner
+        self._limits = limits
+        self._rules = rules
+        self._clock = clock
+        self._written: FenceRow | None = None
+        self._put_aside: FenceRow | None = None
+
+    @classmethod
+    def open(cls, task: SinkTask) -> Self:
+        """It is made of two that are open."""
+        raise SinkError(f"{task.owner}: a quarantine is no format of its own")
+
+    @property
+    def place(self) -> str:
+        """Both."""
+        return f"{self._sink.place}, and for what is put aside {self._quarantine.place}"
+
+    def claim(self) -> FenceRow:
+        """Raise both fences; how far the task has come the sink says."""
+        self._written = self._sink.claim()
+        self._put_aside = self._quarantine.claim()
+        return self._written
+
+    def newest(self) -> FenceRow | None:
+        """What the sink knows."""
+        return self._sink.newest()
+
+    def prepare(self, fields: Sequence[Field]) -> None:
+        """Make both ready."""
+        self._sink.prepare(fields)
+        self._quarantine.prepare(FIELDS)
+
+    def write(self, batch: Batch) -> Written:
+        """Put rows aside, unless that was done, then write the others."""
+        if isinstance(batch, Sifted) and judge(self._written, self._owner, batch.mark) is Verdict.WRITE:
+            batch.look()
+            self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, batch.mark)
+            if batch.aside:
+                self._put(batch.aside, batch, batch.mark)
+        written = self._sink.write(batch)
+        if self._written is not None:
+            self._written = replace(self._written, last=batch.mark, rows=written.total)
+        return written
+
+    def close(self) -> None:
+        """Let go of both."""
+        self._quarantine.close()
+        self._sink.close()
+
+    def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
+        """Unless the quarantine has them, from before a crash."""
+        own = replace(mark, plan=f"{mark.plan or ''}/{self._rules}")
+        if self._is_there(own):
+            return
+        rows = rows_of(aside, self._owner, mark, int(self._clock() * 1_000_000))
+        self._quarantine.write(batch.of_rows(rows, FIELDS, own))
+        if self._put_aside is not None:
+            self._put_aside = replace(self._put_aside, last=own)
+
+    def _is_there(self, mark: Mark) -> bool:
+        """Whether the quarantine has the batch.
+
+        Raises:
+            OutOfOrderError: it has it by another definition, which puts other rows aside.
+        """
+        last = None if self._put_aside is None else self._put_aside.last
+        if last is None or (last.checkpoint, last.batch_id) != (mark.checkpoint, mark.batch_id):
+            return False
+        if last.plan is not None and last.plan != mark.plan and _plan(last) == _plan(mark):
+            raise OutOfOrderError(
+                f"{self._owner} has put rows of batch {mark.batch_id} aside by another definition, and not"
+                " written the others: bring the former definition back for that batch, or reset the task"
+            )
+        return last.plan is None or last.plan == mark.plan
+
+
+def quarantine_owner(owner: Owner) -> Owner:
+    """In whose name rows are put aside: the task's, beside its own, and not with every batch."""
+    return replace(owner, task=f"{owner.task}~quarantine", skips=True)
+
+
+def _plan(mark: Mark) -> str:
+    return (mark.plan or "").rpartition("/")[0]
