@@ -122,6 +122,10 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """The place in the document of the source that is read as `view`."""
         return ONLY_SOURCE if self.source is not None else f"sources.{view}"
 
+    def puts_aside(self, source: Source) -> bool:
+        """Whether rows of one of its sources that cannot be read are put aside."""
+        return self.on_error == "quarantine" and not source.static and source.can_be_unreadable
+
     def with_sources(self, change: Callable[[str, Source], Source]) -> Definition:
         """The same with each source as `change` makes it, which is given the view that reads it, and it."""
         if self.source is not None:

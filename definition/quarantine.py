@@ -9,6 +9,7 @@ import msgspec
 from definition.reading import Constraint, Section, readable
 from definition.sink import Sink
 from definition.sinks.sql import SQL_SINK
+from definition.source import BY_LINES
 from definition.tables import table_fault
 from definition.values import Format, LiteralText
 from protocol.messages.tasks import Problem
@@ -185,7 +186,7 @@ def _source_faults(source: Source) -> Iterator[Problem]:
         return
     if source.watermark is not None:
         yield Problem("watermark", "does not go with on_error: quarantine, which takes no state")
-    if source.format.lower() not in {"json", "csv"}:
+    if source.format.lower() not in BY_LINES:
         return
     given = {name.lower(): value for name, value in source.options.items()}
     if source.schema is None:

@@ -26,6 +26,8 @@ from protocol.messages.tasks import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+BY_LINES = frozenset({"json", "csv"})
+"""Formats of files of which each line is a row."""
 ONLY_SOURCE = "source"
 """The view that a definition with one source reads."""
 _VIEW = re.compile(rf"{IDENTIFIER}\Z")
@@ -157,6 +159,12 @@ class Source(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def is_kafka(self) -> bool:
         """Whether it is a Kafka topic."""
         return self.format is not None and self.format.lower() == KAFKA
+
+    @property
+    def can_be_unreadable(self) -> bool:
+        """Whether some of its rows may not be what its schema says, and can be told from the others."""
+        payloads = [each for each in (self.key, self.value) if each is not None and each.fails]
+        return bool(payloads) or (self.format is not None and self.format.lower() in BY_LINES)
 
     @property
     def shown(self) -> str:

@@ -23,6 +23,11 @@ class LeftOut(msgspec.Struct, frozen=True):
         reasons.update(other.reasons)
         return LeftOut(self.dropped + other.dropped, self.quarantined + other.quarantined, dict(reasons))
 
+    @property
+    def total(self) -> int:
+        """All rows that do not go to the sink."""
+        return self.dropped + self.quarantined
+
     def __bool__(self) -> bool:
         """Whether there were any."""
         return bool(self.dropped or self.quarantined)

@@ -10,7 +10,7 @@ driver of are taken from there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -43,6 +43,10 @@ class Part:
     """Rows of it that do not go to the sink."""
     aside: tuple[Aside, ...] = ()
     """Those of them that are put aside, or the first ones."""
+
+    def bare(self) -> Part:
+        """Without what was left out of it, which somebody else has noted down."""
+        return replace(self, left_out=NOTHING, aside=())
 
 
 class Staged(NamedTuple):

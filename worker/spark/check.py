@@ -19,9 +19,11 @@ from worker.spark.payload import places_of_rows
 from worker.spark.query_output import fields
 from worker.spark.reader import load, query
 from worker.spark.rendering import rendered
+from worker.spark.row_wise import require_row_wise
 from worker.spark.sampling import sample
 from worker.spark.source_offsets import read_sources
 from worker.spark.sources import require_topics, with_patience
+from worker.spark.unreadable import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -126,17 +128,30 @@ class _Check:
                 self._tell(path, error)
 
     def _streamed(self) -> DataFrame | None:
-        frames = self._views(lambda source, path: load(self._session.spark, source, path))
+        frames = self._views(self._loaded)
         if frames is None:
             return None
         self._at("Spark, to analyse the query")
         try:
             result = query(self._session, self._definition.sql, frames)
             _require_stream(result)
+            self._require_row_wise(result)
         except Exception as error:  # noqa: BLE001 - Spark raises what it likes
             self._tell("sql", error)
             return None
         return self._expected(result)
+
+    def _loaded(self, source: Source, path: str) -> DataFrame:
+        """Without the rows that are put aside because they cannot be read."""
+        puts_aside = self._definition.puts_aside(source)
+        frame = load(self._session.spark, source, path, puts_aside=puts_aside)
+        return readable(frame) if puts_aside else frame
+
+    def _require_row_wise(self, result: DataFrame) -> None:
+        """Where rows are put aside that cannot be read."""
+        definition = self._definition
+        if definition.sql is not None and any(map(definition.puts_aside, definition.views.values())):
+            require_row_wise(result)
 
     def _expected(self, result: DataFrame) -> DataFrame | None:
         """With its mask, which is not one of the columns that are shown."""
@@ -207,7 +222,14 @@ class _Check:
         """Of a source that the query does not read, the stream, which asks nobody."""
         if source.is_kafka and self._order and path not in self._order and not source.static:
             return load(self._session.spark, source, path)
-        frame, note = sample(self._session.spark, source, path, self._spec.begin, self._backend.brokers)
+        frame, note = sample(
+            self._session.spark,
+            source,
+            path,
+            self._spec.begin,
+            self._backend.brokers,
+            puts_aside=self._definition.puts_aside(source),
+        )
         if note is not None:
             self._findings.note(path, note)
         return frame

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from definition.sink import Sink as SinkDefinition
 from definition.sinks.sql import SQL_SINK
 from worker.query_engine import QueryError
+from worker.spark.query_output import fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,7 +69,11 @@ class TaskContext:
         definition = self._sink_definition(options)
         claim = self._output.claim(definition, self.spark)
         output = self._output
-        writer = output.spark_sink(frame, definition) if claim is None else output.write(frame, claim)
+        writer = (
+            output.spark_sink(frame, definition)
+            if claim is None
+            else output.write(frame, claim, fields(frame))
+        )
         return writer.outputMode(self.definition.output_mode)
 
     def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:

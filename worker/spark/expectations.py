@@ -1,7 +1,7 @@
 """What a definition expects of its rows, checked in the plan of its query (`expect`, protocol §6).
 
 A row is looked at once, where it is computed. What violates an expectation whose rows are left out gets a
-bit in one more column, the *mask* (`worker.sinks.violations`), and is taken out on its way into the sink.
+bit in one more column, the *mask* (`worker.sinks.sifting`), and is taken out on its way into the sink.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
 from worker.query_engine import QueryError
+from worker.sinks.sifting import Sifting
 from worker.spark.causes import describe
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from definition.expectations import Expectation
+    from worker.sinks.base import Field
     from worker.spark.reader import SqlSession
 
 MASK: Final = "_sparkherd_violations"
@@ -28,9 +30,25 @@ VIOLATED: Final = "is violated by a row"
 """What the error of a row says that fails its batch, and by which its cause is known."""
 
 
-def sifting(expect: Sequence[Expectation]) -> list[Expectation]:
-    """The expectations by which rows are left out, in the order of their bits."""
-    return [each for each in expect if each.sifts]
+def sifting(expect: Sequence[Expectation], fields: Sequence[Field], most: int = 0) -> Sifting | None:
+    """How rows are left out of a result by its mask; None if none are.
+
+    Args:
+        expect: of its definition.
+        fields: its columns, without the mask.
+        most: how many rows of a batch may be put aside.
+    """
+    ours = [each for each in expect if each.sifts]
+    if not ours:
+        return None
+    return Sifting(
+        names=tuple(each.name for each in ours),
+        quarantined=sum(1 << at for at, each in enumerate(ours) if each.is_quarantined),
+        wheres=tuple(each.where for each in ours),
+        most=most,
+        columns=tuple(field.name for field in fields),
+        kinds=tuple(str(field.type) for field in fields),
+    )
 
 
 def expected(session: SqlSession, frame: DataFrame, expect: Sequence[Expectation]) -> DataFrame:
@@ -45,15 +63,19 @@ def expected(session: SqlSession, frame: DataFrame, expect: Sequence[Expectation
         QueryError: a condition is none, names a column that there is not, or does what no task's SQL may do;
             the result has a column of the mask's name.
     """
-    if not expect:
-        return frame
-    if MASK in (each.lower() for each in frame.columns):
+    if expect and MASK in (each.lower() for each in frame.columns):
         raise QueryError.at("expect", f"does not go with a column {MASK}: call it otherwise", permanent=True)
     for at, each in enumerate(expect):
         _require_condition(session, frame, each, f"expect[{at}].where")
+    return masked(frame, expect)
+
+
+def masked(frame: DataFrame, expect: Sequence[Expectation]) -> DataFrame:
+    """As `expected`, of conditions that were looked at before."""
+    for at, each in enumerate(expect):
         if not each.sifts:
             frame = frame.where(_or_fail(each, at))
-    bits = [_bit(each, at) for at, each in enumerate(sifting(expect))]
+    bits = [_bit(each, at) for at, each in enumerate(each for each in expect if each.sifts)]
     return frame.withColumn(MASK, _sum(bits)) if bits else frame
 
 
@@ -62,12 +84,26 @@ def without_violations(frame: DataFrame) -> DataFrame:
     return frame.where(f.col(MASK) == f.lit(0)).drop(MASK)
 
 
-def counts(expectations: int) -> list[Column]:
-    """How many rows with a mask violate each, for an observation."""
-    return [
+def counts(sifting: Sifting) -> list[Column]:
+    """How many rows with a mask there are, for an observation: in all, by expectation, and put aside."""
+    aside = f.col(MASK).bitwiseAND(f.lit(sifting.quarantined)) != f.lit(0)
+    of_each = [
         f.count(f.when(f.col(MASK).bitwiseAND(f.lit(1 << at)) != f.lit(0), 1)).alias(str(at))
-        for at in range(expectations)
+        for at in range(len(sifting.names))
     ]
+    return [
+        f.count(f.lit(1)).alias("rows"),
+        f.count(f.when(f.col(MASK) != f.lit(0), 1)).alias("left_out"),
+        f.count(f.when(aside, 1)).alias("aside"),
+        *of_each,
+    ]
+
+
+def violating(frame: DataFrame, sifting: Sifting) -> DataFrame:
+    """The rows with a mask that are put aside: their masks, and themselves as JSON."""
+    columns = [f.col(f"`{name.replace('`', '``')}`") for name in frame.columns if name != MASK]
+    chosen = frame.where(f.col(MASK).bitwiseAND(f.lit(sifting.quarantined)) != f.lit(0))
+    return chosen.select(f.col(MASK), f.to_json(f.struct(*columns)).alias("row"))
 
 
 def _require_condition(session: SqlSession, frame: DataFrame, each: Expectation, path: str) -> None:

@@ -17,11 +17,13 @@ from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
+from worker.sinks.quarantine.plan import putting_aside
 from worker.spark import entrypoint
+from worker.spark.batch_steps import BatchSteps, Reading
 from worker.spark.context import TaskContext
 from worker.spark.expectations import expected, sifting, without_violations
 from worker.spark.jdbc import require_harmless
-from worker.spark.query_output import apply_trigger
+from worker.spark.query_output import apply_trigger, fields
 from worker.spark.reader import read
 from worker.spark.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
 from worker.spark.sources import require_sources, watch_sources, with_patience
@@ -29,7 +31,7 @@ from worker.spark.sources import require_sources, watch_sources, with_patience
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from definition.document import Definition
@@ -39,11 +41,13 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Offsets as KafkaOffsets
     from worker.lag.offset_log import Order
     from worker.query_engine import QuerySpec
+    from worker.sinks.base import Field
+    from worker.sinks.quarantine.plan import PuttingAside
     from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.brokers import Watching
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import Following
-    from worker.spark.query_output import ClaimedSink, QueryOutput
+    from worker.spark.reader import Read
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 
@@ -97,7 +101,8 @@ def launch(
         definition = _begun_anew(resolved.definition, spec.reset)
         if backend.brokers is None:
             definition = with_patience(definition)
-        writer = _writer(session, definition, settings, steps).queryName(spec.task)
+        aside = putting_aside(spec.definition, resolved.definition)
+        writer = _writer(session, definition, settings, steps, aside).queryName(spec.task)
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
         found = session.checkpoint.verify(owner, session.output.claimed)
@@ -202,23 +207,30 @@ def settle(
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
     definition = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
+    aside = putting_aside(spec.definition, definition)
     _require_lease(may_write)
     if definition.entrypoint is None and definition.sink is not None:
         steps.at(f"the sink {definition.sink.shown}")
-        _claim(backend, definition.sink, definition.spark_conf, owner)
+        _claim(backend, definition.sink, definition.spark_conf, owner, aside)
     steps.at("Spark, to end what a former owner has left running")
     _require_lease(may_write)
     backend.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
 
 
-def _claim(backend: SparkBackend, definition: Sink, conf: Mapping[str, str], owner: Owner) -> None:
+def _claim(
+    backend: SparkBackend,
+    definition: Sink,
+    conf: Mapping[str, str],
+    owner: Owner,
+    aside: PuttingAside | None,
+) -> None:
     """Raise the fence of a sink, if it has one."""
     with ExitStack() as opened:
 
         def session() -> SparkSession:
             return opened.enter_context(closing(backend.check_session(conf))).spark
 
-        if (sink := open_sink(definition, owner, session)) is not None:
+        if (sink := open_sink(definition, owner, session, aside)) is not None:
             opened.enter_context(closing(sink))
             sink.claim()
 
@@ -250,29 +262,48 @@ def _sources_begun_anew(definition: Definition, offsets: Offsets) -> Definition:
 
 
 def _writer(
-    session: QuerySession, definition: Definition, settings: SparkSettings, steps: StartSteps
+    session: QuerySession,
+    definition: Definition,
+    settings: SparkSettings,
+    steps: StartSteps,
+    aside: PuttingAside | None,
 ) -> DataStreamWriter:
     if definition.entrypoint is None:
-        return apply_trigger(_declared(session, definition, steps), definition.trigger)
+        return apply_trigger(_declared(session, definition, steps, aside), definition.trigger)
     steps.at(f"the entry point {definition.entrypoint}")
     context = TaskContext(session.spark, definition, session.checkpoint.place, session.output)
     made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, session)
     return apply_trigger(made, definition.trigger)
 
 
-def _declared(session: QuerySession, definition: Definition, steps: StartSteps) -> DataStreamWriter:
+def _declared(
+    session: QuerySession, definition: Definition, steps: StartSteps, aside: PuttingAside | None
+) -> DataStreamWriter:
     if definition.sink is None:
         raise QueryError("sink: is required with source")
-    claim = session.output.claim(definition.sink, session.spark)
-    frame = expected(session, read(session, definition, steps.at), definition.expect)
+    claim = session.output.claim(definition.sink, session.spark, aside)
+    found = read(session, definition, steps.at)
+    frame = expected(session, found.result, definition.expect)
     steps.at(f"the sink {definition.sink.shown}")
-    writer = _into(session.output, frame, definition.sink, claim, len(sifting(definition.expect)))
+    if claim is None:
+        sifts = any(each.sifts for each in definition.expect)
+        writer = session.output.spark_sink(without_violations(frame) if sifts else frame, definition.sink)
+    else:
+        columns = fields(frame)
+        doing = _steps(definition, found, columns, aside)
+        into = frame if found.source is None else found.source
+        writer = session.output.write(into, claim, columns, doing)
     return writer.outputMode(definition.output_mode)
 
 
-def _into(
-    output: QueryOutput, frame: DataFrame, sink: Sink, claim: ClaimedSink | None, expectations: int
-) -> DataStreamWriter:
-    if claim is not None:
-        return output.write(frame, claim, expectations)
-    return output.spark_sink(without_violations(frame) if expectations else frame, sink)
+def _steps(
+    definition: Definition, found: Read, columns: Sequence[Field], aside: PuttingAside | None
+) -> BatchSteps:
+    """What is to be done with each batch."""
+    most = 0 if aside is None else aside.limits.rows
+    return BatchSteps(
+        sifting=sifting(definition.expect, columns, most),
+        reading=None if found.source is None else Reading(found.view, definition.sql, definition.expect),
+        most=most,
+        looks_first=aside is not None and aside.elsewhere is not None,
+    )

@@ -28,6 +28,7 @@ from worker.query_engine import QueryError
 from worker.sinks.spark_errors import java_throwable
 from worker.spark.causes import describe
 from worker.spark.payload_formats import READERS, ROW, Reading, name, option, raw_texts, text
+from worker.spark.unreadable import RAW_KEY, RAW_VALUE, is_bad_column, told_of_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +55,7 @@ _SAMPLES = {"text": "", "json": "{}", "csv": "0", "avro": "\0", "protobuf": ""}
 """A value that is read once, to see whether Spark takes the options."""
 
 
-def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
+def take_apart(frame: DataFrame, source: Source, path: str, *, puts_aside: bool = False) -> DataFrame:
     """The frame with the fields of `source.value` as columns, and `key` as what `source.key` makes of it.
 
     As texts of SQL: built of PySpark's columns, it took 750 calls into the JVM to start a query.
@@ -63,17 +64,21 @@ def take_apart(frame: DataFrame, source: Source, path: str) -> DataFrame:
         frame: what Spark's Kafka source yields.
         source: what the definition says.
         path: its place in the definition.
+        puts_aside: whether a row that cannot be taken apart gets a value in `ASIDE`, in place of failing the
+            batch; its fields are null then.
 
     Raises:
         QueryError: Spark refuses a schema or an option, or a column would be hidden by one of Kafka's own.
     """
+    if puts_aside:
+        frame = frame.selectExpr("*", f"key AS {RAW_KEY}", f"value AS {RAW_VALUE}")
     if source.key is not None:
         with _placed(f"{path}.key", source.key, frame.sparkSession):
-            frame = _with_key(frame, source.key, f"{path}.key")
+            frame = _with_key(frame, source.key, f"{path}.key", puts_aside=puts_aside)
     if source.value is not None:
         with _placed(f"{path}.value", source.value, frame.sparkSession):
-            frame = _with_fields(frame, source.value, f"{path}.value")
-    return frame
+            frame = _with_fields(frame, source.value, f"{path}.value", puts_aside=puts_aside)
+    return told_of_kafka(frame, source, path) if puts_aside else frame
 
 
 @contextmanager
@@ -120,17 +125,17 @@ def _try(session: SparkSession, reading: Reading, column: str, payload: Payload)
     session.sql(f"SELECT {reading.row} FROM VALUES ({sample}) AS t({column})").inputFiles()  # noqa: S608 - hex
 
 
-def _with_key(frame: DataFrame, payload: Payload, path: str) -> DataFrame:
-    frame, names = _read(frame, "key", payload, path)
+def _with_key(frame: DataFrame, payload: Payload, path: str, *, puts_aside: bool) -> DataFrame:
+    frame, names = _read(frame, "key", payload, path, puts_aside=puts_aside)
     if not names:
         return frame
     fields = ", ".join(_fields(frame, "key", names))
     return frame.withColumn("key", f.expr(f"CASE WHEN key IS NOT NULL THEN struct({fields}) END"))
 
 
-def _with_fields(frame: DataFrame, payload: Payload, path: str) -> DataFrame:
+def _with_fields(frame: DataFrame, payload: Payload, path: str, *, puts_aside: bool) -> DataFrame:
+    frame, names = _read(frame, "value", payload, path, puts_aside=puts_aside)
     kept = [each for each in frame.columns if each != "value"]
-    frame, names = _read(frame, "value", payload, path)
     kind = frame.schema["value"].dataType
     if not isinstance(kind, StructType):
         return frame
@@ -173,7 +178,7 @@ def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> Non
 
 
 def _read(
-    frame: DataFrame, column: str, payload: Payload, path: str
+    frame: DataFrame, column: str, payload: Payload, path: str, *, puts_aside: bool
 ) -> tuple[DataFrame, Mapping[str, str | None]]:
     """The frame with the column read, and the fields in it that are called otherwise (`Reading.names`).
 
@@ -187,6 +192,10 @@ def _read(
         return frame.withColumn(column, row), reading.names
     frame = frame.withColumn(ROW, row)
     is_bad = f"{column} IS NOT NULL AND ({_is_bad(frame, reading)})"
+    if puts_aside:
+        told = frame.withColumn(is_bad_column(column), f.expr(is_bad))
+        value = f.expr(f"CASE WHEN NOT coalesce({is_bad_column(column)}, false) THEN {ROW} END")
+        return told.withColumn(column, value).drop(ROW), reading.names
     value = f.expr(f"CASE WHEN {is_bad} THEN {_error(path, payload)} ELSE {ROW} END")
     return frame.withColumn(column, value).drop(ROW), reading.names
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from worker.query_engine import ignore_step
 from worker.sinks.base import Field
 from worker.sinks.factory import open_sink
+from worker.spark.batch_steps import AS_IT_IS
 from worker.spark.expectations import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -19,16 +20,20 @@ if TYPE_CHECKING:
 
     from definition.document import Trigger
     from definition.sink import Sink as SinkDefinition
+    from worker.left_out import LeftOut
     from worker.sinks.base import Sink
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.fence import FenceRow, Owner
+    from worker.sinks.quarantine.plan import PuttingAside
+    from worker.spark.batch_steps import BatchSteps
 
 
 class ClaimedSink(NamedTuple):
-    """A fenced sink whose fence has been raised, and the definition it was opened by."""
+    """A fenced sink whose fence has been raised, and what it was opened by."""
 
     definition: SinkDefinition
     sink: Sink
+    aside: PuttingAside | None = None
 
 
 class QueryOutput(ABC):
@@ -52,18 +57,31 @@ class QueryOutput(ABC):
 
     @property
     @abstractmethod
+    def left_out(self) -> LeftOut:
+        """How many rows did not go to the sink since the query was started, as far as is known; may block."""
+
+    @property
+    @abstractmethod
     def total(self) -> int | None:
         """How many rows of the task its fenced sink holds, as far as is known; may block."""
 
-    def claim(self, definition: SinkDefinition, spark: SparkSession) -> ClaimedSink | None:
-        """Open the definition's sink and raise its fence; None if the sink is Spark's own, which has none."""
-        sink = open_sink(definition, self.owner, lambda: spark)
+    def claim(
+        self, definition: SinkDefinition, spark: SparkSession, aside: PuttingAside | None = None
+    ) -> ClaimedSink | None:
+        """Open the definition's sink and raise its fence; None if the sink is Spark's own, which has none.
+
+        Args:
+            definition: the sink's.
+            spark: the query's session.
+            aside: where rows go that are put aside; None if none are.
+        """
+        sink = open_sink(definition, self.owner, lambda: spark, aside)
         if sink is None:
             return None
         self._sinks.append(sink)
         self.at(f"the fence in {sink.place}")
         self.claimed.append(sink.claim())
-        return ClaimedSink(definition, sink)
+        return ClaimedSink(definition, sink, aside)
 
     def spark_sink(self, frame: DataFrame, definition: SinkDefinition) -> DataStreamWriter:
         """A writer into one of Spark's own sinks."""
@@ -76,8 +94,17 @@ class QueryOutput(ABC):
         return writer.start() if self.table is None else writer.toTable(self.table)
 
     @abstractmethod
-    def write(self, frame: DataFrame, claim: ClaimedSink, expectations: int = 0) -> DataStreamWriter:
-        """A writer that puts every batch into a claimed sink; `expectations` have a bit in its rows' mask."""
+    def write(
+        self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
+    ) -> DataStreamWriter:
+        """A writer that puts every batch into a claimed sink.
+
+        Args:
+            frame: what Spark is to hand over in batches.
+            claim: the sink.
+            columns: those of the result, which the sink gets.
+            steps: what is to be done with each batch before.
+        """
 
     @abstractmethod
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
-from pyspark.sql import DataFrameReader
+from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.payload import take_apart
+from worker.spark.row_wise import require_row_wise
+from worker.spark.unreadable import is_by_lines, readable, told_by_lines, with_corrupt_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from definition.document import Definition
     from definition.source import Source
@@ -37,7 +39,22 @@ class SqlSession(Protocol):
         ...
 
 
-def read(session: QuerySession, definition: Definition, at: Callable[[str], None] = ignore_step) -> DataFrame:
+class Read(NamedTuple):
+    """A stream as a definition reads it.
+
+    Args:
+        result: the rows the task yields.
+        source: those of the one source that streams, with `worker.spark.unreadable.ASIDE`, if rows that cannot
+            be read are put aside; else None.
+        view: what SQL reads that source as.
+    """
+
+    result: DataFrame
+    source: DataFrame | None = None
+    view: str = ""
+
+
+def read(session: QuerySession, definition: Definition, at: Callable[[str], None] = ignore_step) -> Read:
     """The rows the task yields; nothing is read yet but what Spark needs to know the columns.
 
     Args:
@@ -49,13 +66,19 @@ def read(session: QuerySession, definition: Definition, at: Callable[[str], None
         QueryError: the SQL is no query, or reads no source that streams, so that nothing would ever stream.
     """
     frames = {}
+    aside: tuple[DataFrame | None, str] = (None, "")
     for view, source in definition.views.items():
         at(f"the source {source.shown}")
-        frames[view] = load(session.spark, source, definition.path_of(view))
+        puts_aside = definition.puts_aside(source)
+        frame = load(session.spark, source, definition.path_of(view), puts_aside=puts_aside)
+        frames[view] = readable(frame) if puts_aside else frame
+        aside = (frame, view) if puts_aside else aside
     result = query(session, definition.sql, frames)
     if not result.isStreaming:
         raise QueryError.at("sql", f"{_not_read(frames)}, so there is nothing to stream")
-    return result
+    if aside[0] is not None and definition.sql is not None:
+        require_row_wise(result)
+    return Read(result, *aside)
 
 
 def query(session: SqlSession, sql: str | None, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -80,22 +103,24 @@ def _not_read(frames: Mapping[str, DataFrame]) -> str:
     return f"reads none of the views {', '.join(streams)}"
 
 
-def load(session: SparkSession, source: Source, path: str) -> DataFrame:
+def load(session: SparkSession, source: Source, path: str, *, puts_aside: bool = False) -> DataFrame:
     """The source's rows, as they come.
 
     Args:
         session: the query's own.
         source: what to read.
         path: its place in the definition.
+        puts_aside: whether rows that cannot be read get a value in `worker.spark.unreadable.ASIDE`.
     """
     options = options_of(source)
     if source.static:
         return shaped(load_batch(session, source, options), source, path)
     if source.is_kafka:
         options = {**options, PLACE: path}
-    described = _described(session.readStream, source, options)
+    told = with_corrupt_lines(source) if puts_aside else source
+    described = _described(session.readStream, told, {**options, **told.options})
     frame = described.load() if source.table is None else described.table(source.table)
-    return shaped(frame, source, path)
+    return shaped(frame, source, path, puts_aside=puts_aside)
 
 
 def load_batch(
@@ -126,15 +151,18 @@ def _described(reader: _Reader, source: Source, options: Mapping[str, Any]) -> _
     return reader.options(**options)
 
 
-def shaped(frame: DataFrame, source: Source, path: str) -> DataFrame:
+def shaped(frame: DataFrame, source: Source, path: str, *, puts_aside: bool = False) -> DataFrame:
     """What SQL sees of a source's rows: its bytes taken apart, and how late they may be.
 
     Args:
         frame: the rows as the source has them.
         source: what the definition says.
         path: its place in the definition.
+        puts_aside: as in `load`.
     """
-    frame = take_apart(frame, source, path)
+    if puts_aside and is_by_lines(source):
+        return told_by_lines(frame, source, path)
+    frame = take_apart(frame, source, path, puts_aside=puts_aside)
     late = source.watermark
     return frame if late is None else frame.withWatermark(late.column, late.delay)
 

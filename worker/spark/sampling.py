@@ -20,6 +20,7 @@ from worker.checks.offsets import window, with_window
 from worker.spark.causes import describe
 from worker.spark.reader import load, load_batch, options_of, shaped
 from worker.spark.sources import answered
+from worker.spark.unreadable import is_by_lines, readable, readable_lines, with_corrupt_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +47,15 @@ class Sample(NamedTuple):
     note: str | None = None
 
 
-def sample(session: SparkSession, source: Source, path: str, begin: Begin, brokers: Brokers | None) -> Sample:
+def sample(
+    session: SparkSession,
+    source: Source,
+    path: str,
+    begin: Begin,
+    brokers: Brokers | None,
+    *,
+    puts_aside: bool = False,
+) -> Sample:
     """Rows at one end of a source; of a static one all.
 
     Args:
@@ -55,12 +64,17 @@ def sample(session: SparkSession, source: Source, path: str, begin: Begin, broke
         path: its place in the definition.
         begin: which end.
         brokers: say where a topic begins and ends; without them it is read from its beginning.
+        puts_aside: whether rows that cannot be read are put aside, and so not shown.
     """
     if source.static:
         return Sample(load(session, source, path))
-    taken = _taken(session, source, begin, brokers)
-    frame = None if taken.frame is None else shaped(taken.frame, source, path)
-    return Sample(frame, taken.note)
+    taken = _taken(session, with_corrupt_lines(source) if puts_aside else source, begin, brokers)
+    if taken.frame is None:
+        return taken
+    if puts_aside and is_by_lines(source):
+        return Sample(readable_lines(taken.frame), taken.note)
+    frame = shaped(taken.frame, source, path, puts_aside=puts_aside)
+    return Sample(readable(frame) if puts_aside else frame, taken.note)
 
 
 def _taken(session: SparkSession, source: Source, begin: Begin, brokers: Brokers | None) -> Sample:

@@ -1,72 +1,222 @@
-"""A micro-batch on its way into a sink without the rows that violate an expectation."""
+"""A micro-batch on its way into a sink without the rows that are left out of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pyspark.sql import Observation
+from pyspark.sql import functions as f
 
-from worker.sinks.violations import Counts, SiftingTake, added, sifted
-from worker.spark.expectations import counts, without_violations
+from worker.left_out import NOTHING, LeftOut
+from worker.sinks.aside import counted
+from worker.sinks.errors import SinkError
+from worker.sinks.sifting import Sieve, SiftingTake
+from worker.spark.expectations import counts, violating, without_violations
+from worker.spark.local_batch import LocalBatch
+from worker.spark.observing import observed
 from worker.spark.rows import SparkBatch
+from worker.spark.unreadable import ASIDE, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from worker.sinks.base import Answer
+    from worker.sinks.aside import Aside
+    from worker.sinks.base import Answer, Batch, Field, Sink
+    from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
+    from worker.sinks.sifting import Sifting
+    from worker.spark.batch_steps import BatchSteps
+
+
+class Backend(Protocol):
+    """Makes a batch of its own of a frame, with the mark of the one that is being done."""
+
+    def __call__(self, frame: DataFrame, /) -> SparkBatch:
+        """Of as many partitions as the query's own frame has."""
+        ...
 
 
 class SiftedBatch(SparkBatch):
-    """What a backend's batch is to the sink, whose rows have their masks.
+    """What a backend's batch is to a sink, if rows of it may be left out.
 
-    `violations` are those of the rows that were left out; known when the batch has been done.
+    `aside`, `left_out` and `rows` are as `worker.sinks.base.Sifted` has them. A sink that puts rows aside in
+    its own transaction has the batch computed once; for another one they are looked for before (`look`).
     """
 
-    def __init__(self, batch: SparkBatch, expectations: int) -> None:
-        """`expectations` is the number of those that have a bit in the mask."""
-        self.mark = batch.mark
-        self.violations: Counts = ()
-        self._batch = batch
-        self._expectations = expectations
+    def __init__(self, frame: DataFrame, steps: BatchSteps, backend: Backend) -> None:
+        """`frame` is as the query's plan has it; `steps` are what is still to be done."""
+        self.aside: Sequence[Aside] = ()
+        self.left_out: LeftOut = NOTHING
+        self.rows = 0
+        self._batch = backend(frame)
+        super().__init__(frame, self._batch.mark, lambda: None)
+        self._steps = steps
+        self._backend = backend
+        self._was_looked_at = False
 
     @property
     def partitions(self) -> int:
         """Those of the whole batch."""
         return self._batch.partitions
 
+    def look(self) -> None:
+        """All is counted, and what is put aside fetched if there is any; the rest is computed only once more.
+
+        For that the batch is kept in Spark's cache until `release`.
+        """
+        self._was_looked_at = True
+        self._frame = self._frame.persist()
+        if self._steps.reading is not None:
+            self._look_for_unreadable(self._frame)
+        if self._steps.sifting is not None:
+            self._look_for_violations(self._result(self._frame), self._steps.sifting)
+
+    def release(self) -> None:
+        """The batch is over."""
+        if self._was_looked_at:
+            self._frame.unpersist()
+
+    def of_rows(self, rows: Rows, fields: Sequence[Field], mark: Mark) -> Batch:
+        """In the batch's own session."""
+        return LocalBatch(self._frame.sparkSession, rows, fields, mark)
+
     def collect(self, limit: int) -> Rows | None:
         """The limit is one of rows that are computed."""
-        rows = self._batch.collect(limit)
+        self._require_look()
+        sieve, counting = self._sieve(), Observation()
+        rows = self._backend(self._counted(counting)).collect(limit)
         if rows is None:
             return None
-        good, self.violations = sifted(rows, self._expectations)
+        good = rows if sieve is None else list(sieve.sifted(rows))
+        if sieve is not None:
+            self._take(sieve.left_out, sieve.kept)
+        self._note(len(rows), counting)
         return good
 
     def scatter(self, take: Take) -> list[Part]:
         """Sifted where a partition is computed."""
-        parts = self._batch.scatter(SiftingTake(take.stage, take.inline_rows, self._expectations))
-        self.violations = added((part.violations for part in parts), self._expectations)
-        return parts
+        self._require_look()
+        counting, sifting = Observation(), self._sifting
+        wanted = take if sifting is None else SiftingTake(take.stage, take.inline_rows, sifting)
+        parts = self._backend(self._counted(counting)).scatter(wanted)
+        for part in parts:
+            self._take(part.left_out, part.aside)
+        self._note(sum(part.count for part in parts) + self.left_out.total, counting)
+        return [part.bare() for part in parts]
 
     def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:
-        """Sifted by Spark, which counts in passing."""
-        seen = Observation()
-
-        def use_sifted(frame: DataFrame) -> Answer:
-            return use(without_violations(frame.observe(seen, *counts(self._expectations))))
-
-        answer = self._batch.hand_over(use_sifted)
-        self.violations = tuple(int(seen.get[str(at)]) for at in range(self._expectations))
+        """Sifted by Spark, which counts in passing what was not counted before."""
+        self._require_look()
+        sifting, counting = self._sifting, Observation()
+        if sifting is None:
+            return self._backend(self._kept()).hand_over(use)
+        result = self._result(self._frame)
+        seen = result.observe(counting, *counts(sifting))
+        answer = self._backend(without_violations(seen)).hand_over(use)
+        self._count(observed(counting) or _counts(result, sifting), sifting)
         return answer
 
     def discard(self) -> None:
         """The whole batch."""
         self._batch.discard()
 
+    def _require_look(self) -> None:
+        """Rows that are put aside elsewhere have to be there before the others are anywhere."""
+        if self._steps.looks_first and not self._was_looked_at:
+            raise SinkError(f"batch {self.mark.batch_id} was not looked at for rows that are put aside")
 
-def sifted_batch(batch: SparkBatch, expectations: int) -> SparkBatch:
-    """The batch as the sink is to have it; without expectations, as it is."""
-    return SiftedBatch(batch, expectations) if expectations else batch
+    @property
+    def _sifting(self) -> Sifting | None:
+        """How rows are to be left out on their way; None if there are none, or none any more."""
+        return None if self._was_looked_at else self._steps.sifting
+
+    def _sieve(self) -> Sieve | None:
+        return None if self._sifting is None else Sieve(self._sifting)
+
+    def _counted(self, counting: Observation) -> DataFrame:
+        """The result, with its mask as long as that is needed, and the rows that cannot be read counted."""
+        if self._was_looked_at:
+            return self._kept()
+        if self._steps.reading is None:
+            return self._frame
+        return self._result(self._frame.observe(counting, f.count(f.col(ASIDE)).alias("aside")))
+
+    def _kept(self) -> DataFrame:
+        """What goes to the sink of a batch that was looked at."""
+        result = self._result(self._frame)
+        return result if self._steps.sifting is None else without_violations(result)
+
+    def _result(self, frame: DataFrame) -> DataFrame:
+        return frame if self._steps.reading is None else self._steps.reading.result(frame)
+
+    def _note(self, rows: int, counting: Observation) -> None:
+        """How many rows of the result were computed, and then those that could not be read."""
+        if self._was_looked_at:
+            return
+        self.rows = rows
+        if self._steps.reading is not None:
+            found = observed(counting)
+            if found is None or found["aside"]:
+                self._take_unreadable(unreadable(self._frame, self._steps.most))
+
+    def _look_for_unreadable(self, frame: DataFrame) -> None:
+        [(number,)] = frame.agg(f.count(f.col(ASIDE))).collect()
+        if number:
+            self._take_unreadable(unreadable(frame, self._steps.most))
+
+    def _take_unreadable(self, rows: Sequence[Aside]) -> None:
+        self._take(counted(rows), rows)
+        self.rows += len(rows)
+
+    def _look_for_violations(self, result: DataFrame, sifting: Sifting) -> None:
+        found = _counts(result, sifting)
+        self._count(found, sifting)
+        if found["aside"]:
+            rows = violating(result, sifting).limit(sifting.most + 1).collect()
+            self.aside = [*self.aside, *(sifting.aside(mask, text.encode()) for mask, text in rows)]
+
+    def _count(self, found: Mapping[str, Any], sifting: Sifting) -> None:
+        """By what Spark has counted."""
+        reasons = {name: int(found[str(at)]) for at, name in enumerate(sifting.names) if found[str(at)]}
+        aside = int(found["aside"])
+        self.left_out += LeftOut(int(found["left_out"]) - aside, aside, reasons)
+        self.rows += int(found["rows"])
+
+    def _take(self, left_out: LeftOut, rows: Sequence[Aside]) -> None:
+        self.left_out += left_out
+        self.aside = [*self.aside, *rows]
+
+
+def _counts(result: DataFrame, sifting: Sifting) -> Mapping[str, Any]:
+    """By a job of its own."""
+    [row] = result.agg(*counts(sifting)).collect()
+    return row.asDict()
+
+
+class Put(NamedTuple):
+    """What became of a batch: how many rows of the task the sink holds, and how many were left out of it."""
+
+    total: int
+    left_out: LeftOut
+
+
+def put_batch(sink: Sink, frame: DataFrame, steps: BatchSteps, backend: Backend) -> Put:
+    """Put a batch into a sink.
+
+    Args:
+        sink: claimed and prepared.
+        frame: as the query's plan has it.
+        steps: what is to be done with it before.
+        backend: makes batches of frames.
+    """
+    if not steps:
+        written = sink.write(backend(frame))
+        return Put(written.total, written.left_out)
+    batch = SiftedBatch(frame, steps, backend)
+    try:
+        written = sink.write(batch)
+    finally:
+        batch.release()
+    return Put(written.total, NOTHING if written.duplicate else batch.left_out + written.left_out)

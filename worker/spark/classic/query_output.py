@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from worker.left_out import NOTHING
 from worker.sinks.entrypoint_fence import Fence
 from worker.sinks.errors import SinkError
 from worker.spark.batch_gate import through_gate
+from worker.spark.batch_steps import AS_IT_IS
 from worker.spark.classic.rows import RddBatch
-from worker.spark.query_output import ClaimedSink, QueryOutput, fields
+from worker.spark.query_output import ClaimedSink, QueryOutput
 from worker.spark.rows import CurrentBatch
-from worker.spark.sifted_batch import sifted_batch
+from worker.spark.sifted_batch import put_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from worker.left_out import LeftOut
+    from worker.sinks.base import Field
     from worker.sinks.fence import Mark, Owner
     from worker.spark.batch_gate import BatchGate
+    from worker.spark.batch_steps import BatchSteps
 
 
 class ClassicQueryOutput(QueryOutput):
@@ -39,20 +44,33 @@ class ClassicQueryOutput(QueryOutput):
         self._gate = gate
         self._mark = mark
         self._total: int | None = None
+        self._left_out = NOTHING
         self._current: CurrentBatch | None = None
+
+    @property
+    def left_out(self) -> LeftOut:
+        """As of the last batch."""
+        return self._left_out
 
     @property
     def total(self) -> int | None:
         """As of the last batch."""
         return self._total
 
-    def write(self, frame: DataFrame, claim: ClaimedSink, expectations: int = 0) -> DataStreamWriter:
+    def write(
+        self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
+    ) -> DataStreamWriter:
         """With the very sink that was claimed."""
-        claim.sink.prepare(fields(frame))
+        claim.sink.prepare(columns)
 
         def put(batch_frame: DataFrame, batch_id: int) -> None:
-            batch = RddBatch(batch_frame, self._mark(batch_frame, batch_id), self._gate.check)
-            self._total = claim.sink.write(sifted_batch(batch, expectations)).total
+            mark = self._mark(batch_frame, batch_id)
+
+            def backend(made: DataFrame) -> RddBatch:
+                return RddBatch(made, mark, self._gate.check, batch_frame)
+
+            put = put_batch(claim.sink, batch_frame, steps, backend)
+            self._total, self._left_out = put.total, self._left_out + put.left_out
 
         return self.each_batch(frame, put)
 

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 from worker.spark.rows import SparkBatch, attempt, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from pyspark.sql import DataFrame
+
+    from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
 
 FEW_PARTITIONS = 5
@@ -33,10 +36,21 @@ too few: that is a second job for nearly each batch, and its partitions wait for
 class RddBatch(SparkBatch):
     """A micro-batch in the worker's own JVM."""
 
+    def __init__(
+        self,
+        frame: DataFrame,
+        mark: Mark,
+        check: Callable[[], None],
+        query_frame: DataFrame | None = None,
+    ) -> None:
+        """`query_frame` is what Spark has handed to the query, if `frame` was made of it."""
+        super().__init__(frame, mark, check)
+        self._query_frame = frame if query_frame is None else query_frame
+
     @cached_property
     def partitions(self) -> int:
         """Those of the RDD that Spark has made the frame from; the frame's own would have to be planned."""
-        frame: Any = self._frame._jdf  # noqa: SLF001 - where PySpark keeps it
+        frame: Any = self._query_frame._jdf  # noqa: SLF001 - where PySpark keeps it
         return int(frame.queryExecution().logical().rdd().getNumPartitions())
 
     def collect(self, limit: int) -> Rows | None:

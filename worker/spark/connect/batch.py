@@ -22,7 +22,7 @@ from worker.spark.connect.handle import failure_text
 from worker.spark.connect.rows import ArrowBatch
 from worker.spark.connect.sessions import open_session
 from worker.spark.rows import CurrentBatch
-from worker.spark.sifted_batch import sifted_batch
+from worker.spark.sifted_batch import put_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from definition.sink import Sink as SinkDefinition
     from worker.sinks.base import Field, Sink
     from worker.sinks.fence import Owner
+    from worker.sinks.quarantine.plan import PuttingAside
+    from worker.spark.batch_steps import BatchSteps
 
 _LOCAL_URL = "SPARK_CONNECT_LOCAL_URL"
 """Where Spark tells its Python processes to find the server they belong to."""
@@ -123,36 +125,46 @@ class FenceCallbacks:
             _this_process.batch.is_repeated = True
 
 
+@dataclass(frozen=True, slots=True)
+class SinkOpening:
+    """What it takes to open a task's sink where its batches are."""
+
+    definition: SinkDefinition
+    owner: Owner
+    columns: Sequence[Field]
+    aside: PuttingAside | None = None
+
+    def open(self, spark: SparkSession) -> Sink:
+        """The claim is the worker's once more, under the same token: a newer owner's stays."""
+        sink = open_sink(self.definition, self.owner, lambda: spark, self.aside)
+        if sink is None:
+            raise SinkError("the sink is one of Spark's own")
+        sink.claim()
+        sink.prepare(self.columns)
+        return sink
+
+
 class WriteToSink:
     """Puts each batch into the fenced sink of a definition, opened where the batches are."""
 
-    def __init__(
-        self, definition: SinkDefinition, owner: Owner, fields: Sequence[Field], expectations: int
-    ) -> None:
-        self._definition = definition
-        self._owner = owner
-        self._fields = fields
-        self._expectations = expectations
+    def __init__(self, opening: SinkOpening, steps: BatchSteps) -> None:
+        self._opening = opening
+        self._steps = steps
         self._sink: Sink | None = None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write it, unless the fence refuses."""
         del batch_id
         process = _running_process()
-        sink = self._open(frame.sparkSession)
-        batch = ArrowBatch(frame, process.mark(), process.gate.check)
-        process.gate.count(sink.write(sifted_batch(batch, self._expectations)).total)
-
-    def _open(self, spark: SparkSession) -> Sink:
-        """The claim is the worker's once more, under the same token: a newer owner's stays."""
         if self._sink is None:
-            sink = open_sink(self._definition, self._owner, lambda: spark)
-            if sink is None:
-                raise SinkError("the sink is one of Spark's own")
-            sink.claim()
-            sink.prepare(self._fields)
-            self._sink = sink
-        return self._sink
+            self._sink = self._opening.open(frame.sparkSession)
+        mark = process.mark()
+
+        def backend(made: DataFrame) -> ArrowBatch:
+            return ArrowBatch(made, mark, process.gate.check)
+
+        put = put_batch(self._sink, frame, self._steps, backend)
+        process.gate.count(put.total, put.left_out)
 
 
 _this_process: BatchProcess | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from pyspark.errors import PySparkException
 
+from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.batch_gate import tell_of_refusal
@@ -41,10 +42,14 @@ class GateState(Enum):
 
 
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the batches' process says of itself; `total` is how many rows of the task the sink holds."""
+    """What the batches' process says of itself; `total` is how many rows of the task the sink holds.
+
+    `left_out` counts those that were left out since the query was started.
+    """
 
     inside: bool = False
     total: int | None = None
+    left_out: LeftOut = NOTHING
 
 
 class GateChannel:
@@ -84,6 +89,11 @@ class ConnectGateControl:
     def total(self) -> int | None:
         """How many rows of the task the sink holds, as of the last batch."""
         return self._status().total
+
+    @property
+    def left_out(self) -> LeftOut:
+        """How many rows were left out since the query was started, as of the last batch."""
+        return self._status().left_out
 
     @property
     def is_occupied(self) -> bool:
@@ -176,9 +186,10 @@ class ConnectGateEntry:
         if self.ended.fenced:
             tell_of_refusal(self._owner, "fence", cause)
 
-    def count(self, total: int) -> None:
-        """Have `leave` tell how many rows of the task the sink holds."""
-        self._status = msgspec.structs.replace(self._status, total=total)
+    def count(self, total: int, left_out: LeftOut) -> None:
+        """Have `leave` tell how many rows of the task the sink holds, and how many were left out."""
+        so_far = self._status.left_out + left_out
+        self._status = msgspec.structs.replace(self._status, total=total, left_out=so_far)
 
     def _report(self, *, inside: bool) -> None:
         self._status = msgspec.structs.replace(self._status, inside=inside)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from worker.left_out import NOTHING
 from worker.sinks.entrypoint_fence import Fence
-from worker.spark.connect.batch import FenceCallbacks, GatedFunction, WriteToSink
-from worker.spark.query_output import ClaimedSink, QueryOutput, fields
+from worker.spark.batch_steps import AS_IT_IS
+from worker.spark.connect.batch import FenceCallbacks, GatedFunction, SinkOpening, WriteToSink
+from worker.spark.query_output import ClaimedSink, QueryOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from worker.left_out import LeftOut
+    from worker.sinks.base import Field
     from worker.sinks.fence import Owner
+    from worker.spark.batch_steps import BatchSteps
     from worker.spark.connect.gate import ConnectGateControl
 
 
@@ -41,15 +46,22 @@ class ConnectQueryOutput(QueryOutput):
         return {"owner": self.owner, "fence": self.fence, "claimed": self.claimed}
 
     @property
+    def left_out(self) -> LeftOut:
+        """As the batches' process has told."""
+        return self._gate.left_out if self.is_gated else NOTHING
+
+    @property
     def total(self) -> int | None:
         """As the batches' process has told."""
         return self._gate.total if self.is_gated else None
 
-    def write(self, frame: DataFrame, claim: ClaimedSink, expectations: int = 0) -> DataStreamWriter:
+    def write(
+        self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
+    ) -> DataStreamWriter:
         """The table is made here, so that what is wrong with it shows before the query starts."""
-        columns = fields(frame)
         claim.sink.prepare(columns)
-        return self.each_batch(frame, WriteToSink(claim.definition, self.owner, columns, expectations))
+        opening = SinkOpening(claim.definition, self.owner, columns, claim.aside)
+        return self.each_batch(frame, WriteToSink(opening, steps))
 
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:
         """Through the gate on the server."""

@@ -1,0 +1,51 @@
+"""A batch of rows that the driver has, for a sink that takes batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from worker.spark.rows import SparkBatch, attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from worker.sinks.base import Field
+    from worker.sinks.fence import Mark
+    from worker.sinks.parts import Part, Rows, Take
+
+
+class LocalBatch(SparkBatch):
+    """As few rows as a driver bears; instants are in microseconds since 1970."""
+
+    def __init__(self, session: SparkSession, rows: Rows, fields: Sequence[Field], mark: Mark) -> None:
+        """The rows have the types of `fields`, none of which is nested."""
+        super().__init__(_frame(session, rows, fields), mark, lambda: None)
+        self._rows = rows
+
+    @property
+    def partitions(self) -> int:
+        """All rows are in one."""
+        return 1
+
+    def collect(self, limit: int) -> Rows | None:
+        """They are here."""
+        return self._rows if len(self._rows) <= limit else None
+
+    def scatter(self, take: Take) -> list[Part]:
+        """Here, and on no executor."""
+        return [attempt(take, 0, iter(self._rows))]
+
+
+def _frame(session: SparkSession, rows: Rows, fields: Sequence[Field]) -> DataFrame:
+    """Instants pass as numbers: Python's own know fewer years, and have zones of their own."""
+    ddl = ", ".join(f"`{each.name}` {_RAW.get(str(each.type), each.type)}" for each in fields)
+    frame = session.createDataFrame(rows, ddl)
+    instants = {each.name: f.timestamp_micros(each.name) for each in fields if each.type == "timestamp"}
+    return frame.withColumns(instants) if instants else frame
+
+
+_RAW = {"timestamp": "long"}

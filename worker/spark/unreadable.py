@@ -1,0 +1,134 @@
+"""Rows that cannot be taken apart, in the frame of their source: put aside, in place of failing the batch.
+
+Such a row has a value in one more column, `ASIDE`: what is wrong with it, itself as it came, and where it
+came from. In all others that is NULL. Rows of Kafka are told by `worker.spark.payload`, lines of files by
+Spark's own readers, which put one that they cannot read into a column of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from pyspark.sql import functions as f
+
+from definition.source import BY_LINES
+from worker.sinks.aside import Aside
+from worker.spark.payload_formats import text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from definition.source import Source
+
+ASIDE: Final = "_sparkherd_aside"
+"""The column behind all others of a source whose rows may be put aside."""
+CORRUPT: Final = "_sparkherd_corrupt"
+"""Where Spark's readers of files put a line that they cannot read."""
+RAW_KEY: Final = "_sparkherd_raw_key"
+RAW_VALUE: Final = "_sparkherd_raw_value"
+"""A row of Kafka's as it came, while it is taken apart."""
+KIND: Final = "struct<name: string, error: string, form: string, raw: binary, origin: string>"
+
+
+def is_by_lines(source: Source) -> bool:
+    """Whether lines of its files may be put aside."""
+    return source.format is not None and source.format.lower() in BY_LINES
+
+
+def with_corrupt_lines(source: Source) -> Source:
+    """The source so that Spark's readers tell lines that they cannot read; one without lines as it is."""
+    if not is_by_lines(source):
+        return source
+    options = {**source.options, "columnNameOfCorruptRecord": CORRUPT}
+    return msgspec.structs.replace(source, schema=f"{source.schema}, `{CORRUPT}` STRING", options=options)
+
+
+def readable_lines(frame: DataFrame) -> DataFrame:
+    """Those lines that Spark's readers could read."""
+    return frame.where(f.col(CORRUPT).isNull()).drop(CORRUPT)
+
+
+def told_by_lines(frame: DataFrame, source: Source, path: str) -> DataFrame:
+    """The rows of files with `ASIDE`, in place of the column of Spark's readers.
+
+    Args:
+        frame: as `with_corrupt_lines` has it read.
+        source: what the definition says.
+        path: its place in the definition.
+    """
+    error = f"{path}: is no line of {(source.format or '').lower()}, or is not what source.schema says"
+    origin = "to_json(named_struct('file', _metadata.file_path))"
+    told = aside_sql(
+        f"`{CORRUPT}` IS NOT NULL",
+        name=path,
+        error=error,
+        form="line",
+        raw=f"CAST(`{CORRUPT}` AS BINARY)",
+        origin=origin,
+    )
+    return frame.select("*", f.expr(told).alias(ASIDE)).drop(CORRUPT)
+
+
+def is_bad_column(column: str) -> str:
+    """The column that says whether the key or the value of a row could not be taken apart."""
+    return f"_sparkherd_bad_{column}"
+
+
+def told_of_kafka(frame: DataFrame, source: Source, path: str) -> DataFrame:
+    """The rows of a topic with `ASIDE`, in place of the columns that say what could not be taken apart.
+
+    Args:
+        frame: with `RAW_KEY`, `RAW_VALUE` and those columns.
+        source: what the definition says.
+        path: its place in the definition.
+    """
+    told = [each for each in ("value", "key") if is_bad_column(each) in frame.columns]
+    formats = {each: getattr(source, each).format for each in told}
+    fields = [f"'{each}', {each}" for each in ("topic", "partition", "offset", "timestampType")]
+    fields += ["'timestamp', unix_micros(timestamp)", f"'key', base64({RAW_KEY})"]
+    if "headers" in frame.columns:
+        fields.append(
+            "'headers', transform(headers, h -> named_struct('key', h.key, 'value', base64(h.value)))"
+        )
+    origin = f"to_json(named_struct({', '.join(fields)}))"
+    cases = [
+        aside_sql(
+            is_bad_column(each),
+            name=f"{path}.{each}",
+            error=f"{path}.{each}: cannot be taken apart as {formats[each]}",
+            form="kafka",
+            raw=RAW_VALUE,
+            origin=origin,
+        )
+        for each in told
+    ]
+    aside = f"coalesce({', '.join(cases)})" if cases else f"CAST(NULL AS {KIND})"
+    hidden = [RAW_KEY, RAW_VALUE, *map(is_bad_column, told)]
+    return frame.withColumn(ASIDE, f.expr(aside)).drop(*hidden)
+
+
+def aside_sql(is_bad: str, *, name: str, error: str, form: str, raw: str, origin: str) -> str:
+    """A text of SQL for `ASIDE`; `is_bad`, `raw` and `origin` are texts of SQL themselves."""
+    fields = {"name": text(name), "error": text(error), "form": text(form), "raw": raw, "origin": origin}
+    made = ", ".join(f"'{each}', {value}" for each, value in fields.items())
+    return f"CASE WHEN {is_bad} THEN CAST(named_struct({made}) AS {KIND}) END"
+
+
+def readable(frame: DataFrame) -> DataFrame:
+    """The rows that can be read, as SQL sees them."""
+    return frame.where(f.col(ASIDE).isNull()).drop(ASIDE)
+
+
+def unreadable(frame: DataFrame, most: int) -> list[Aside]:
+    """The rows that cannot; at most `most` and one."""
+    found = frame.where(f.col(ASIDE).isNotNull()).select(f"{ASIDE}.*").limit(most + 1).collect()
+    return [_aside(*row) for row in found]
+
+
+def _aside(name: str, error: str, form: Any, raw: bytes | None, origin: str | None) -> Aside:
+    told = json.loads(origin) if origin else {}
+    if raw is None:
+        told["is_null"] = True
+    return Aside("unreadable", (name,), error, form, bytes(raw or b""), told)
