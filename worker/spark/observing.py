@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import Observation
 
-PATIENCE_S: Final = 1.0
-"""How long a count may be on its way, over a queue that all queries of a JVM share."""
-_LOOK_AGAIN_S: Final = 0.002
 
+def observed(observation: Observation) -> Mapping[str, Any] | None:
+    """The figures of an observation whose frame was computed; None if Spark has none.
 
-def observed(observation: Observation, patience_s: float = PATIENCE_S) -> Mapping[str, Any] | None:
-    """The figures of an observation whose frame was computed; None if they do not come.
-
-    Spark leaves them out with whatever it finds need not be computed, as behind `WHERE false`; who asks for
-    them by `Observation.get` waits for ever then. They count too much where a part was computed twice.
-
-    Args:
-        observation: of a frame that was computed.
-        patience_s: how long to wait, in seconds.
+    It leaves them out together with what it finds need not be computed, as below `WHERE false`. They count
+    too much where a part was computed twice.
     """
-    java = getattr(observation, "_jo", None)
-    if java is None:  # of Spark Connect: they came with the answer
+    try:
         return observation.get or None
-    deadline = time.monotonic() + patience_s
-    pause = threading.Event()
-    while not java.future().isCompleted():
-        if time.monotonic() > deadline:
-            return None
-        pause.wait(_LOOK_AGAIN_S)
-    return observation.get
+    except (Py4JJavaError, PySparkException):  # of a row without columns
+        return None

@@ -44,8 +44,8 @@ class Read(NamedTuple):
 
     Args:
         result: the rows the task yields.
-        source: those of the one source that streams, with `worker.spark.unreadable.ASIDE`, if rows that cannot
-            be read are put aside; else None.
+        source: those of the one source that streams, with `worker.spark.unreadable.ASIDE`, if rows that
+            cannot be read are put aside; else None.
         view: what SQL reads that source as.
     """
 

@@ -50,8 +50,7 @@ def require_row_wise(result: DataFrame) -> None:
     Raises:
         QueryError: there is something in its plan that might.
     """
-    explained: Any = result
-    if fault := fault_of(explained._explain_string(extended=True)):  # noqa: SLF001 - of both kinds of frames
+    if fault := fault_of(_plan_of(result)):
         raise QueryError.at(
             "on_error",
             f"quarantine takes sql that makes each row of one row of the stream, and {fault}",
@@ -59,12 +58,12 @@ def require_row_wise(result: DataFrame) -> None:
         )
 
 
-def fault_of(explained: str) -> str | None:
-    """What in a plan, as `explain` prints it, may take several rows of the stream; None if nothing does."""
-    nodes = list(_nodes(explained))
+def fault_of(plan: str) -> str | None:
+    """What in an analyzed plan, as Spark prints it, may take several rows of the stream; or None."""
+    nodes = list(_nodes(plan))
     strange = [node.name for node in nodes if node.name not in _NODES]
     if strange:
-        return f"there is a {strange[0]} in its plan"
+        return f"its plan has the node {strange[0]}"
     referred = [node.rest.partition(",")[0] for node in nodes if node.name == "CTERelationRef"]
     streams = sum(node.name.startswith(_STREAM) for node in nodes)
     if streams != 1 or len(set(referred)) < len(referred):
@@ -74,10 +73,17 @@ def fault_of(explained: str) -> str | None:
     return None
 
 
-def _nodes(explained: str) -> Iterator[Node]:
-    """Of the analyzed plan, which begins below the columns of the result."""
+def _plan_of(result: DataFrame) -> str:
+    frame: Any = result
+    if (java := getattr(frame, "_jdf", None)) is not None:
+        return str(java.queryExecution().analyzed().toString())
+    explained: str = frame._explain_string(extended=True)  # noqa: SLF001 - what `explain` of Spark Connect prints
     analyzed = explained.partition(_ANALYZED)[2].partition("\n== ")[0]
-    for line in analyzed.strip("\n").split("\n")[1:]:
+    return analyzed.strip("\n").partition("\n")[2]  # below the columns of the result
+
+
+def _nodes(plan: str) -> Iterator[Node]:
+    for line in plan.strip("\n").split("\n"):
         if match := _LINE.match(line):
             yield Node(len(match["before"]), match["node"], match["rest"])
 

@@ -10,8 +10,10 @@ from uuid import uuid4
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
+from worker.spark.observing import observed
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame
 
@@ -45,6 +47,14 @@ class SparkBatch(ABC):
     @abstractmethod
     def scatter(self, take: Take) -> list[Part]:
         """Hand every partition to `take` where it is computed."""
+
+    def observed(self, counting: Observation) -> Mapping[str, Any] | None:
+        """What the last `collect` or `scatter` has counted in passing; None if nothing was.
+
+        Args:
+            counting: of a frame that this one is made of.
+        """
+        return observed(counting)
 
     def write(self, write: Callable[[DataFrame], object]) -> int:
         """Counted while they pass."""

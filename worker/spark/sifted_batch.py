@@ -86,13 +86,14 @@ class SiftedBatch(SparkBatch):
         """The limit is one of rows that are computed."""
         self._require_look()
         sieve, counting = self._sieve(), Observation()
-        rows = self._backend(self._counted(counting)).collect(limit)
+        batch = self._backend(self._counted(counting))
+        rows = batch.collect(limit)
         if rows is None:
             return None
         good = rows if sieve is None else list(sieve.sifted(rows))
         if sieve is not None:
             self._take(sieve.left_out, sieve.kept)
-        self._note(len(rows), counting)
+        self._note(len(rows), batch, counting)
         return good
 
     def scatter(self, take: Take) -> list[Part]:
@@ -100,10 +101,11 @@ class SiftedBatch(SparkBatch):
         self._require_look()
         counting, sifting = Observation(), self._sifting
         wanted = take if sifting is None else SiftingTake(take.stage, take.inline_rows, sifting)
-        parts = self._backend(self._counted(counting)).scatter(wanted)
+        batch = self._backend(self._counted(counting))
+        parts = batch.scatter(wanted)
         for part in parts:
             self._take(part.left_out, part.aside)
-        self._note(sum(part.count for part in parts) + self.left_out.total, counting)
+        self._note(sum(part.count for part in parts) + self.left_out.total, batch, counting)
         return [part.bare() for part in parts]
 
     def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:
@@ -151,13 +153,13 @@ class SiftedBatch(SparkBatch):
     def _result(self, frame: DataFrame) -> DataFrame:
         return frame if self._steps.reading is None else self._steps.reading.result(frame)
 
-    def _note(self, rows: int, counting: Observation) -> None:
+    def _note(self, rows: int, batch: SparkBatch, counting: Observation) -> None:
         """How many rows of the result were computed, and then those that could not be read."""
         if self._was_looked_at:
             return
         self.rows = rows
         if self._steps.reading is not None:
-            found = observed(counting)
+            found = batch.observed(counting)
             if found is None or found["aside"]:
                 self._take_unreadable(unreadable(self._frame, self._steps.most))
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from worker.spark.rows import SparkBatch, attempt, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
@@ -46,6 +46,7 @@ class RddBatch(SparkBatch):
         """`query_frame` is what Spark has handed to the query, if `frame` was made of it."""
         super().__init__(frame, mark, check)
         self._query_frame = frame if query_frame is None else query_frame
+        self._acted = frame
 
     @cached_property
     def partitions(self) -> int:
@@ -57,18 +58,30 @@ class RddBatch(SparkBatch):
         """In one job, all partitions at once (`LIMIT_CONF`)."""
         if self.partitions > FEW_PARTITIONS:
             return None
-        rows: list[Any] = counted(self._frame).limit(limit + 1).collect()
+        self._acted = counted(self._frame).limit(limit + 1)
+        rows: list[Any] = self._acted.collect()
         self._check()
         return rows if len(rows) <= limit else None
 
+    def observed(self, counting: Observation) -> Mapping[str, Any] | None:
+        """By the plan that was executed: no listener of Spark's hears of what is done with an RDD."""
+        plan: Any = self._acted._jdf.queryExecution()  # noqa: SLF001 - where PySpark keeps it
+        java: Any = counting._jo  # noqa: SLF001 - likewise
+        found = plan.observedMetrics().get(java.name())
+        if found.isEmpty() or found.get().schema() is None:
+            return None
+        row = found.get()
+        return {name: row.getLong(at) for at, name in enumerate(row.schema().fieldNames())}
+
     def scatter(self, take: Take) -> list[Part]:
         """On the executors; at the driver if only that can reach the sink."""
+        self._acted = counted(self._frame)
         master = str(self._frame.sparkSession.sparkContext.master)
         if take.stage.here_only and not master.startswith("local"):
-            local: Iterator[Any] = iter(counted(self._frame).toLocalIterator(prefetchPartitions=True))
+            local: Iterator[Any] = iter(self._acted.toLocalIterator(prefetchPartitions=True))
             parts = list(_take(take, 0, local))
         else:
-            parts = counted(self._frame).rdd.mapPartitionsWithIndex(partial(_take, take)).collect()
+            parts = self._acted.rdd.mapPartitionsWithIndex(partial(_take, take)).collect()
         self._check()
         return parts
 

@@ -1,0 +1,256 @@
+"""Rows that cannot be read, violate an expectation or are refused are put aside; none is lost."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from worker.left_out import LeftOut
+from worker.query_engine import QueryError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONCE = {"available_now": True}
+TABLE = "CREATE TABLE flights (id BIGINT PRIMARY KEY, carrier TEXT CHECK (carrier <> 'B6'), delay DOUBLE)"
+KNOWN = {"name": "known", "where": "id >= 0", "on_violation": "quarantine"}
+SMALL = {"name": "small", "where": "id < 1000", "on_violation": "drop"}
+ASIDE = "SELECT reason, name, raw, origin FROM sparkherd_quarantine ORDER BY batch_id, nth"
+SCHEMA = "id BIGINT, carrier STRING, delay DOUBLE"
+LINES = [
+    '{"id": 1, "carrier": "UA", "delay": 1.0}',
+    '{"id": "one"}',
+    '{"id": 2, "carrier": "B6", "delay": 1.0}',
+    "no json",
+    '{"id": -3, "carrier": "UA"}',
+    '{"id": 1000, "carrier": "UA"}',
+    '{"id": 4, "carrier": "UA"}',
+    '{"id": -1000, "carrier": "AA", "delay": "NaN"}',
+]
+"""Good ones are 1 and 4; two cannot be read, two violate an expectation, one is dropped, one is refused."""
+
+
+def source(folder: Path, *lines: str, **fields: Any) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{len(list(folder.iterdir()))}.json").write_text("\n".join(lines) + "\n")
+    return {"format": "json", "schema": SCHEMA, "options": {"path": str(folder)}, **fields}
+
+
+def raw_rows(database: Any) -> list[tuple[str, str, str]]:
+    return [(reason, name, bytes(raw).decode()) for reason, name, raw, _ in database.query(ASIDE)]
+
+
+@pytest.fixture(params=["collected", "staged"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a batch comes to the driver in one piece, or is staged by executors."""
+    if request.param == "staged":
+        monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 0)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("sql", [None, "SELECT id, carrier, delay FROM source WHERE id <> 77"])
+async def test_each_row_goes_to_its_place_in_one_transaction(
+    start: Any, tmp_path: Path, database: Any, sql: str | None
+) -> None:
+    """The sink's, the quarantine beside it, or nowhere, and is counted."""
+    database.query(TABLE)
+    query = await start(
+        source=source(tmp_path / "in", *LINES),
+        sql=sql,
+        expect=[KNOWN, SMALL],
+        on_error="quarantine",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert database.ids() == [1, 4]
+    found = raw_rows(database)
+    assert sorted(found, key=lambda row: row[0]) == [
+        ("refused", "sink", '{"id":2,"carrier":"B6","delay":1.0}'),
+        ("unreadable", "source", LINES[1]),
+        ("unreadable", "source", LINES[3]),
+        ("violation", "known", '{"id":-3,"carrier":"UA"}'),
+        ("violation", "known", '{"id":-1000,"carrier":"AA","delay":"NaN"}'),
+    ]
+    files = [
+        json.loads(origin)["file"] for reason, *_, origin in database.query(ASIDE) if reason == "unreadable"
+    ]
+    assert {file.rpartition("/")[2] for file in files} == {"0.json"}
+    assert query._output.left_out == LeftOut(
+        dropped=1, quarantined=5, reasons={"known": 2, "small": 1, "unreadable": 2, "refused": 1}
+    )
+
+
+async def test_elsewhere_rows_are_put_aside_before_the_others_are_written(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """Into files, beside a sink of files."""
+    database.query(TABLE)
+    query = await start(
+        source=source(tmp_path / "in", *LINES),
+        sql="SELECT * FROM source",
+        expect=[KNOWN, SMALL],
+        on_error="quarantine",
+        sink={"format": "fenced_files", "options": {"path": str(tmp_path / "out"), "format": "json"}},
+        quarantine={
+            "format": "fenced_files",
+            "options": {"path": str(tmp_path / "aside"), "format": "json"},
+        },
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert sorted(row["id"] for row in rows_in(tmp_path / "out")) == [1, 2, 4]
+    aside = rows_in(tmp_path / "aside")
+    assert sorted((row["reason"], row["name"], row["nth"]) for row in aside) == [
+        ("unreadable", "source", 0),
+        ("unreadable", "source", 1),
+        ("violation", "known", 2),
+        ("violation", "known", 3),
+    ]
+    assert {row["put_aside_at"][:2] for row in aside} == {"20"}
+    assert query._output.left_out == LeftOut(4 - 3, 4, {"known": 2, "small": 1, "unreadable": 2})
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    """Of all files of JSON lines that Spark has written below it."""
+    files = [file for file in folder.rglob("part-*.json") if file.name[0] != "_"]
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+async def test_lines_of_csv_are_put_aside_as_they_came(start: Any, tmp_path: Path, database: Any) -> None:
+    """The header is none of them."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text('id,carrier,delay\n1,UA,1.5\nx,UA,2\n2,"A,A",\n3\n')
+    query = await start(
+        source={
+            "format": "csv",
+            "schema": SCHEMA,
+            "options": {"path": str(folder), "header": "true"},
+        },
+        on_error="quarantine",
+        sql="SELECT id FROM source",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert database.ids() == [1, 2]
+    assert sorted(raw for *_, raw in raw_rows(database)) == ["3", "x,UA,2"]
+
+
+async def test_a_batch_without_a_good_row_is_put_aside_as_a_whole(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """And nothing comes to the sink."""
+    query = await start(
+        source=source(tmp_path / "in", "a", "b", "c"),
+        on_error="quarantine",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert (database.ids(), len(raw_rows(database))) == ([], 3)
+
+
+async def test_sql_that_needs_no_row_leaves_none_unnoticed(start: Any, tmp_path: Path, database: Any) -> None:
+    """Spark does not even count then what it need not compute."""
+    query = await start(
+        source=source(tmp_path / "in", *LINES),
+        sql="SELECT id FROM source WHERE 1 = 0",
+        on_error="quarantine",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert (database.ids(), len(raw_rows(database))) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT id, count(*) AS n FROM source GROUP BY id", "the node Aggregate"),
+        ("SELECT DISTINCT id FROM source", "the node Distinct"),
+        ("SELECT a.id FROM source a JOIN source b ON a.id = b.id", "more than once"),
+        ("WITH s AS (SELECT id FROM source) SELECT a.id FROM s a JOIN s b ON a.id = b.id", "more than once"),
+        ("SELECT id FROM source UNION ALL SELECT id FROM source", "the node Union"),
+    ],
+)
+async def test_a_result_that_is_not_row_by_row_is_refused(
+    start: Any, tmp_path: Path, database: Any, sql: str, told: str
+) -> None:
+    """Before anything is read."""
+    with pytest.raises(QueryError) as refused:
+        await start(
+            source=source(tmp_path / "in", *LINES), sql=sql, on_error="quarantine", sink=database.sink()
+        )
+    assert refused.value.path == "on_error"
+    assert told in refused.value.cause
+
+
+async def test_rows_may_be_joined_with_what_does_not_stream(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """Each by itself; not those that only the other side has."""
+    names = tmp_path / "names"
+    names.mkdir()
+    (names / "a.json").write_text('{"code": "UA", "name": "United"}\n{"code": "ZZ", "name": "No"}\n')
+    static = {
+        "format": "json",
+        "schema": "code STRING, name STRING",
+        "options": {"path": str(names)},
+        "static": True,
+    }
+
+    async def run(kind: str, folder: str) -> Any:
+        return await start(
+            sources={"flights": source(tmp_path / folder, *LINES), "names": static},
+            sql=f"SELECT f.id, n.name FROM flights f {kind} JOIN names n ON f.carrier = n.code",
+            on_error="quarantine",
+            sink=database.sink(table=folder),
+            trigger=ONCE,
+        )
+
+    query = await run("LEFT", "lefts")
+    assert await query.ended() is None
+    rows = database.query("SELECT id, name FROM lefts ORDER BY id")
+    assert rows == [(-1000, None), (-3, "United"), (1, "United"), (2, None), (4, "United"), (1000, "United")]
+    with pytest.raises(QueryError, match="joins the stream in a way"):
+        await run("RIGHT", "rights")
+
+
+async def test_a_poison_batch_fails_with_the_error_and_three_rows(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """And nothing of it is anywhere."""
+    query = await start(
+        source=source(tmp_path / "in", *LINES),
+        on_error="quarantine",
+        quarantine={"max_quarantined_per_batch": 1},
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    ended = await query.ended()
+    assert "2 of 8 rows would be put aside, more than quarantine.max_quarantined_per_batch (1)" in ended.cause
+    assert "source: is no line of json" in ended.cause
+    assert "0.json" in ended.cause
+    assert (database.ids(), raw_rows(database)) == ([], [])
+
+
+@pytest.mark.usefixtures("way")
+async def test_a_batch_without_a_bad_row_is_computed_once(
+    start: Any, tmp_path: Path, database: Any, monkeypatch: Any
+) -> None:
+    """That there is none is counted in passing."""
+    looks = []
+    monkeypatch.setattr("worker.spark.sifted_batch.unreadable", lambda *_: looks.append(1) or [])
+    query = await start(
+        source=source(tmp_path / "in", *(line for line in LINES if '{"id": 1' in line)),
+        sql="SELECT id FROM source",
+        on_error="quarantine",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert (database.ids(), looks) == ([1, 1000], [])
