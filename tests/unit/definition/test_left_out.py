@@ -39,3 +39,9 @@ def test_what_fails_a_batch_leaves_nothing_out_and_only_a_database_refuses_rows(
     document = json.dumps({"source": SOURCE, **parts}).encode()
     assert reasons_of(parse_definition(document)) == reasons
     assert reasons_in(document) == reasons
+
+
+@pytest.mark.parametrize("document", [b'{"expect": {"a": 1}}', b'{"sink": "x"}', b'{"expect": [{}]}'])
+def test_a_definition_of_another_version_leaves_out_nothing_that_is_known(document: bytes) -> None:
+    """Whoever reads it here has something else to do than to fail over it."""
+    assert reasons_in(document) == Reasons()
