@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from definition.document import parse_definition
-from definition.left_out import Reasons, reasons_in, reasons_of
+from definition.left_out import REFUSED, UNREADABLE, Reasons, reasons_in, reasons_of
+from worker.sinks import aside
 
 KNOWN = {"name": "known", "where": "delay IS NOT NULL"}
 SANE = {"name": "sane", "where": "delay < 10000", "on_violation": "drop"}
@@ -45,3 +46,8 @@ def test_what_fails_a_batch_leaves_nothing_out_and_only_a_database_refuses_rows(
 def test_a_definition_of_another_version_leaves_out_nothing_that_is_known(document: bytes) -> None:
     """Whoever reads it here has something else to do than to fail over it."""
     assert reasons_in(document) == Reasons()
+
+
+def test_rows_are_counted_by_what_is_announced() -> None:
+    """Series at 0 that never grow beside others that begin with an event would help nobody."""
+    assert (UNREADABLE, REFUSED) == (aside.UNREADABLE, aside.REFUSED)
