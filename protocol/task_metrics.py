@@ -22,6 +22,14 @@ def figure(metrics: Mapping[str, Any] | None, name: str) -> float | None:
     return float(value)
 
 
+def figures(metrics: Mapping[str, Any] | None, name: str) -> dict[str, float]:
+    """The figures in the object called so, by their names; what is none is passed over."""
+    told = (metrics or {}).get(name)
+    if not isinstance(told, dict):
+        return {}
+    return {each: value for each in told if (value := figure(told, each)) is not None}
+
+
 def out_of_range(value: object, path: str) -> Iterator[str]:
     """The places in `value`, which is at `path`, of integers that are none of 64 bits."""
     if isinstance(value, int):

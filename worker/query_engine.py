@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from worker.left_out import NOTHING, LeftOut
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -58,14 +60,23 @@ class NotedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a query has done since it was started; `busy_ms` is the time that its batches took."""
+    """What a query has done since it was started.
+
+    `busy_ms` is the time that its batches took, `left_out` what of their rows did not go to the sink.
+    """
 
     batches: int = 0
     rows: int = 0
     busy_ms: int = 0
+    left_out: LeftOut = NOTHING
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(self.batches + other.batches, self.rows + other.rows, self.busy_ms + other.busy_ms)
+        return Totals(
+            self.batches + other.batches,
+            self.rows + other.rows,
+            self.busy_ms + other.busy_ms,
+            self.left_out + other.left_out,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from cli.commands.check import check_command
 from cli.exit_codes import DONE
 from cli.options.common import admin_options, example, group_option, task_argument, tasks_argument
 from cli.options.wait import until_on_target, wait_options
+from cli.views.left_out import left_out_sentence
 from cli.views.output import ago, print_json, print_table, print_yaml
 from protocol.messages.base import Response
 from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, TaskStatusResponse
@@ -76,6 +77,8 @@ def status(client: AdminClient, group: str, tasks: tuple[str, ...], *, as_json: 
     for task in statuses:
         if task.cause:
             click.echo(f"\n{task.task}: {task.cause}")
+        if said := left_out_sentence(task.metrics):
+            click.echo(f"\n{task.task}: {said}")
         if task.reset:
             click.echo(f"\n{task.task}: has begun anew {reset.described_reset(task.reset)}")
 

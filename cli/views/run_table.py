@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cli.views.left_out import left_out
 from cli.views.output import print_json
 from protocol.states import TaskState
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from protocol.messages.ownership import TaskReport
     from worker.standalone.local_manager import LocalManager, LocalTask
 
+T = TypeVar("T")
+
 STYLES = {TaskState.RUNNING: "green", TaskState.COMPLETED: "cyan", TaskState.FAILED: "bold red"}
-COLUMNS = ("TASK", "STATE", "BATCH", "ROWS", "ROWS/S", "BATCH MS", "RESTARTS", "CAUSE")
+COLUMNS = ("TASK", "STATE", "BATCH", "ROWS", "ROWS/S", "BATCH MS", "RESTARTS", "LEFT OUT", "CAUSE")
+LEFT_OUT = COLUMNS.index("LEFT OUT")
+"""Only if one of the tasks tells of it."""
 
 
 @contextmanager
@@ -90,11 +95,13 @@ def _table(statuses: Sequence[dict[str, Any]]) -> Table:
     from rich.text import Text  # noqa: PLC0415 - the same
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in COLUMNS:
+    is_told = any(left_out(status["metrics"]) is not None for status in statuses)
+    for column in _without(LEFT_OUT, COLUMNS, unless=is_told):
         table.add_column(column, overflow="ellipsis", no_wrap=column == "CAUSE")
     for status in statuses:
         state = Text(status["state"], style=STYLES.get(TaskState(status["state"]), ""))
-        table.add_row(status["task"], state, *map(_cell, _figures(status)))
+        cells = (status["task"], state, *map(_cell, _figures(status)))
+        table.add_row(*_without(LEFT_OUT, cells, unless=is_told))
     return table
 
 
@@ -102,7 +109,11 @@ def _figures(status: dict[str, Any]) -> tuple[object, ...]:
     metrics = status["metrics"] or {}
     cause = status["cause"].partition("\n")[0] if status["cause"] else None
     figures = (metrics.get(name) for name in ("total_rows", "rows_per_second", "batch_ms"))
-    return status["batch_id"], *figures, status["restarts"], cause
+    return status["batch_id"], *figures, status["restarts"], left_out(metrics), cause
+
+
+def _without(place: int, cells: Sequence[T], *, unless: bool) -> Sequence[T]:
+    return cells if unless else (*cells[:place], *cells[place + 1 :])
 
 
 def _cell(value: object) -> str:

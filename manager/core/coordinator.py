@@ -20,6 +20,7 @@ from manager.core.membership import (
 )
 from manager.core.new_group_ids import NewGroupIds
 from manager.core.tasks import (
+    aside,
     checks,
     claims,
     definitions,
@@ -99,6 +100,7 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     ownership.FENCE: claims.owner_too_slow,
     former_owners.LEASE: claims.former_owner_stopped,
     probation.PROBATION: reports.probation_over,
+    aside.ASIDE: aside.time_over,
     scheduling.GATHERING[0]: rebalance.tasks_changed,
     lost_workers.KEPT: expiry.worker_did_not_return,
 }

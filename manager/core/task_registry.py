@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from manager.core.aside import AsideWatch
 from manager.core.history import TaskHistory
 from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics
@@ -27,14 +28,16 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 class TaskProgress:
     """The last batch heard of, and the last hour's; kept in memory only.
 
-    `lag_heard_at` is when `lag` was told, by the manager's clock, in milliseconds since 1970; `lag_asked_at`
-    is when a leader was asked for it last, in milliseconds of the monotonic clock, -1 if none was.
+    `aside` knows what is to be told of the rows that the task puts aside. `lag_heard_at` is when `lag` was
+    told, by the manager's clock, in milliseconds since 1970; `lag_asked_at` is when a leader was asked for it
+    last, in milliseconds of the monotonic clock, -1 if none was.
     """
 
     batch_id: int | None = None
     reached: Reached | None = None
     metrics: dict[str, Any] | None = None
     figures: TaskMetrics = field(default_factory=TaskMetrics)
+    aside: AsideWatch = field(default_factory=AsideWatch)
     lag: TaskLag | None = None
     lag_heard_at: int = 0
     lag_asked_at: int = -1

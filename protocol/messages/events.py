@@ -27,6 +27,7 @@ class EventType(StrEnum):
     TASK_COMPLETED = "task.completed"
     TASK_FAILED = "task.failed"
     TASK_QUARANTINED = "task.quarantined"
+    ROWS_QUARANTINED = "rows.quarantined"
     GROUP_DELETED = "group.deleted"
     MANAGER_CHANGED = "manager.changed"
     EVENTS_PRUNED = "events.pruned"
@@ -54,6 +55,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str | None = None
     definition_version: int | None = None
     restart_count: int | None = None
+    rows: int | None = None
+    reasons: dict[str, int] | None = None
     manager: Coordinator | None = None
     slots: int | None = None
     after: int | None = None

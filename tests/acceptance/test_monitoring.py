@@ -26,6 +26,7 @@ TASKS = {
     "fine": {"source": RATE, "sink": {"format": "noop"}},
     "doomed": {
         "source": RATE,
+        "expect": [{"name": "counted", "where": "value >= 0", "on_violation": "drop"}],
         "sink": {
             "format": "sql",
             "options": {"url": f"postgresql://anna:{PASSWORD}@127.0.0.1:1/herd", "table": "t"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.fakes.query_engine import FakeEngine
 from worker.daemon import run
@@ -45,7 +45,7 @@ class TickingEngine(FakeEngine):
         for query in self.started:
             if query.is_running:
                 rows = 40 + 7 * (self._batch % 5)
-                told = {"rows": rows, "total_rows": 40 * self._batch, "batch_ms": 80 + rows}
+                told: dict[str, Any] = {"rows": rows, "total_rows": 40 * self._batch, "batch_ms": 80 + rows}
                 query.advance(self._batch, rows_per_second=rows, **told)
         asyncio.get_running_loop().call_later(TICK_S, self._tick)
 

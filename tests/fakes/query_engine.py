@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.messages.checks import CheckedColumn, CheckResult
 from protocol.messages.membership import EngineEnd
+from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ class FakeQuery:
 
     # What a test does to it.
 
-    def advance(self, batch_id: int, **metrics: Any) -> None:
-        """It finishes a batch."""
+    def advance(self, batch_id: int, *, left_out: LeftOut = NOTHING, **metrics: Any) -> None:
+        """It finishes a batch, of which rows are `left_out`."""
         before = self._progress.totals if self._progress is not None else Totals()
-        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0))
+        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out)
         self._progress = Progress(batch_id, metrics, totals)
 
     def finish_batch(self) -> None:

@@ -62,6 +62,25 @@ BATCHES = Metric(
 BATCH_SECONDS = Metric(
     "sparkherd_task_batch_seconds_total", "counter", "Time that those batches took, by Spark's word.", TASK
 )
+DROPPED = Metric(
+    "sparkherd_task_dropped_rows_total",
+    "counter",
+    "Rows that were left out for good since this worker has the task; only of tasks that may leave rows out.",
+    TASK,
+)
+QUARANTINED = Metric(
+    "sparkherd_task_quarantined_rows_total",
+    "counter",
+    "Rows that were put aside since this worker has the task; only of tasks that may leave rows out.",
+    TASK,
+)
+LEFT_OUT = Metric(
+    "sparkherd_task_left_out_rows_total",
+    "counter",
+    "The rows of both by the expectation that they violate, or as unreadable or refused; one that violates "
+    "two counts for both.",
+    ("group", "task", "reason"),
+)
 LAST_BATCH = Metric("sparkherd_task_last_batch_seconds", "gauge", "How long the last batch took.", TASK)
 IDLE = Metric(
     "sparkherd_task_idle_seconds",
@@ -139,6 +158,9 @@ CATALOG = (
     ROWS,
     BATCHES,
     BATCH_SECONDS,
+    DROPPED,
+    QUARANTINED,
+    LEFT_OUT,
     LAST_BATCH,
     IDLE,
     HAS_WORK,

@@ -127,6 +127,7 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
     yield catalog.ROWS, (), task.totals.rows
     yield catalog.BATCHES, (), task.totals.batches
     yield catalog.BATCH_SECONDS, (), task.totals.busy_ms / 1000
+    yield from _left_out(task)
     yield catalog.RESTARTS, (), task.restarts
     yield catalog.OUTAGES, (), task.outages
     yield catalog.HAS_WORK, (), task.has_work
@@ -137,6 +138,17 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
     lag: dict[str, Any] = task.metrics.get("lag", {})
     for unit, behind in lag.items():
         yield catalog.LAG, (unit,), behind
+
+
+def _left_out(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
+    """From the start, at 0, of a task that may leave rows out: a step that is not seen is no increase."""
+    left_out = task.totals.left_out
+    if not left_out and not task.reasons:
+        return
+    yield catalog.DROPPED, (), left_out.dropped
+    yield catalog.QUARANTINED, (), left_out.quarantined
+    for reason in dict.fromkeys((*task.reasons, *left_out.reasons)):
+        yield catalog.LEFT_OUT, (reason,), left_out.reasons.get(reason, 0)
 
 
 def _behind(lag: TaskLag) -> Iterator[tuple[Metric, tuple[str, ...], float]]:

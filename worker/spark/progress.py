@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import Progress, Totals
 
 if TYPE_CHECKING:
@@ -25,12 +27,15 @@ class ProgressTracker:
         """The latest batch seen, -1 before the first."""
         return -1 if self.last is None or self.last.batch_id is None else self.last.batch_id
 
-    def observe(self, told: Mapping[str, Any], sink_rows: int | None = None) -> bool:
+    def observe(
+        self, told: Mapping[str, Any], sink_rows: int | None = None, left_out: LeftOut = NOTHING
+    ) -> bool:
         """Take in one of Spark's progress records; one that is not news, or of no batch, changes nothing.
 
         Args:
             told: the record as a dict, as `StreamingQueryProgress.json` has it.
             sink_rows: how many rows of the task its fenced sink holds by now, under any owner.
+            left_out: what of the rows of all batches since the query's start did not go there.
 
         Returns:
             Whether it is of a batch that was finished since the last one.
@@ -38,7 +43,7 @@ class ProgressTracker:
         if told["batchId"] <= self.batch_id or is_idle(told):
             return False
         batch_ms = told.get("batchDuration", 0)
-        self._totals += Totals(1, told["numInputRows"], batch_ms)
+        self._totals = replace(self._totals + Totals(1, told["numInputRows"], batch_ms), left_out=left_out)
         metrics: dict[str, Any] = {
             "rows": told["numInputRows"],
             "total_rows": self._totals.rows,

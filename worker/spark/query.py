@@ -167,8 +167,8 @@ class SparkQuery:
     def _observe(self) -> None:
         """Batches finish between two polls, too; a query that waits shows one record again and again."""
         if news := self._handle.progress(self._progress.batch_id):
-            total = self._output.total
-            finished = [record for record in news if self._progress.observe(record, total)]
+            total, left_out = self._output.total, self._output.left_out
+            finished = [record for record in news if self._progress.observe(record, total, left_out)]
             if finished:
                 self._finished(finished[-1])
 

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from definition.left_out import Reasons, reasons_of
 from protocol.states import Target, TaskState
 from worker.query_engine import QueryError, QuerySpec
 from worker.tasks.desired_state import DesiredState, Outcome
@@ -133,6 +134,7 @@ class TaskLife:
         grant = self.desired.grant
         if self.desired.act():
             self._failures = Failures()
+        self.status.may_leave_out(_reasons(grant))
         if grant.document != self._measured:
             self.status.note_lag(None)
         if grant.target is Target.STOPPED:
@@ -273,3 +275,7 @@ class TaskLife:
 
     def _is_known(self, state: TaskState) -> bool:
         return self.acknowledged is not None and self.acknowledged.state is state
+
+
+def _reasons(grant: Grant) -> Reasons:
+    return Reasons() if grant.definition is None else reasons_of(grant.definition)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from definition.left_out import Reasons
 from protocol.messages.ownership import MAX_CAUSE_LENGTH, TaskReport
 from protocol.states import TaskState
 from telemetry.secrets import scrub
+from worker.left_out import LeftOut
 from worker.query_engine import Progress, Totals
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ class TaskSnapshot:
     """A task as those who watch the worker see it.
 
     `idle_s` is how long ago its last batch was heard of, or its query was started; None without a query.
-    `has_work` says that there is data for a batch, `lag` how far it was behind at the last look.
+    `has_work` says that there is data for a batch, `lag` how far it was behind at the last look. `reasons`
+    are what its rows may be left out for.
     """
 
     task: str
@@ -85,6 +88,7 @@ class TaskSnapshot:
     idle_s: float | None
     has_work: bool
     lag: TaskLag | None = None
+    reasons: tuple[str, ...] = ()
 
 
 class TaskStatus:
@@ -127,6 +131,7 @@ class TaskStatus:
         self._progress = Progress(None)
         self._load: Load | None = None
         self._earlier = Totals()
+        self._reasons = Reasons()
         self._latest: Progress | None = None
         self._heard_at: float | None = None
         self._lag: TaskLag | None = None
@@ -140,6 +145,17 @@ class TaskStatus:
         brief = {"cause": self.cause.partition("\n")[0]} if self.cause else {}
         self._log.info("task changed state", state=state.value, token=self._token, **brief)
         self._changed()
+
+    def may_leave_out(self, reasons: Reasons) -> None:
+        """What its rows may be left out for from now on; what is no reason any more is not counted on.
+
+        Else each change of its definition could bring others, without bound.
+        """
+        self._reasons = reasons
+        totals = self._earlier
+        kept = {name: rows for name, rows in totals.left_out.reasons.items() if name in reasons.names}
+        left_out = LeftOut(totals.left_out.dropped, totals.left_out.quarantined, kept)
+        self._earlier = replace(totals, left_out=left_out)
 
     def count_failure(self, *, outage: bool) -> None:
         """It has failed, and will be started again."""
@@ -196,6 +212,7 @@ class TaskStatus:
             idle_s=None if self._heard_at is None else self._now() - self._heard_at,
             has_work=self._query is not None and self._query.has_work,
             lag=self._lag,
+            reasons=self._reasons.names,
         )
 
     @property
@@ -217,10 +234,18 @@ class TaskStatus:
         self._progress = self._latest = progress
 
     def _metrics(self) -> dict[str, Any]:
-        """What the engine tells of the last batch, and how much work the task has turned out to be."""
-        metrics = self._progress.metrics
+        """What the engine tells of the last batch, what was left out, and how much work the task has been."""
+        metrics = self._progress.metrics and {**self._progress.metrics, **self._left_out()}
         if self._load is None or "batch_ms" not in metrics:
             return metrics
         self._load.observe(self._progress.batch_id, metrics["batch_ms"], self._now())
         load = self._load.measured()
         return metrics if load is None else {**metrics, "load": load}
+
+    def _left_out(self) -> dict[str, Any]:
+        """Since this worker has the task, so that a new token says that it begins anew."""
+        left_out = self._totals.left_out
+        if not left_out and not self._reasons.names:
+            return {}
+        counts = {"dropped": left_out.dropped, "quarantined": left_out.quarantined}
+        return {**counts, "left_out": left_out.reasons}

@@ -10,6 +10,7 @@ from manager.console.definitions import shown
 from manager.console.formatting import duration, figure
 from manager.console.page import Page, PageRequest
 from manager.console.pages.lag import LagPanel, lag_panel
+from manager.console.pages.left_out import LeftOutPanel, left_out_panel
 from manager.console.pages.links import edit_path, group_path, task_api
 from manager.console.pages.members import MemberLine, member_lines
 from manager.console.pages.task_history import Entry, history_of
@@ -76,6 +77,7 @@ class TaskPage:
     figures: tuple[BatchFigure, ...]
     charts: tuple[TitledChart, ...]
     lag: LagPanel | None
+    left_out: LeftOutPanel | None
     lines: tuple[FiguresLine, ...]
     since_ms: int | None
     definition: str
@@ -129,6 +131,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         figures=tuple(figures_of(task.metrics or {})),
         charts=tuple(_charts(history, now_ms)),
         lag=lag_panel(task.lag),
+        left_out=left_out_panel(task.metrics, task.definition),
         lines=tuple(_lines(history)),
         since_ms=history.since_ms,
         definition=shown(task.definition),

@@ -72,6 +72,8 @@ def _of_event(event: Event, names: Mapping[str, str]) -> Entry:
 
 
 def _what(event: Event) -> str:
+    if event.rows is not None:
+        return f"{event.type}: {event.rows:,}"
     if event.definition_version is None:
         return event.type
     told = f"target {event.target}, version {event.definition_version}"

@@ -125,6 +125,32 @@ def test_tasks_status_shows_the_whole_cause(sparkherd: Callable[..., Run], herd:
 
 
 @pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (
+            {"dropped": 3, "quarantined": 1234, "left_out": {"late": 1234, "sane": 3, "known": 0}},
+            "delays: 1,234 rows were put aside, 3 dropped: late 1,234, sane 3",
+        ),
+        ({"dropped": 3}, "delays: 0 rows were put aside, 3 dropped"),
+        (
+            {"quarantined": 1, "left_out": {"a\x1b[2J": 1}},
+            "delays: 1 rows were put aside, 0 dropped: a\ufffd[2J 1",
+        ),
+        ({"dropped": 0, "quarantined": 0, "left_out": {}}, ""),
+        ({"quarantined": "many"}, ""),
+        (None, ""),
+    ],
+)
+def test_tasks_status_shows_what_was_left_out(
+    sparkherd: Callable[..., Run], manager: ScriptedManager, metrics: Any, said: str
+) -> None:
+    """Only if anything was, and whatever a worker says of it."""
+    manager.on("GET", "/v1/groups/herd/tasks/delays/status", task("delays", metrics=metrics))
+    out = sparkherd("tasks", "status", "delays", "--group", "herd", "--manager", manager.url).out
+    assert out.partition("\n\n")[2].strip() == said
+
+
+@pytest.mark.parametrize(
     ("verb", "method", "suffix"),
     [
         ("pause", "PUT", "/pause"),

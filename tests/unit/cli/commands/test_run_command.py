@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.query_engine import FakeEngine, FakeQuery
+from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import ignore_step
 from worker.standalone import standalone_worker
 
@@ -30,12 +31,15 @@ ENDLESS = "{source: {format: rate}, sink: {format: noop}}"
 
 
 class QuickEngine(FakeEngine):
-    """Its bounded queries are at their end as soon as they have begun."""
+    """Its bounded queries are at their end as soon as they have begun; those that sift leave rows out."""
+
+    left_out = NOTHING
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
         """One batch, and that was all."""
         query = await super().start(spec, at)
-        query.advance(0, total_rows=7)
+        left_out = self.left_out if spec.definition.expect else NOTHING
+        query.advance(0, left_out=left_out, total_rows=7)
         if spec.definition.trigger is not None:
             query.end()
         return query
@@ -50,7 +54,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logged: list[Any]) -> FakeEngine:
+def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logged: list[Any]) -> QuickEngine:
     """What runs the queries, in place of Spark; checkpoints go to the test's folder."""
     assert logged == []
     engine = QuickEngine()
@@ -172,4 +176,20 @@ def test_a_terminal_gets_a_table(run_file: Callable[..., Run], on_terminal: Call
     last = terminal.text.rpartition("TASK")[2]
     assert "first" in last
     assert "COMPLETED" in last
+    assert "LEFT OUT" not in last
     assert terminal.text.rindex("\x1b[?25h") > terminal.text.rindex("\x1b[?25l")
+
+
+def test_the_table_has_what_was_left_out_if_a_task_can_tell(
+    run_file: Callable[..., Run], on_terminal: Callable[[], Terminal], engine: QuickEngine
+) -> None:
+    """Of the others there is nothing to say."""
+    terminal = on_terminal()
+    engine.left_out = LeftOut(4, 38, {"positive": 42})
+    sifting = BOUNDED[:-1] + ", expect: [{name: positive, where: value > 0, on_violation: drop}]}"
+    tasks = f"{{task: first, definition: {sifting}}}, {{task: other, definition: {BOUNDED}}}"
+    assert run_file(tasks).code == 0
+    header, first, other, *_ = ("TASK" + terminal.text.rpartition("TASK")[2]).splitlines()
+    assert "LEFT OUT" in header
+    assert "42" in first
+    assert "42" not in other

@@ -6,6 +6,7 @@ from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
 from protocol.messages.ownership import TaskErrorsResponse
 from protocol.states import TaskState
+from worker.left_out import LeftOut
 from worker.membership.states import MemberState
 from worker.metrics.meter import Meter, WorkerReader, WorkerView
 from worker.query_engine import Totals
@@ -55,6 +56,35 @@ def test_a_task_shows_all_that_is_known_of_it() -> None:
     assert scrape.value("sparkherd_task_source_lag", task="t1", unit="offsets") == 12
     assert scrape.value("sparkherd_task_restarts_total", task="t1") == 1
     assert scrape.value("sparkherd_task_outages_total", task="t1") == 4
+
+
+def test_what_may_be_left_out_is_there_from_the_start_at_0() -> None:
+    """A series that begins with an event hides it from `increase`."""
+    scrape = Scrape(task("t1", reasons=("positive", "unreadable")))
+    for name in ("dropped", "quarantined"):
+        assert scrape.value(f"sparkherd_task_{name}_rows_total", task="t1") == 0
+    for reason in ("positive", "unreadable"):
+        assert scrape.value("sparkherd_task_left_out_rows_total", task="t1", reason=reason) == 0
+
+
+def test_what_was_left_out_is_shown_in_all_and_by_what_for() -> None:
+    """Each row once, and by each of its reasons; whatever the definition says of them by now."""
+    left_out = LeftOut(4, 5, {"positive": 7, "refused": 2})
+    scrape = Scrape(task("t1", totals=Totals(9, 900, 2000, left_out), reasons=("positive", "known")))
+    assert scrape.value("sparkherd_task_dropped_rows_total", task="t1") == 4
+    assert scrape.value("sparkherd_task_quarantined_rows_total", task="t1") == 5
+    found = {
+        reason: scrape.value("sparkherd_task_left_out_rows_total", task="t1", reason=reason)
+        for reason in ("positive", "refused", "known")
+    }
+    assert found == {"positive": 7, "refused": 2, "known": 0}
+
+
+def test_a_task_that_leaves_nothing_out_has_no_such_series() -> None:
+    """There are many of these."""
+    scrape = Scrape(task("t1"))
+    assert scrape.value("sparkherd_task_dropped_rows_total", task="t1") is None
+    assert scrape.value("sparkherd_task_quarantined_rows_total", task="t1") is None
 
 
 def test_questions_to_brokers_are_counted_by_purpose() -> None:

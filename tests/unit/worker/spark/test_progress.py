@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from worker.left_out import LeftOut
 from worker.query_engine import Progress, Totals
 from worker.spark.progress import ProgressTracker, lag_of
 
@@ -36,6 +37,16 @@ def test_rows_add_up() -> None:
         },
         Totals(batches=2, rows=130, busy_ms=824),
     )
+
+
+def test_what_is_left_out_is_told_from_the_start_of_the_query_already() -> None:
+    """It is no figure of one batch, so it is not added up; what it was for is no figure of the engine's."""
+    tally = ProgressTracker()
+    tally.observe(record(0, 100), left_out=LeftOut(2, 1, {"positive": 3}))
+    tally.observe(record(1, 100), left_out=LeftOut(2, 4, {"positive": 3, "unreadable": 3}))
+    assert tally.last is not None
+    assert tally.last.totals == Totals(2, 200, 824, LeftOut(2, 4, {"positive": 3, "unreadable": 3}))
+    assert tally.last.metrics.keys().isdisjoint({"dropped", "quarantined", "left_out"})
 
 
 def test_what_a_source_tells_of_its_lag_is_passed_on() -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from definition.document import parse_definition
+from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import QuerySpec
 from worker.spark.launch import Launched
 from worker.spark.query import SparkQuery
@@ -41,7 +42,7 @@ async def test_a_finished_batch_is_passed_on_once() -> None:
     """Spark's record of a query that waits for rows has the number of the batch to come, at every poll."""
     handle = Handle()
     heard: list[Any] = []
-    session = SimpleNamespace(gate=None, output=SimpleNamespace(total=None))
+    session = SimpleNamespace(gate=None, output=SimpleNamespace(total=None, left_out=NOTHING))
     launched = Launched(cast("Any", handle), cast("Any", session), None, None, heard.append)
     spec = QuerySpec("g", "t", 1, parse_definition(DEFINITION))
     with ThreadPoolExecutor(1) as pool:
@@ -51,3 +52,19 @@ async def test_a_finished_batch_is_passed_on_once() -> None:
             for _ in range(3):
                 query.poll()
     assert [each["batchId"] for each in heard] == [0, 1]
+
+
+async def test_what_was_left_out_is_told_with_the_batch() -> None:
+    """As the way out of the query has it by then."""
+    handle = Handle()
+    left_out = LeftOut(1, 2, {"positive": 3})
+    session = SimpleNamespace(gate=None, output=SimpleNamespace(total=None, left_out=left_out))
+    launched = Launched(cast("Any", handle), cast("Any", session), None, None, lambda _: None)
+    spec = QuerySpec("g", "t", 1, parse_definition(DEFINITION))
+    with ThreadPoolExecutor(1) as pool:
+        query = SparkQuery(spec, launched, asyncio.get_running_loop(), pool)
+        handle.told = record(0, BUSY)
+        query.poll()
+    progress = query.progress()
+    assert progress is not None
+    assert progress.totals.left_out == left_out

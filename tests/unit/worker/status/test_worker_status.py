@@ -14,6 +14,7 @@ from protocol.messages.lag import PartitionLag, TaskLag
 from telemetry.logs import LEVEL
 from tests.unit.worker.client.servers import Cluster, never_answers, says
 from tests.unit.worker.test_daemon import ME, Herd
+from worker.left_out import LeftOut
 from worker.metrics.catalog import CATALOG
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ async def test_health_says_how_it_stands_with_the_group(watched: Watched) -> Non
 
 async def test_a_scrape_has_every_metric_of_the_catalogue(watched: Watched) -> None:
     """And the figures of the task that runs."""
-    watched.herd.engine.query("t1").advance(0, rows=11, batch_ms=500, lag={"files": 2})
+    watched.herd.engine.query("t1").advance(
+        0, left_out=LeftOut(1, 0, {"positive": 1}), rows=11, batch_ms=500, lag={"files": 2}
+    )
     text = ""
     while "sparkherd_task_lag_rows{" not in text:
         _, text = await watched.get("/metrics")
@@ -119,7 +122,12 @@ async def test_tasks_are_shown_as_they_run(watched: Watched) -> None:
     assert status == 200
     assert (task["task"], task["state"], task["token"], task["batch_id"]) == ("t1", "RUNNING", 4, 3)
     assert task["metrics"] == {"rows": 5}
-    assert task["totals"] == {"batches": 1, "rows": 5, "busy_ms": 0}
+    assert task["totals"] == {
+        "batches": 1,
+        "rows": 5,
+        "busy_ms": 0,
+        "left_out": {"dropped": 0, "quarantined": 0, "reasons": {}},
+    }
 
 
 async def test_the_log_level_can_be_changed_while_it_runs(
