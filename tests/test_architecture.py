@@ -76,7 +76,9 @@ ROOMS = {
         "waiting": set[str](),
         "client": {"waiting"},
         "membership": {"clock", "threads", "waiting"},
-        "checks": {"clock", "lag", "membership", "query_engine", "waiting"},
+        "errands": {"clock", "membership", "query_engine", "waiting"},
+        "checks": {"errands", "lag", "query_engine"},
+        "quarantined_rows": {"errands", "query_engine", "waiting"},
         "secrets": {"query_engine"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},
@@ -91,8 +93,8 @@ ROOMS = {
             *("background", "membership", "metrics", "query_engine", "settings", "spark", "status", "tasks"),
         },
         "daemon": {
-            *("background", "checks", "client", "clock", "host", "membership", "metrics"),
-            *("query_engine", "session_lease", "settings", "tasks", "watchdog"),
+            *("background", "checks", "client", "clock", "errands", "host", "membership", "metrics"),
+            *("quarantined_rows", "query_engine", "session_lease", "settings", "tasks", "watchdog"),
         },
         "standalone": {
             *("background", "clock", "host", "membership", "metrics", "query_engine"),

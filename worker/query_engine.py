@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from protocol.messages.checks import Begin, CheckResult
     from protocol.messages.lag import TaskLag
     from protocol.messages.membership import EngineEnd
+    from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from protocol.messages.tasks import Reached, TaskReset
 
 
@@ -113,6 +114,10 @@ class QueryError(Exception):
     def __str__(self) -> str:
         """The cause."""
         return self.cause
+
+
+class NoQuarantineError(Exception):
+    """A task puts no rows aside, so that there are none to be asked about; the text says so."""
 
 
 class SparkKind(NamedTuple):
@@ -223,6 +228,27 @@ class QueryEngine(Protocol):
 
         Raises:
             QueryError: the engine is not up, or was lost.
+        """
+        ...
+
+    async def quarantine(
+        self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
+    ) -> QuarantineAnswer:
+        """List, show, play again or discard the rows that a task has put aside; its query may be running.
+
+        Rows that are gone are simply not there: what was asked for twice is done once. Whatever is changed is
+        refused under a token that is stale. Rows are told as they are: who asks masks and cuts them.
+
+        Who cancels this gives it up; it may still be done. The next one begins when nothing of it runs.
+
+        Args:
+            spec: the task as it runs now, or would run, with the token that it is owned under.
+            request: what to do. Of a `list`, no more rows than its limit need be told.
+            at: is called, in the event loop, with each thing that this may have to wait for.
+
+        Raises:
+            NoQuarantineError: the definition puts no rows aside.
+            QueryError: the engine is not up, was lost, or could not do it.
         """
         ...
 
