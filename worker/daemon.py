@@ -156,7 +156,7 @@ class Worker(Host):
                 client,
                 {
                     ErrandKind.CHECK: CheckJob(self.engine, settings.group),
-                    ErrandKind.QUARANTINE: QuarantineJob(self.engine, self.tasks),
+                    ErrandKind.QUARANTINE: QuarantineJob(self.engine, self.tasks.holdings),
                 },
                 instance_id=settings.instance_id,
                 clock=clock,

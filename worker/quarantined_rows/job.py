@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Owner(Protocol):
-    """Whoever knows what the worker owns; `worker.tasks.runner.TaskRunner` does."""
+    """Whoever knows what the worker owns; `worker.tasks.holdings.Holdings` does."""
 
     def spec_of(self, task: str, token: int) -> QuerySpec | None:
         """What is run of the task, or would be; None if it is not owned under that token, or soon is not.

@@ -9,7 +9,6 @@ import structlog
 from protocol.errors import ErrorCode
 from worker.membership.events import Identity, Refused
 from worker.membership.reactions import Reaction, RequestKind, reaction_to
-from worker.query_engine import QueryError
 from worker.session_lease import lease_s
 from worker.tasks.exchange.claims import Claims
 from worker.tasks.exchange.lag import LagReports
@@ -17,6 +16,7 @@ from worker.tasks.exchange.late_grants import LateGrants
 from worker.tasks.exchange.manager_link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
 from worker.tasks.exchange.reports import Reports
+from worker.tasks.holdings import Holdings
 from worker.tasks.life import LifeContext, TaskLife
 from worker.tasks.orphans import OrphanSweep
 from worker.tasks.ownership import Ownership
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import ClaimResponse, TaskReport
     from worker.clock import Clock
-    from worker.query_engine import QueryEngine, QuerySpec
+    from worker.query_engine import QueryEngine
     from worker.settings import WorkerSettings
     from worker.tasks.desired_state import Outcome
     from worker.tasks.grants import Grant
@@ -82,6 +82,7 @@ class TaskRunner:
         self._identity = Identity()
         self._revision = 0
         self._ownership = Ownership()
+        self.holdings = Holdings(self._ownership)
         self._running: dict[str, asyncio.Task[Outcome]] = {}
         self._changed = self._ownership.changed
         link = ManagerLink(
@@ -135,31 +136,6 @@ class TaskRunner:
     def ownerless(self) -> dict[str, TaskLag]:
         """How far tasks that nobody owns are behind, as far as this worker has measured it."""
         return self._lag.ownerless
-
-    # What those ask who do something else with a task.
-
-    def spec_of(self, task: str, token: int) -> QuerySpec | None:
-        """What is run of `task`, or would be; None if it is not owned under `token`, or on its way out.
-
-        Raises:
-            QueryError: its definition cannot be read.
-        """
-        life = self._owned(task, token)
-        if life is None:
-            return None
-        spec = life.spec()
-        if spec is None:
-            raise QueryError(life.desired.grant.fault, permanent=True)
-        return spec
-
-    async def until_lost(self, task: str, token: int) -> None:
-        """Wait until `task` is not owned under `token` any more, or on its way out."""
-        if (life := self._owned(task, token)) is not None:
-            await life.desired.changed.until(lambda: life.desired.is_leaving)
-
-    def _owned(self, task: str, token: int) -> TaskLife | None:
-        life = self._ownership.get(task)
-        return life if life is not None and life.token == token and not life.desired.is_leaving else None
 
     # What the membership says.
 

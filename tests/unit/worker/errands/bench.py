@@ -84,7 +84,7 @@ class Owner:
         self._changed.notify()
 
     def spec_of(self, task: str, token: int) -> QuerySpec | None:
-        """As the runner of tasks has it."""
+        """As `worker.tasks.holdings` has it."""
         if self.tokens.get(task) != token:
             return None
         if self.definition is None:
@@ -92,7 +92,7 @@ class Owner:
         return QuerySpec("g", task, token, self.definition)
 
     async def until_lost(self, task: str, token: int) -> None:
-        """As the runner of tasks has it."""
+        """As `worker.tasks.holdings` has it."""
         await self._changed.until(lambda: self.tokens.get(task) != token)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from manager.core.commands import AskQuarantine, CheckDefinition, DeleteTask, PutTask, SetTarget
+from manager.core.commands import AskQuarantine, CheckDefinition, DeleteTask, PutTask, RemoveMember, SetTarget
 from manager.core.tasks.errands import WAY_MS
 from protocol.errors import Failure
 from protocol.messages.quarantine import (
@@ -221,7 +221,7 @@ def test_another_definition_does_not_end_it() -> None:
     assert asked.error == "NONE"
 
 
-@pytest.mark.parametrize("how", ["leaves", "dies"])
+@pytest.mark.parametrize("how", ["leaves", "dies", "is removed"])
 @pytest.mark.parametrize(("action", "more"), [("list", ""), ("discard", UNHEARD)])
 def test_whoever_asked_is_told_when_the_worker_goes(how: str, action: str, more: str) -> None:
     """And of what changes something, that it may be done in part."""
@@ -230,8 +230,10 @@ def test_whoever_asked_is_told_when_the_worker_goes(how: str, action: str, more:
     errand = sure(told(bench, worker))
     if how == "leaves":
         bench.leave((worker, None))
-    else:
+    elif how == "dies":
         bench.pass_time(SESSION_MS)
+    else:
+        bench.ask(RemoveMember(member_id=worker))
     assert asked.error == "QUARANTINE_INTERRUPTED"
     assert message(asked) == f"the worker {worker} is no member of the group any more{more}"
     assert report(bench, worker, errand).error == "UNKNOWN_MEMBER_ID"
