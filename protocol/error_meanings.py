@@ -75,9 +75,12 @@ MEANINGS: Final[Mapping[Code, str]] = {
     ),
     Code.UNKNOWN_QUARANTINE_REQUEST: "a request that is over, whatever became of it: the worker drops it",
     Code.UNKNOWN_ROW: "the task's quarantine has no row of that id: played again, discarded, or never there",
+    Code.QUARANTINE_FAILED: (
+        "the worker could not do it; the message says why. A replay or discard may be done in part"
+    ),
     Code.QUARANTINE_INTERRUPTED: (
-        "the worker has left the group, was lost or replaced, has lost the task or its Spark. A replay or "
-        "discard may be done in part: look at what is left, and ask again"
+        "the worker has left the group, was lost or replaced, has lost the task, or what it needs is out of "
+        "reach. A replay or discard may be done in part: look at what is left, and ask again"
     ),
     Code.QUARANTINE_TIMED_OUT: (
         "the worker was not done within `timeout_ms`; the message says what it waited for. A replay or "

@@ -194,7 +194,13 @@ class FetchQuarantineResponse(Response, frozen=True, kw_only=True):
 class QuarantineTrouble(ErrandTrouble, frozen=True, kw_only=True):
     """Why it came to no answer."""
 
-    code: Literal["QUARANTINE_TIMED_OUT", "QUARANTINE_INTERRUPTED", "TASK_NOT_OWNED", "NO_QUARANTINE"]
+    code: Literal[
+        "QUARANTINE_TIMED_OUT",
+        "QUARANTINE_INTERRUPTED",
+        "QUARANTINE_FAILED",
+        "TASK_NOT_OWNED",
+        "NO_QUARANTINE",
+    ]
 
 
 class ReportQuarantineRequest(ErrandReport, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import structlog
 
 from protocol.errors import Failure
 from protocol.messages.errands import MAX_SAID_LENGTH, ErrandTrouble
+from telemetry.cause_ids import new_cause_id
 from telemetry.secrets import scrub
 from worker.query_engine import QueryError
 from worker.waiting import MANAGER, first
@@ -125,13 +126,11 @@ class ErrandRunner:
     async def _do(self, member_id: str, kind: ErrandKind, errand: str) -> None:
         job = self._jobs[kind]
         who: dict[str, Any] = {"member_id": member_id, "instance_id": self._instance_id, kind.value: errand}
-        fetch, fetched_type, report, _ = job.messages
-        fetched = await self._ask(lambda: self._manager.fetch_errand(fetch(**who), fetched_type))
+        asked = job.messages.fetch(**who)
+        fetched = await self._ask(lambda: self._manager.fetch_errand(asked, job.messages.fetched))
         if isinstance(fetched, Failure):
             return
-        outcome = await self._within(job, fetched)
-        who["trouble" if isinstance(outcome, ErrandTrouble) else "result"] = outcome
-        told = report(**who)
+        told = _report(job, who, await self._within(job, fetched))
         await self._ask(lambda: self._manager.report_errand(told))
 
     async def _ask(self, ask: Callable[[], Awaitable[Answer | Failure]]) -> Answer | Failure:
@@ -159,7 +158,22 @@ class ErrandRunner:
             return await job.do(fetched, at)
         except QueryError as error:
             why = error.cause.partition("\n")[0] + job.unheard(fetched)
-            return _trouble(job, job.messages.codes.interrupted, why)
+        except Exception:  # a plug-in's or Spark's surprise: the worker's tasks run on
+            cause_id = new_cause_id()
+            log.exception("unexpected trouble with an errand", cause_id=cause_id)
+            why = f"a bug; the worker's log has more under {cause_id}{job.unheard(fetched)}"
+        return _trouble(job, job.messages.codes.interrupted, why)
+
+
+def _report(job: Job, who: dict[str, Any], outcome: msgspec.Struct) -> ErrandReport:
+    """As the manager will read it: whoever waits is to hear of a result that it would refuse."""
+    what = "trouble" if isinstance(outcome, ErrandTrouble) else "result"
+    try:
+        return msgspec.convert(msgspec.to_builtins({**who, what: outcome}), job.messages.report)
+    except msgspec.ValidationError as error:
+        log.error("the result of an errand cannot be told", why=str(error))  # noqa: TRY400 - no trace of ours
+        told = _trouble(job, job.messages.codes.interrupted, f"the worker's result cannot be told: {error}")
+        return job.messages.report(**who, trouble=told)
 
 
 def _trouble(job: Job, code: str, message: str) -> ErrandTrouble:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
+from protocol.messages.errands import MAX_SAID_LENGTH
 from protocol.messages.quarantine import (
     FetchQuarantineRequest,
     FetchQuarantineResponse,
     QuarantineTrouble,
     ReportQuarantineRequest,
 )
+from telemetry.secrets import scrub
 from worker.errands.runner import Messages
 from worker.quarantined_rows.shown import shown
-from worker.query_engine import NoQuarantineError
+from worker.query_engine import NoQuarantineError, QueryError
 from worker.waiting import first
 
 if TYPE_CHECKING:
@@ -53,16 +55,26 @@ class QuarantineJob:
     async def do(
         self, fetched: FetchQuarantineResponse, at: Callable[[str], object]
     ) -> QuarantineAnswer | QuarantineTrouble:
-        """Ask the engine, as long as the task is this worker's; raises QueryError if it cannot be asked."""
-        spec = self._owner.spec_of(fetched.task, fetched.token)
+        """Ask the engine, as long as the task is this worker's; raises QueryError if it may do it later."""
+        try:
+            return await self._ask(fetched, at)
+        except NoQuarantineError as error:
+            return QuarantineTrouble(code="NO_QUARANTINE", message=scrub(str(error), MAX_SAID_LENGTH))
+        except QueryError as error:
+            if error.fenced or error.outage:
+                raise
+            return _failed(error, fetched)
+
+    async def _ask(
+        self, fetched: FetchQuarantineResponse, at: Callable[[str], object]
+    ) -> QuarantineAnswer | QuarantineTrouble:
+        task, token = fetched.task, fetched.token
+        spec = self._owner.spec_of(task, token)
         if spec is None:
             return _not_owned(fetched)
         asking = asyncio.ensure_future(self._engine.quarantine(spec, fetched.request, at))
-        try:
-            if not await first(asking, self._owner.until_lost(fetched.task, fetched.token)):
-                return _lost(fetched)
-        except NoQuarantineError as error:
-            return QuarantineTrouble(code="NO_QUARANTINE", message=str(error))
+        if not await first(asking, self._owner.until_lost(task, token)):
+            return _lost(fetched)
         return shown(asking.result(), fetched.request)
 
     def unheard(self, fetched: FetchQuarantineResponse) -> str:
@@ -76,6 +88,11 @@ def _not_owned(fetched: FetchQuarantineResponse) -> QuarantineTrouble:
         " ask again in a moment"
     )
     return QuarantineTrouble(code="TASK_NOT_OWNED", message=message)
+
+
+def _failed(error: QueryError, fetched: FetchQuarantineResponse) -> QuarantineTrouble:
+    why = error.cause.partition("\n")[0] + fetched.request.unheard
+    return QuarantineTrouble(code="QUARANTINE_FAILED", message=scrub(why, MAX_SAID_LENGTH))
 
 
 def _lost(fetched: FetchQuarantineResponse) -> QuarantineTrouble:

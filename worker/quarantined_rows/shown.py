@@ -56,6 +56,7 @@ def _fitting(rows: Iterable[QuarantinedRow]) -> list[QuarantinedRow]:
 
 def _told(row: QuarantinedRow, most: int) -> tuple[QuarantinedRow, bool]:
     """The row under the bounds of a message, and whether its text is cut; what was base64 stays that."""
+    row = msgspec.structs.replace(row, raw=_writable(row.raw), error=_writable(row.error))
     is_cut = len(row.raw) > most
     raw = SECRETS.hide(row.raw) if not is_cut else SECRETS.hide_cut(row.raw[:most])[: most - 4]
     if is_cut:
@@ -68,6 +69,11 @@ def _told(row: QuarantinedRow, most: int) -> tuple[QuarantinedRow, bool]:
         origin=dict(map(_place, list(row.origin.items())[:MOST_OF_ORIGIN])),
     )
     return row, is_cut
+
+
+def _writable(text: str) -> str:
+    """Halves of characters, which UTF-8 has none of, are a `?`."""
+    return text.encode(errors="replace").decode()
 
 
 def _place(item: tuple[str, Any]) -> tuple[str, Any]:

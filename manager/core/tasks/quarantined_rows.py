@@ -53,7 +53,7 @@ def _why_nobody(group: Group, ownership: OwnershipRow) -> str:
         to_do = "restart it first" if ownership.is_quarantined else "have it run again first"
     else:
         to_do = "ask again when a worker has it"
-    cause = f": {ownership.cause}" if ownership.cause else ""
+    cause = ": " + ownership.cause.partition("\n")[0] if ownership.cause else ""
     return f"no worker has task {task}, which is {ownership.state.value}; {to_do}{cause}"
 
 

@@ -46,6 +46,7 @@ NOT_DONE = (
     ErrorCode.NO_QUARANTINE,
     ErrorCode.TASK_NOT_OWNED,
     ErrorCode.QUARANTINE_BUSY,
+    ErrorCode.QUARANTINE_FAILED,
     ErrorCode.QUARANTINE_INTERRUPTED,
     ErrorCode.QUARANTINE_TIMED_OUT,
 )

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from protocol.errands import ErrandKind
 from protocol.errors import ErrorCode
+from protocol.messages.quarantine import UNHEARD, QuarantineAnswer
 from tests.fakes.manager import failure
 from tests.fakes.turns import settle
 from tests.unit.worker.errands.bench import Bench
+from tests.unit.worker.quarantined_rows.rows import row
 from worker.background import BackgroundTasks
 from worker.query_engine import QueryError
 
@@ -115,3 +118,23 @@ async def test_a_long_replay_is_not_cut_by_a_check(bench: Bench, ends: str | Non
     bench.engine.quarantine_gate.set()
     await settle()
     assert [told.kind for told in bench.manager.reported][-1] is ErrandKind.QUARANTINE
+
+
+async def test_a_surprise_does_not_end_the_worker(bench: Bench) -> None:
+    """Its tasks run on; whoever asked is told where more of it stands."""
+    bench.engine.quarantine_answer = RuntimeError("of a plug-in's")
+    bench.manager.quarantine("replay")
+    with capture_logs() as logs:
+        await bench.take(ErrandKind.QUARANTINE, "q1")
+    [line] = [each for each in logs if each["log_level"] == "error"]
+    assert bench.outcome.code == "QUARANTINE_INTERRUPTED"
+    assert bench.outcome.message == f"a bug; the worker's log has more under {line['cause_id']}{UNHEARD}"
+
+
+async def test_a_result_that_the_manager_would_refuse_is_not_kept_from_whoever_waits(bench: Bench) -> None:
+    """They need not wait for the time-out."""
+    bench.engine.quarantine_answer = QuarantineAnswer(rows=(row(id="no id"),))
+    bench.manager.quarantine("list")
+    await bench.take(ErrandKind.QUARANTINE, "q1")
+    assert bench.outcome.code == "QUARANTINE_INTERRUPTED"
+    assert bench.outcome.message.startswith("the worker's result cannot be told: ")

@@ -84,7 +84,9 @@ async def test_its_time_is_over(bench: Bench, action: str, more: str) -> None:
     ("error", "code"),
     [
         (NoQuarantineError("task t puts no rows aside"), "NO_QUARANTINE"),
-        (QueryError("task t is not up\nwith a trace"), "QUARANTINE_INTERRUPTED"),
+        (QueryError("the database refuses it\nwith a trace"), "QUARANTINE_FAILED"),
+        (QueryError("the brokers are away", outage=True), "QUARANTINE_INTERRUPTED"),
+        (QueryError("token 7 is stale", fenced=True), "QUARANTINE_INTERRUPTED"),
     ],
 )
 async def test_what_the_engine_cannot_do_is_told(bench: Bench, error: Exception, code: str) -> None:
@@ -100,4 +102,5 @@ async def test_a_definition_that_cannot_be_read_is_told(bench: Bench) -> None:
     bench.owner.definition = None
     bench.manager.quarantine("list")
     await take(bench)
+    assert bench.outcome.code == "QUARANTINE_FAILED"
     assert bench.outcome.message == "the definition cannot be used: of a later version"

@@ -77,3 +77,8 @@ def test_no_more_rows_are_told_than_were_asked_for() -> None:
     """Whatever the engine brings."""
     request = QuarantineRequest(action="list", limit=2)
     assert len(shown(QuarantineAnswer(rows=(row(),) * 5, total=5), request).rows) == 2
+
+
+def test_halves_of_characters_can_be_told() -> None:
+    """JSON of a source may have them, UTF-8 has none."""
+    assert see(row(form="line", raw="a\ud800", error="\udfff")).rows[0].raw == "a?"
