@@ -171,11 +171,9 @@ class TaskRegistry:
         return Told(**own)
 
     def holds(self, member_id: str, holding: Holding) -> bool:
-        """Whether the member owns a task under a token, and the task is not about to be forgotten."""
+        """Whether the member owns a task, and under that token."""
         row = self.ownership.get(holding.task)
-        if row is None or holding.task not in self.definitions:
-            return False
-        return (row.owner, row.token) == (member_id, holding.token)
+        return row is not None and (row.owner, row.token) == (member_id, holding.token)
 
     def note_history(self, at_ms: int, row: OwnershipRow) -> None:
         """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, histories do not."""

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from manager.core.commands import AskQuarantine, CheckDefinition, DeleteTask, PutTask, RemoveMember, SetTarget
+from manager.core.task_registry import Holding
 from manager.core.tasks.errands import WAY_MS
 from protocol.errors import Failure
 from protocol.messages.quarantine import (
@@ -88,6 +89,16 @@ def test_the_owner_hears_of_it_at_once_and_its_word_is_passed_on() -> None:
     assert report(bench, worker, errand).error == "NONE"
     assert (asked.answer.worker, asked.answer.replayed, asked.answer.notes) == (worker, 2, ANSWER.notes)
     assert told(bench, worker) is None
+
+
+def test_a_heartbeat_is_held_while_the_worker_knows_what_there_is() -> None:
+    """It is answered at once when it does not know, or knows of one that is over."""
+    bench, worker = owned()
+    ask(bench)
+    errand = bench.heartbeat(worker, wait_ms=3000).answer.quarantine
+    assert bench.heartbeat(worker, wait_ms=3000, quarantine=errand).waits
+    report(bench, worker, errand)
+    assert bench.heartbeat(worker, wait_ms=3000, quarantine=errand).answer.quarantine is msgspec.UNSET
 
 
 def test_a_response_has_whatever_an_answer_has() -> None:
@@ -208,6 +219,8 @@ def test_the_same_worker_under_another_token_is_another_owner() -> None:
     bench.claim(worker, "t")
     assert bench.group.tasks.owner_of("t") == worker
     assert asked.error == "QUARANTINE_INTERRUPTED"
+    assert bench.group.tasks.holds(worker, Holding("t", token(bench)))
+    assert not bench.group.tasks.holds(worker, Holding("t", token(bench) - 1))
 
 
 def test_another_definition_does_not_end_it() -> None:
