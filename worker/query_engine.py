@@ -237,7 +237,9 @@ class QueryEngine(Protocol):
         """List, show, play again or discard the rows that a task has put aside; its query may be running.
 
         Rows that are gone are simply not there: what was asked for twice is done once. Whatever is changed is
-        refused under a token that is stale. Rows are told as they are: who asks masks and cuts them.
+        refused under a token that is stale. Rows are told as they are, the newest batch first: who asks masks
+        and cuts them. `total` counts all that `reason` and `name` meet; `stayed` those of the rows meant that
+        could not be played or discarded, and `notes` say why.
 
         Who cancels this gives it up; it may still be done. The next one begins when nothing of it runs.
 

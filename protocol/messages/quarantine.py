@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 
 from protocol.errands import ErrandKind
-from protocol.messages.base import MAX_INT, BatchId, Millis, PositiveMillis, Request, Response, Token
+from protocol.messages.base import MAX_INT, BatchId, Millis, PositiveMillis, Request, Response, Token, Whole
 from protocol.messages.errands import (
     MOST_SAID,
     SHORTEST_MS,
@@ -104,7 +104,7 @@ class QuarantinedRow(msgspec.Struct, frozen=True, kw_only=True):
     raw: Annotated[str, msgspec.Meta(max_length=MAX_RAW_LENGTH)]
     encoding: Encoding = "utf-8"
     origin: Annotated[
-        dict[_OriginKey, _OriginText | int | None], msgspec.Meta(max_length=MOST_OF_ORIGIN)
+        dict[_OriginKey, _OriginText | Whole | None], msgspec.Meta(max_length=MOST_OF_ORIGIN)
     ] = {}
 
 
