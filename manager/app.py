@@ -17,6 +17,7 @@ from manager.http.endpoints.health import HealthHandlers
 from manager.http.endpoints.login import Login
 from manager.http.endpoints.members import MemberHandlers
 from manager.http.endpoints.metrics import MetricsHandlers
+from manager.http.endpoints.quarantine import QuarantineHandlers
 from manager.http.endpoints.sinks import SinkHandlers
 from manager.http.endpoints.task_lists import TaskListHandlers
 from manager.http.endpoints.tasks import TaskHandlers
@@ -95,6 +96,7 @@ def api_of(
         *TaskListHandlers(runtime).endpoints(),
         *TaskHandlers(runtime).endpoints(),
         *CheckHandlers(runtime).endpoints(),
+        *QuarantineHandlers(runtime).endpoints(),
         *SinkHandlers().endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),

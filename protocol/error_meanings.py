@@ -54,7 +54,8 @@ MEANINGS: Final[Mapping[Code, str]] = {
     ),
     Code.NOT_CHECKABLE: "what an entry point would do can only be found out by running it",
     Code.NO_ELIGIBLE_WORKER: (
-        "no worker of the group can do a check of that definition; the message says what they lack"
+        "no worker of the group can do a check of that definition, or the task's is of a version that knows "
+        "nothing of quarantined rows; the message says what they lack"
     ),
     Code.TOO_MANY_CHECKS: (
         "every worker that could do the check is doing one already, or the group has too many"
@@ -64,6 +65,27 @@ MEANINGS: Final[Mapping[Code, str]] = {
         "the worker that was doing the check has left the group, was lost or replaced, or has lost its Spark"
     ),
     Code.CHECK_TIMED_OUT: "the worker was not done within `timeout_ms`; the message says what it waited for",
+    Code.NO_QUARANTINE: "the task's definition puts no rows aside: it has no quarantine that could be asked",
+    Code.TASK_NOT_OWNED: (
+        "no worker has the task now, or not any more, and only its owner reaches its quarantine; the message "
+        "says what to do. Nothing was done"
+    ),
+    Code.QUARANTINE_BUSY: (
+        "the task's worker is at another request about quarantined rows, or the group has too many"
+    ),
+    Code.UNKNOWN_QUARANTINE_REQUEST: "a request that is over, whatever became of it: the worker drops it",
+    Code.UNKNOWN_ROW: "the task's quarantine has no row of that id: played again, discarded, or never there",
+    Code.QUARANTINE_FAILED: (
+        "the worker could not do it; the message says why. A replay or discard may be done in part"
+    ),
+    Code.QUARANTINE_INTERRUPTED: (
+        "the worker has left the group, was lost or replaced, has lost the task, or what it needs is out of "
+        "reach. A replay or discard may be done in part: look at what is left, and ask again"
+    ),
+    Code.QUARANTINE_TIMED_OUT: (
+        "the worker was not done within `timeout_ms`; the message says what it waited for. A replay or "
+        "discard may still be done: look at what is left, and ask again"
+    ),
     Code.NOT_FOUND: "nothing is at that path",
     Code.METHOD_NOT_ALLOWED: "the path takes other methods, which `Allow` lists",
     Code.NOT_COORDINATOR: "another manager has the group: `coordinator` says which",

@@ -23,7 +23,8 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     answered yet: they may have been granted all the same, and the answer be on its way. `settles` says that
     the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
     `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
-    `checks` says that it can look at definitions that are no task's (protocol §5, Checks).
+    `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
+    it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows).
     """
 
     owned: dict[str, Token] = {}
@@ -36,6 +37,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     spark: str | None = None
     formats: Formats | None = None
     checks: bool = False
+    quarantine: bool = False
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from protocol.errands import ErrandKind
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
 from protocol.worker_metadata import WorkerMetadata
 from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
-from worker.checks.checker import Checker
+from worker.checks.job import CheckJob
 from worker.client.bearer import take_token
 from worker.client.discovery import Discovery
 from worker.client.group_client import GroupClient, Timeouts
 from worker.client.tls import client_tls
 from worker.client.transport import Transport
 from worker.clock import SystemClock
+from worker.errands.runner import ErrandRunner
 from worker.host import DRAIN_MARGIN_S, EXIT_CODES, Host, spark_engine
 from worker.membership.draining import move_away
 from worker.membership.events import LeaseExpired, Quit, Reason, Started, StopAsked
@@ -30,6 +32,7 @@ from worker.membership.member import Member
 from worker.membership.requests import Terms
 from worker.membership.state_machine import Membership
 from worker.metrics.meter import WorkerView
+from worker.quarantined_rows.job import QuarantineJob
 from worker.session_lease import SessionLease, lease_s, over_s
 from worker.tasks.runner import TaskRunner
 from worker.watchdog import Watchdog, end_at_once
@@ -149,10 +152,12 @@ class Worker(Host):
             revoke_s=min(settings.stop_timeout_ms, settings.session_timeout_ms / 2) / 1000,
             drain_s=settings.stop_timeout_ms / 1000 + DRAIN_MARGIN_S,
             joined=lambda member_id: say(f"joined {settings.group} as {member_id}"),
-            checker=Checker(
+            errands=ErrandRunner(
                 client,
-                self.engine,
-                group=settings.group,
+                {
+                    ErrandKind.CHECK: CheckJob(self.engine, settings.group),
+                    ErrandKind.QUARANTINE: QuarantineJob(self.engine, self.tasks.holdings),
+                },
                 instance_id=settings.instance_id,
                 clock=clock,
                 chance=random.random,
@@ -248,6 +253,7 @@ class Worker(Host):
                 spark=None if spark is None else spark.version,
                 formats=None if spark is None else spark.formats,
                 checks=True,
+                quarantine=True,
             )
         )
         return tuple(Protocol(assignor.name, metadata) for assignor in self._assignors)

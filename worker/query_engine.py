@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from protocol.messages.checks import Begin, CheckResult
     from protocol.messages.lag import TaskLag
     from protocol.messages.membership import EngineEnd
+    from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from protocol.messages.tasks import Reached, TaskReset
 
 
@@ -126,6 +127,10 @@ class QueryError(Exception):
         return self.cause
 
 
+class NoQuarantineError(Exception):
+    """A task puts no rows aside, so that there are none to be asked about; the text says so."""
+
+
 class SparkKind(NamedTuple):
     """The version of a Spark, and the formats that it can read and write."""
 
@@ -234,6 +239,29 @@ class QueryEngine(Protocol):
 
         Raises:
             QueryError: the engine is not up, or was lost.
+        """
+        ...
+
+    async def quarantine(
+        self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
+    ) -> QuarantineAnswer:
+        """List, show, play again or discard the rows that a task has put aside; its query may be running.
+
+        Rows that are gone are simply not there: what was asked for twice is done once. Whatever is changed is
+        refused under a token that is stale. Rows are told as they are, the newest batch first: who asks masks
+        and cuts them. `total` counts all that `reason` and `name` meet; `stayed` those of the rows meant that
+        could not be played or discarded, and `notes` say why.
+
+        Who cancels this gives it up; it may still be done. The next one begins when nothing of it runs.
+
+        Args:
+            spec: the task as it runs now, or would run, with the token that it is owned under.
+            request: what to do. Of a `list`, no more rows than its limit need be told.
+            at: is called, in the event loop, with each thing that this may have to wait for.
+
+        Raises:
+            NoQuarantineError: the definition puts no rows aside.
+            QueryError: the engine is not up, was lost, or could not do it.
         """
         ...
 

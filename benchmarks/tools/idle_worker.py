@@ -12,12 +12,13 @@ import structlog
 
 from protocol.messages.checks import CheckResult
 from worker.daemon import run
-from worker.query_engine import Progress, Query, QueryEngine, QueryError, ignore_step
+from worker.query_engine import NoQuarantineError, Progress, Query, QueryEngine, QueryError, ignore_step
 from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec
 
 
@@ -95,6 +96,13 @@ class IdleEngine(QueryEngine):
         """There is nothing to say."""
         del spec, at
         return CheckResult()
+
+    async def quarantine(
+        self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
+    ) -> QuarantineAnswer:
+        """No row was ever put aside."""
+        del request, at
+        raise NoQuarantineError(f"task {spec.task} puts no rows aside")
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """None outlives this process."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from cli.client.admin_client import path_of
+from cli.client.patience import until_free
 from cli.exit_codes import DONE, FAILED, USAGE
 from cli.options.common import admin_options, example
 from cli.options.task_file import file_group_option, file_option, group_of, print_problems
 from cli.views.check_result import show_result
 from cli.views.output import print_json
 from protocol.errors import RefusedError
-from protocol.messages.checks import LONGEST_MS, MOST_ROWS, SHORTEST_MS, CheckRequest, CheckResponse
+from protocol.messages.checks import LONGEST_MS, MOST_ROWS, CheckRequest, CheckResponse
+from protocol.messages.errands import SHORTEST_MS
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from cli.client.admin_client import AdminClient
     from cli.task_files.reader import TaskEntry
     from protocol.messages.checks import Begin
-
-AGAIN_S: Final = 0.5
-"""Between two tries, while workers are busy or the group rebalances."""
 
 
 @click.command(
@@ -112,15 +110,15 @@ def _check(
         begin=begin,
         timeout_ms=round(timeout_s * 1000),
     )
-    until = monotonic() + timeout_s
-    while True:
-        try:
-            place = path_of("groups", group, "checks")
-            return client.call("POST", place, body, into=CheckResponse, held_s=LONGEST_MS / 1000)
-        except RefusedError as error:
-            if not error.failure.code.retriable or monotonic() >= until:
-                return error
-        sleep(AGAIN_S)
+    place, held_s = path_of("groups", group, "checks"), LONGEST_MS / 1000
+    try:
+        return until_free(
+            lambda: client.call("POST", place, body, into=CheckResponse, held_s=held_s),
+            timeout_s,
+            lambda code: code.retriable,
+        )
+    except RefusedError as error:
+        return error
 
 
 def _told(task: str, found: CheckResponse | RefusedError, *, is_shown: bool) -> int:

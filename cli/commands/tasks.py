@@ -8,7 +8,7 @@ import click
 from msgspec import Raw, json
 
 from cli.client.admin_client import AdminClient, path_of
-from cli.commands import reset
+from cli.commands import quarantine, reset
 from cli.commands.apply import apply_command, create_command
 from cli.commands.check import check_command
 from cli.exit_codes import DONE
@@ -155,3 +155,4 @@ for _verb, _help, _method, _result in (
 ):
     command.add_command(_steering(_verb, _help, _method, _result))
 command.add_command(reset.command)
+command.add_command(quarantine.command)

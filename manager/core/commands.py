@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 from protocol.connectors import NOTHING, Needs
+from protocol.errands import ErrandKind
 from protocol.etags import ALWAYS, Conditions
 from protocol.messages.base import Request, Response
 from protocol.messages.checks import Begin
+from protocol.messages.quarantine import QuarantineRequest
 from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
 from protocol.states import Target
 
@@ -122,13 +126,41 @@ class GetTaskHistory(TaskRequest, frozen=True, kw_only=True):
     """Show what is remembered of one task."""
 
 
-class CheckDefinition(Request, frozen=True, kw_only=True):
+class Errand(Request, frozen=True, kw_only=True):
+    """Have a member do something within `timeout_ms`; whoever asks waits for it (protocol §5, Errands)."""
+
+    kind: ClassVar[ErrandKind]
+
+    timeout_ms: int
+
+    @property
+    def unheard(self) -> str:
+        """What is to be said besides when nobody will hear how it went."""
+        return ""
+
+
+class CheckDefinition(Errand, frozen=True, kw_only=True):
     """Have a worker look at a definition that need not be a task's."""
+
+    kind: ClassVar[ErrandKind] = ErrandKind.CHECK
 
     definition: NewDefinition
     rows: int
     begin: Begin
-    timeout_ms: int
+
+
+class AskQuarantine(Errand, frozen=True, kw_only=True):
+    """Have the owner of a task do something with the rows that it has put aside."""
+
+    kind: ClassVar[ErrandKind] = ErrandKind.QUARANTINE
+
+    task: str
+    wanted: QuarantineRequest
+
+    @property
+    def unheard(self) -> str:
+        """As what is wanted has it."""
+        return self.wanted.unheard
 
 
 class ListMoves(Request, frozen=True, kw_only=True):

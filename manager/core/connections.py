@@ -48,12 +48,12 @@ def is_gone(group: Group, connection: Connection) -> bool:
 
 
 def matters_to(group: Group, connection: Connection) -> bool:
-    """Whether the closing of `connection` is of any concern: to a present member, or to a check."""
-    return not is_gone(group, connection) or _waits_for_check(group, connection)
+    """Whether the closing of `connection` is of any concern: to a present member, or to an errand."""
+    return not is_gone(group, connection) or _waits_for_errand(group, connection)
 
 
-def _waits_for_check(group: Group, connection: Connection) -> bool:
-    return any(check.parked.connection is connection for check in group.tasks.checks.values())
+def _waits_for_errand(group: Group, connection: Connection) -> bool:
+    return any(errand.parked.connection is connection for errand in group.tasks.errands.values())
 
 
 def _keep(member: Member, connection: Connection) -> None:

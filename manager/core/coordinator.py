@@ -24,11 +24,13 @@ from manager.core.tasks import (
     checks,
     claims,
     definitions,
+    errands,
     former_owners,
     lag,
     lost_workers,
     ownership,
     probation,
+    quarantined_rows,
     reports,
     resets,
     task_lists,
@@ -41,6 +43,7 @@ from protocol.messages import checks as check_messages
 from protocol.messages import membership
 from protocol.messages import offsets as offset_messages
 from protocol.messages import ownership as ownership_messages
+from protocol.messages import quarantine as quarantine_messages
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -67,6 +70,9 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     check_messages.FetchCheckRequest: checks.fetch,
     check_messages.ReportCheckRequest: checks.report,
     commands.CheckDefinition: checks.begin,
+    quarantine_messages.FetchQuarantineRequest: quarantined_rows.fetch,
+    quarantine_messages.ReportQuarantineRequest: quarantined_rows.report,
+    commands.AskQuarantine: quarantined_rows.begin,
     commands.DescribeGroup: groups.describe,
     commands.DeleteGroup: admin.delete_group,
     commands.StartRebalance: admin.start_rebalance,
@@ -96,7 +102,7 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     scheduling.RETENTION[0]: expiry.retention_over,
     purgatory.HELD: heartbeat.wait_over,
     purgatory.CLAIM: claims.wait_over,
-    purgatory.CHECK: checks.time_over,
+    purgatory.ERRAND: errands.time_over,
     ownership.FENCE: claims.owner_too_slow,
     former_owners.LEASE: claims.former_owner_stopped,
     probation.PROBATION: reports.probation_over,
@@ -142,7 +148,7 @@ class GroupCoordinator:
             RULES[type(request)](turn, request, parked)
         except RefusedError as refusal:
             turn.answer(parked, refusal.failure)
-        self._keep(turn.group)
+        self._end(turn)
         return turn
 
     def closed(self, connection: Connection, instant: ClockReading, *, by_peer: bool) -> Turn | None:
@@ -153,7 +159,7 @@ class GroupCoordinator:
             return None
         turn = self._turn(group, instant)
         disconnects.connection_closed(turn, connection, by_peer=by_peer)
-        self._keep(group)
+        self._end(turn)
         return turn
 
     def advance(self, instant: ClockReading) -> Iterator[Turn]:
@@ -170,7 +176,7 @@ class GroupCoordinator:
             turn = self._turn(group, instant)
             if key is not None:
                 _carry_out(turn, key)
-            self._keep(group)
+            self._end(turn)
             yield turn
 
     def next_deadline(self) -> int | None:
@@ -227,8 +233,13 @@ class GroupCoordinator:
     def _turn(self, group: Group, instant: ClockReading) -> Turn:
         return Turn(group, instant, self._new_id, self._new_group_ids)
 
+    def _end(self, turn: Turn) -> None:
+        """What is to be done at the end of every step."""
+        errands.end_stale(turn)
+        self._keep(turn.group)
+
     def _keep(self, group: Group) -> None:
-        """What is to be done at the end of every step on `group`."""
+        """Keep `group`, and make room where too many ids were handed out."""
         self._new_group_ids.look_at(group)
         for crowded in member_ids.make_room(self._new_group_ids):
             self._keep_one(crowded)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from manager.core import connections, sessions
 from protocol.errors import ErrorCode, Failure
@@ -15,12 +13,12 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member, Parked
-    from manager.core.task_registry import WaitingCheck
+    from manager.core.task_registry import WaitingErrand
     from manager.core.turn import Turn
 
 HELD = "held heartbeat"
 CLAIM = "waiting claim"
-CHECK = "waiting check"
+ERRAND = "waiting errand"
 
 _WHY = {
     ErrorCode.REBALANCE_IN_PROGRESS: "the group is rebalancing, or a newer request took this one's place",
@@ -80,10 +78,7 @@ def answer_heartbeat(turn: Turn, member: Member) -> None:
 
 def heartbeat_response(group: Group, member: Member) -> HeartbeatResponse:
     """All is well; and what there is to look at."""
-    check = group.tasks.check_of(member.id)
-    return HeartbeatResponse(
-        tasks_revision=group.header.tasks_revision, check=msgspec.UNSET if check is None else check
-    )
+    return HeartbeatResponse.telling(group.header.tasks_revision, group.tasks.told(member.id))
 
 
 def _unpark_heartbeat(group: Group, member: Member) -> Parked | None:
@@ -110,26 +105,28 @@ def refuse_all(turn: Turn, member: Member, code: ErrorCode) -> None:
     refuse_heartbeat(turn, member, code)
     claims = turn.group.tasks.waiting.items()
     refuse_claims(turn, [number for number, claim in claims if claim.member_id == member.id], code)
-    refuse_check(turn, member)
+    gone = f"the worker {member.id} is no member of the group any more"
+    for name in filter(None, turn.group.tasks.told(member.id)):
+        interrupt_errand(turn, name, gone)
 
 
-def refuse_check(turn: Turn, member: Member) -> None:
-    """Tell whoever waits for a check by `member`, which is gone, that nothing will come of it."""
-    name = turn.group.tasks.check_of(member.id)
-    if name is not None:
-        gone = f"the worker {member.id} is no member of the group any more"
-        turn.answer(unpark_check(turn.group, name).parked, Failure(ErrorCode.CHECK_INTERRUPTED, gone))
+def errand_key(name: str) -> TimerKey:
+    """The timer that ends an errand."""
+    return (ERRAND, name)
 
 
-def check_key(name: str) -> TimerKey:
-    """The timer that ends a check."""
-    return (CHECK, name)
+def unpark_errand(group: Group, name: str) -> WaitingErrand[Any]:
+    """Take an errand out; the answer is the caller's to give."""
+    group.timers.cancel(errand_key(name))
+    return group.tasks.errands.pop(name)
 
 
-def unpark_check(group: Group, name: str) -> WaitingCheck:
-    """Take a check out; the answer is the caller's to give."""
-    group.timers.cancel(check_key(name))
-    return group.tasks.checks.pop(name)
+def interrupt_errand(turn: Turn, name: str, why: str) -> WaitingErrand[Any]:
+    """Take an errand out and tell whoever waits for it that nothing will be heard of it."""
+    errand = unpark_errand(turn.group, name)
+    code = errand.request.kind.codes.interrupted
+    turn.answer(errand.parked, Failure(code, why + errand.request.unheard))
+    return errand
 
 
 def give_up(group: Group, member: Member, parked: Parked) -> None:
@@ -148,11 +145,11 @@ def give_up(group: Group, member: Member, parked: Parked) -> None:
 def take_all(group: Group) -> tuple[Parked, ...]:
     """Every request that waits in `group`, taken out of it unanswered."""
     parked = [*group.joining.values(), *(claim.parked for claim in group.tasks.waiting.values())]
-    parked += [check.parked for check in group.tasks.checks.values()]
+    parked += [errand.parked for errand in group.tasks.errands.values()]
     for member in group.members.values():
         parked += [p for p in (member.parked_sync, member.held_heartbeat) if p is not None]
         member.parked_sync = member.held_heartbeat = None
     group.joining = {}
     group.tasks.waiting = {}
-    group.tasks.checks = {}
+    group.tasks.errands = {}
     return tuple(parked)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from manager.core.aside import AsideWatch
 from manager.core.history import TaskHistory
 from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics
+from protocol.errands import NOTHING, Told
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from manager.core.commands import CheckDefinition
+    from manager.core.commands import Errand
     from manager.core.member import Parked
     from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import ClaimRequest
     from protocol.messages.tasks import Reached
+
+Asked = TypeVar("Asked", bound="Errand")
 
 LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTARTING})
 """States that say a query is somewhere; without an owner they make no sense."""
@@ -52,17 +55,26 @@ class WaitingClaim:
     request: ClaimRequest
 
 
-@dataclass(slots=True)
-class WaitingCheck:
-    """A check that a worker has to do, or is at; whoever asked for it waits as `parked`.
+class Holding(NamedTuple):
+    """A task as it is owned: another token is another ownership, be it the same member's."""
 
-    `ends_at` is when the worker's time is over, in milliseconds of the monotonic clock.
+    task: str
+    token: int
+
+
+@dataclass(slots=True)
+class WaitingErrand(Generic[Asked]):
+    """What a member has to do, or is at; whoever asked for it waits as `parked`.
+
+    `ends_at` is when the member's time is over, in milliseconds of the monotonic clock. `holding` is what it
+    has to own for it; None if anybody could do it.
     """
 
     member_id: str
     parked: Parked
-    request: CheckDefinition
+    request: Asked
     ends_at: int
+    holding: Holding | None = None
 
 
 class LostOnProbation(NamedTuple):
@@ -95,7 +107,7 @@ class TaskRegistry:
     history: TaskHistory = field(default_factory=TaskHistory)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0
-    checks: dict[str, WaitingCheck] = field(default_factory=dict)
+    errands: dict[str, WaitingErrand[Any]] = field(default_factory=dict)
     gathering_since: int = 0
 
     def ownership_of(self, group: str, task: str) -> OwnershipRow:
@@ -150,11 +162,21 @@ class TaskRegistry:
         self.waiting[number] = claim
         return number
 
-    def check_of(self, member_id: str) -> str | None:
-        """The check that the member has to do, if there is one. Asked for every heartbeat."""
-        if not self.checks:
-            return None
-        return next((name for name, check in self.checks.items() if check.member_id == member_id), None)
+    def told(self, member_id: str) -> Told:
+        """The errands that the member has to do, one of each kind at most. Asked for every heartbeat."""
+        if not self.errands:
+            return NOTHING
+        own = {
+            errand.request.kind.value: name
+            for name, errand in self.errands.items()
+            if errand.member_id == member_id
+        }
+        return Told(**own)
+
+    def holds(self, member_id: str, holding: Holding) -> bool:
+        """Whether the member owns a task, and under that token."""
+        row = self.ownership.get(holding.task)
+        return row is not None and (row.owner, row.token) == (member_id, holding.token)
 
     def note_history(self, at_ms: int, row: OwnershipRow) -> None:
         """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, histories do not."""

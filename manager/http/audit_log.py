@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 LONGEST: Final = 500
 """Characters that are kept of what a client has sent."""
 NOBODY: Final = "nobody who may"
+NOTED: Final = web.RequestKey("noted", str)
 BROKEN_OFF: Final = "the connection closed before the answer; it may have been done"
 _CHANGING: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 
@@ -58,15 +59,15 @@ class AuditLog:
     ) -> None:
         """What came to an answer; one that another manager gave is in the database by that manager."""
         said = _read(response)
-        entry = self._entry(
-            request, endpoint, caller, said.error, status=response.status, cause_id=said.cause_id
-        )
+        how = {"status": response.status, "why": request.get(NOTED), "cause_id": said.cause_id}
+        entry = self._entry(request, endpoint, caller, said.error, **how)
         self._write_down(request, entry, caller)
 
     def broken_off(self, request: HttpRequest, endpoint: Endpoint, caller: Caller) -> None:
         """What came to no answer, because its connection closed before."""
         code = ErrorCode.UNKNOWN_SERVER_ERROR.value
-        self._write_down(request, self._entry(request, endpoint, caller, code, why=BROKEN_OFF), caller)
+        why = "; ".join(filter(None, (request.get(NOTED), BROKEN_OFF)))
+        self._write_down(request, self._entry(request, endpoint, caller, code, why=why), caller)
 
     def _write_down(self, request: HttpRequest, entry: AuditEntry, caller: Caller) -> None:
         self._tell(entry, caller.name)
@@ -117,6 +118,11 @@ class AuditLog:
     def _store(self, entry: AuditEntry) -> None:
         if self._keep is not None:
             self._keep(entry)
+
+
+def note(request: HttpRequest, how_much: str) -> None:
+    """Have the entry about `request` say how much was asked for; for handlers. Nothing that bodies quote."""
+    request[NOTED] = how_much
 
 
 def _plain(text: str | None) -> str | None:

@@ -15,7 +15,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `id` is its place in the order in which entries were stored, from 1; `at_ms` (since 1970) is when it was
     answered, by the clock of `manager`. `who` is the name of the token `token_id`, `operation` is called as
-    in the description of the API, `result` is an error code.
+    in the description of the API, `result` is an error code, `why` why it was refused, or how much was meant.
     """
 
     id: int = 0

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
+from protocol.errands import ErrandKind
 from protocol.messages.base import PositiveMillis, Request, Response
+from protocol.messages.errands import MOST_SAID, SHORTEST_MS, ErrandReport, ErrandRequest, ErrandTrouble
 from protocol.messages.tasks import Definition, Problem
-from protocol.names import Name
 
 MOST_ROWS: Final = 100
-SHORTEST_MS: Final = 1000
 LONGEST_MS: Final = 60_000
 MOST_COLUMNS: Final = 1000
 """That are told; a result with more is no less right."""
-MOST_SAID: Final = 100
-"""Problems, and notes, of one check."""
-MAX_SAID_LENGTH: Final = 2000
-"""Characters of one of them."""
 MAX_TYPE_LENGTH: Final = 1000
 """Characters of a column's type; that of a struct of structs may be of any length."""
-MAX_RESULT_BYTES: Final = 1_048_576
-"""Of a result as JSON; a worker leaves rows out that do not fit."""
 
 Begin = Literal["beginning", "end"]
 Said = Annotated[tuple[Problem, ...], msgspec.Meta(max_length=MOST_SAID)]
@@ -71,12 +65,12 @@ class CheckResponse(Response, frozen=True, kw_only=True):
     rows: Rows = ()
 
 
-class FetchCheckRequest(Request, frozen=True, kw_only=True):
+class FetchCheckRequest(ErrandRequest, frozen=True, kw_only=True):
     """What is to be checked, by the worker that was told of it in a heartbeat's answer."""
 
-    member_id: str
+    kind: ClassVar[ErrandKind] = ErrandKind.CHECK
+
     check: str
-    instance_id: Name | None = None
 
 
 class FetchCheckResponse(Response, frozen=True, kw_only=True):
@@ -88,25 +82,17 @@ class FetchCheckResponse(Response, frozen=True, kw_only=True):
     timeout_ms: PositiveMillis
 
 
-class CheckTrouble(msgspec.Struct, frozen=True, kw_only=True):
+class CheckTrouble(ErrandTrouble, frozen=True, kw_only=True):
     """Why a check came to no result: its time was over, or the worker's Spark could not be asked."""
 
     code: Literal["CHECK_TIMED_OUT", "CHECK_INTERRUPTED"]
-    message: Annotated[str, msgspec.Meta(max_length=MAX_SAID_LENGTH)]
 
 
-class ReportCheckRequest(Request, frozen=True, kw_only=True):
+class ReportCheckRequest(ErrandReport, frozen=True, kw_only=True):
     """What has come of a check: a `result`, or else the `trouble` that it met."""
 
-    member_id: str
+    kind: ClassVar[ErrandKind] = ErrandKind.CHECK
+
     check: str
-    instance_id: Name | None = None
     result: CheckResult | None = None
     trouble: CheckTrouble | None = None
-
-    def __post_init__(self) -> None:
-        """One of the two, of a size that can be passed on."""
-        if (self.result is None) is (self.trouble is None):
-            raise ValueError("result: Expected either this or `trouble`")
-        if self.result is not None and len(msgspec.json.encode(self.result)) > MAX_RESULT_BYTES:
-            raise ValueError(f"result: Expected `object` of at most {MAX_RESULT_BYTES} bytes")

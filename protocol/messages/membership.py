@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from protocol.errands import NOTHING, Told
 from protocol.messages.base import (
     NO_GENERATION,
     Generation,
@@ -105,7 +106,7 @@ class SyncResponse(Response, frozen=True, kw_only=True):
 class HeartbeatRequest(Request, frozen=True, kw_only=True):
     """Keep the session; with `wait_ms` the answer may be held until something concerns the member.
 
-    `check` is the one that the member knows of (protocol §5, Checks).
+    `check` and `quarantine` are the errands that the member knows of (protocol §5, Errands).
     """
 
     member_id: str
@@ -114,16 +115,37 @@ class HeartbeatRequest(Request, frozen=True, kw_only=True):
     wait_ms: Millis = 0
     tasks_revision: Revision | None = None
     check: str | None = None
+    quarantine: str | None = None
+
+    @property
+    def told(self) -> Told:
+        """Both of them."""
+        return Told(self.check, self.quarantine)
 
 
 class HeartbeatResponse(Response, frozen=True, kw_only=True):
     """All is well; `tasks_revision` tells whether a definition or target has changed since.
 
-    `check` is there while the member has one to do.
+    `check` and `quarantine` are there while the member has such an errand to do.
     """
 
     tasks_revision: int
     check: str | msgspec.UnsetType = msgspec.UNSET
+    quarantine: str | msgspec.UnsetType = msgspec.UNSET
+
+    @classmethod
+    def telling(cls, tasks_revision: int, told: Told) -> HeartbeatResponse:
+        """One that has what there is to do."""
+        if told == NOTHING:
+            return cls(tasks_revision=tasks_revision)
+        check, quarantine = (msgspec.UNSET if errand is None else errand for errand in told)
+        return cls(tasks_revision=tasks_revision, check=check, quarantine=quarantine)
+
+    @property
+    def told(self) -> Told:
+        """What there is to do."""
+        found = (self.check, self.quarantine)
+        return Told(*(None if errand is msgspec.UNSET else errand for errand in found))
 
 
 class EngineEnd(StrEnum):

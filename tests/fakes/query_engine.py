@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.messages.checks import CheckedColumn, CheckResult
 from protocol.messages.membership import EngineEnd
+from protocol.messages.quarantine import QuarantineAnswer
 from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from protocol.messages.lag import TaskLag
+    from protocol.messages.quarantine import QuarantineRequest
     from worker.query_engine import CheckSpec, NotedQuery, QuerySpec
 
 
@@ -141,6 +143,11 @@ class FakeEngine:
         self.check_result: CheckResult | QueryError = CheckResult(
             columns=(CheckedColumn("value", "bigint"),), rows=((2,), (4,))
         )
+        self.quarantine_requests: list[tuple[QuerySpec, QuarantineRequest]] = []
+        self.quarantine_given_up = 0
+        self.quarantine_gate = asyncio.Event()
+        self.quarantine_gate.set()
+        self.quarantine_answer: QuarantineAnswer | Exception = QuarantineAnswer()
         self._death: asyncio.Future[EngineDeath] | None = None
 
     async def open(self) -> None:
@@ -199,6 +206,21 @@ class FakeEngine:
         if isinstance(self.check_result, QueryError):
             raise self.check_result
         return self.check_result
+
+    async def quarantine(
+        self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
+    ) -> QuarantineAnswer:
+        """What the test has it answer, when `quarantine_gate` lets it."""
+        self.quarantine_requests.append((spec, request))
+        at("the gate of quarantines")
+        try:
+            await self.quarantine_gate.wait()
+        except asyncio.CancelledError:
+            self.quarantine_given_up += 1
+            raise
+        if isinstance(self.quarantine_answer, Exception):
+            raise self.quarantine_answer
+        return self.quarantine_answer
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """What the test has left behind, unless it wants otherwise."""

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from protocol.messages.checks import (
-    MAX_RESULT_BYTES,
-    MAX_SAID_LENGTH,
     MAX_TYPE_LENGTH,
     MOST_COLUMNS,
-    MOST_SAID,
     CheckedColumn,
     CheckResult,
 )
+from protocol.messages.errands import MAX_RESULT_BYTES, MAX_SAID_LENGTH, MOST_SAID
 from protocol.messages.tasks import Problem
 from telemetry.secrets import scrub
 from worker.checks.values import json_row

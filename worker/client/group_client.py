@@ -10,7 +10,6 @@ import msgspec
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import Request, Response
-from protocol.messages.checks import FetchCheckRequest, FetchCheckResponse, ReportCheckRequest
 from protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -34,6 +33,7 @@ from protocol.messages.ownership import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from protocol.messages.errands import ErrandReport, ErrandRequest
     from worker.client.discovery import Discovery
     from worker.client.transport import Transport
 
@@ -142,15 +142,17 @@ class GroupClient:
         """Tell how far tasks that nobody owns are behind, and hear which those are."""
         return await self._as_member("lag", request, LagResponse, self._timeouts.batch_s)
 
-    async def fetch_check(self, request: FetchCheckRequest) -> FetchCheckResponse | Failure:
-        """Hear what is to be checked."""
-        timeout_s = self._timeouts.batch_s
-        return await self._as_member("checks/fetch", request, FetchCheckResponse, timeout_s, "fetch_check")
+    async def fetch_errand(self, request: ErrandRequest, into: type[Body]) -> Body | Failure:
+        """Hear what is to be done, as an `into`."""
+        return await self._about_errand("fetch", request, into)
 
-    async def report_check(self, request: ReportCheckRequest) -> Response | Failure:
-        """Tell what has come of a check."""
-        timeout_s = self._timeouts.batch_s
-        return await self._as_member("checks/report", request, Response, timeout_s, "report_check")
+    async def report_errand(self, request: ErrandReport) -> Response | Failure:
+        """Tell what has come of an errand."""
+        return await self._about_errand("report", request, Response)
+
+    async def _about_errand(self, verb: str, request: ErrandRequest, into: type[Body]) -> Body | Failure:
+        kind, timeout_s = request.kind, self._timeouts.batch_s
+        return await self._as_member(f"{kind.place}/{verb}", request, into, timeout_s, f"{verb}_{kind.value}")
 
     async def leave(self, request: LeaveRequest) -> LeaveResponse | Failure:
         """Go."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from protocol.messages.base import NO_GENERATION
 
 if TYPE_CHECKING:
+    from protocol.errands import ErrandKind
     from protocol.errors import Failure
     from protocol.messages.membership import (
         HeartbeatResponse,
@@ -99,11 +100,12 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """The check that the member has to do now, None for none: another one is not to go on."""
+class Errand:
+    """The errand of that kind that the member has to do now, None for none: another one is not to go on."""
 
     identity: Identity
-    check: str | None
+    kind: ErrandKind
+    errand: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Quit:
     engine: EngineEnd | None = None
 
 
-Effect = Send | Wait | Assign | Revoke | Drain | Adopt | Refresh | Check | Lose | Quit
+Effect = Send | Wait | Assign | Revoke | Drain | Adopt | Refresh | Errand | Lose | Quit
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from worker.membership.events import (
     Answered,
     Assign,
     Assigned,
-    Check,
     Drain,
+    Errand,
     Lose,
     Quit,
     Refresh,
@@ -32,6 +32,7 @@ from worker.membership.events import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from protocol.errands import ErrandKind
     from protocol.messages.membership import (
         HeartbeatResponse,
         JoinResponse,
@@ -95,11 +96,11 @@ class GroupLeader(Protocol):
         ...
 
 
-class CheckListener(Protocol):
-    """Whoever does checks; `worker.checks.checker.Checker` does."""
+class ErrandListener(Protocol):
+    """Whoever does errands; `worker.errands.runner.ErrandRunner` does."""
 
-    def take(self, identity: Identity, check: str | None) -> None:
-        """Do this one and no other, or none."""
+    def take(self, identity: Identity, kind: ErrandKind, errand: str | None) -> None:
+        """Of this kind do this one and no other, or none."""
         ...
 
 
@@ -117,7 +118,7 @@ class Member:
         revoke_s: how long letting go before an eager join may take.
         drain_s: how long letting go before leaving may take.
         joined: is told the member id when the member is Stable for the first time.
-        checker: does the checks that the member is given.
+        errands: does the errands that the member is given.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Member:
         revoke_s: float,
         drain_s: float,
         joined: Callable[[str], None],
-        checker: CheckListener | None = None,
+        errands: ErrandListener | None = None,
     ) -> None:
         self._membership = membership
         self._coordinator = coordinator
@@ -145,7 +146,7 @@ class Member:
         self._revoke_s = revoke_s
         self._drain_s = drain_s
         self._joined = joined
-        self._checker = checker
+        self._errands = errands
         self._events: deque[Event] = deque()
         self._is_handling = False
         self._under_way: asyncio.Task[Completion] | None = None
@@ -205,9 +206,9 @@ class Member:
                 self._on_adopted(identity, tasks)
             case Refresh(tasks_revision):
                 self._tasks.refresh(tasks_revision)
-            case Check(identity, check):
-                if self._checker is not None:
-                    self._checker.take(identity, check)
+            case Errand(identity, kind, errand):
+                if self._errands is not None:
+                    self._errands.take(identity, kind, errand)
             case Lose(reason):
                 self._surrender()
                 self._tasks.lose(reason)

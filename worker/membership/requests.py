@@ -18,6 +18,7 @@ from protocol.messages.membership import (
 from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
 
 if TYPE_CHECKING:
+    from protocol.errands import Told
     from protocol.messages.membership import JoinResponse, MemberAssignment, Protocol, SyncResponse
     from worker.membership.events import Identity, Quit
 
@@ -64,17 +65,16 @@ def sync_request(
     )
 
 
-def heartbeat_request(
-    terms: Terms, identity: Identity, tasks_revision: int, check: str | None
-) -> HeartbeatRequest:
-    """A heartbeat that may be held; `tasks_revision` and `check` are what was told last."""
+def heartbeat_request(terms: Terms, identity: Identity, tasks_revision: int, told: Told) -> HeartbeatRequest:
+    """A heartbeat that may be held; `tasks_revision` and `told` are what was heard last."""
     return HeartbeatRequest(
         member_id=identity.member_id,
         instance_id=terms.instance_id,
         generation_id=identity.generation,
         wait_ms=terms.wait_ms,
         tasks_revision=tasks_revision,
-        check=check,
+        check=told.check,
+        quarantine=told.quarantine,
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-
+from protocol.errands import NOTHING
 from protocol.errors import Failure
 from protocol.messages.base import NO_GENERATION
 from protocol.messages.membership import HeartbeatResponse, JoinResponse, LeaveResponse, SyncResponse
@@ -16,8 +15,8 @@ from worker.membership.events import (
     Answered,
     Assign,
     Assigned,
-    Check,
     Drain,
+    Errand,
     Identity,
     LeaseExpired,
     Lose,
@@ -41,6 +40,7 @@ from worker.waiting import MANAGER
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from protocol.errands import Told
     from protocol.messages.membership import MemberAssignment, Protocol, SyncRequest
     from worker.membership.events import Completion, Effect, Event
     from worker.membership.requests import Terms
@@ -83,7 +83,7 @@ class Membership:
         self._sync: SyncRequest | None = None
         self._corrected = False
         self._revision = 0
-        self._check: str | None = None
+        self._told = NOTHING
         self._why = "the worker starts"
         self._farewell = Quit(Reason.ASKED, "")
         self.identity = Identity()
@@ -185,7 +185,7 @@ class Membership:
 
     def _send_heartbeat(self) -> None:
         self._sent_at = self._now
-        self._begin(Send(requests.heartbeat_request(self._terms, self.identity, self._revision, self._check)))
+        self._begin(Send(requests.heartbeat_request(self._terms, self.identity, self._revision, self._told)))
 
     def _on_heartbeat(self, beat: HeartbeatResponse) -> None:
         self._tries = 0
@@ -193,17 +193,17 @@ class Membership:
         self._revision = beat.tasks_revision
         if news:
             self._effects.append(Refresh(beat.tasks_revision))
-        self._take_check(None if beat.check is UNSET else beat.check)
+        self._take_errands(beat.told)
         pause_s = self._pause_s(news=news)
         if pause_s > 0:
             self._begin(Wait(pause_s))
         else:
             self._send_heartbeat()
 
-    def _take_check(self, check: str | None) -> None:
-        if check != self._check:
-            self._check = check
-            self._effects.append(Check(self.identity, check))
+    def _take_errands(self, told: Told) -> None:
+        for kind, errand in told.changes(self._told):
+            self._effects.append(Errand(self.identity, kind, errand))
+        self._told = told
 
     def _pause_s(self, *, news: bool) -> float:
         """Held heartbeats follow one another at once; plain ones come three times a session."""
@@ -263,7 +263,7 @@ class Membership:
     def _lose(self, identity: Identity, why: str) -> None:
         if not identity.member_id:
             self._revision = 0  # the group itself may be a new one
-            self._take_check(None)
+            self._take_errands(NOTHING)
         self.identity = identity
         self._effects.append(Lose(why))
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from worker.query_engine import CheckSpec
     from worker.sinks.base import Finding
     from worker.spark.backend import SparkBackend
-    from worker.spark.check_runs import Cancellation
     from worker.spark.check_session import CheckSession
+    from worker.spark.errand_runs import Cancellation
     from worker.spark.settings import SparkSettings
 
 

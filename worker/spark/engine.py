@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from pyspark.logger import PySparkLogger
 
-from worker.query_engine import QueryError, ignore_step
+from worker.query_engine import NoQuarantineError, QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
 from worker.spark.check import check
-from worker.spark.check_runs import CheckRuns
+from worker.spark.errand_runs import ErrandRuns
 from worker.spark.lag import measure
 from worker.spark.lag_looks import LagLooks
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
+from worker.spark.quarantine import answer
 from worker.spark.query import SparkQuery
 from worker.spark.starts import AT_ONCE, Starts, StartSteps
 from worker.threads import DaemonPool, in_thread
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 
     from protocol.messages.checks import CheckResult
     from protocol.messages.lag import TaskLag
+    from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec, SparkKind
     from worker.spark.backend import SparkBackend
-    from worker.spark.check_runs import Cancellation
+    from worker.spark.errand_runs import Cancellation
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
@@ -55,7 +57,8 @@ class SparkEngine:
         self._starts = Starts(settings.start_timeout_s)
         self._settlings = asyncio.Semaphore(AT_ONCE)
         self._looks = DaemonPool(LOOKS, "spark-look")
-        self._checks = CheckRuns()
+        self._checks: ErrandRuns[CheckResult] = ErrandRuns("check")
+        self._quarantines: ErrandRuns[QuarantineAnswer] = ErrandRuns("quarantine request")
         self._lag_looks = LagLooks()
         self._monitor = Monitor()
         self._backend: SparkBackend | None = None
@@ -92,6 +95,16 @@ class SparkEngine:
             return self._ask(lambda backend: check(backend, spec, self._settings, cancellation))
 
         return await self._checks.run(look, at)
+
+    async def quarantine(
+        self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
+    ) -> QuarantineAnswer:
+        """In a thread, one request at a time; one that is given up ends at its next step."""
+
+        def see_to_it(cancellation: Cancellation) -> QuarantineAnswer:
+            return self._ask(lambda backend: answer(backend, spec, self._settings, request, cancellation.at))
+
+        return await self._quarantines.run(see_to_it, at)
 
     @property
     def measures(self) -> bool:
@@ -209,7 +222,7 @@ def _trouble() -> Iterator[None]:
     """Whatever goes wrong is a `QueryError`."""
     try:
         yield
-    except QueryError:
+    except (QueryError, NoQuarantineError):
         raise
     except SinkError as error:
         raise QueryError(str(error), fenced=isinstance(error, FencedError)) from error

@@ -16,6 +16,7 @@ from worker.tasks.exchange.late_grants import LateGrants
 from worker.tasks.exchange.manager_link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
 from worker.tasks.exchange.reports import Reports
+from worker.tasks.holdings import Holdings
 from worker.tasks.life import LifeContext, TaskLife
 from worker.tasks.orphans import OrphanSweep
 from worker.tasks.ownership import Ownership
@@ -81,6 +82,7 @@ class TaskRunner:
         self._identity = Identity()
         self._revision = 0
         self._ownership = Ownership()
+        self.holdings = Holdings(self._ownership)
         self._running: dict[str, asyncio.Task[Outcome]] = {}
         self._changed = self._ownership.changed
         link = ManagerLink(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from manager.core import connections, member_ids, purgatory, sessions
 from manager.core.membership import rebalance
 from manager.core.membership.departure import depart
-from manager.core.tasks import checks
+from manager.core.tasks import errands
 
 if TYPE_CHECKING:
     from manager.core.member import Connection, Member, Parked
@@ -23,7 +23,7 @@ def connection_closed(turn: Turn, connection: Connection, *, by_peer: bool) -> N
     """
     member = connection.member
     if member is None:
-        checks.asker_gone(turn, connection)
+        errands.asker_gone(turn, connection)
         return
     if member.is_static:
         return

@@ -33,7 +33,7 @@ def heartbeat(turn: Turn, request: HeartbeatRequest, parked: Parked) -> None:
 def _has_missed_something(group: Group, member: Member, request: HeartbeatRequest) -> bool:
     seen = request.tasks_revision
     return (seen is not None and seen < member.concern_revision) or (
-        request.check != group.tasks.check_of(member.id)
+        request.told != group.tasks.told(member.id)
     )
 
 

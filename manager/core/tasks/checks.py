@@ -1,13 +1,12 @@
 """Checks: a worker looks at a definition that need not be a task's, and somebody waits for what it finds.
 
-The check is known to the manager and to one worker, and to no database (protocol §5, Checks). The worker
-hears of it, and of its end, by its heartbeats: what is told there is what holds at the moment, so that
-nothing is lost with an answer.
+Any worker will do that could run such a task (protocol §5, Checks); the way there and back is that of
+`manager.core.tasks.errands`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,24 +14,18 @@ from assignors.base import Member as Candidate
 from assignors.base import Task as Wanted
 from assignors.eligibility import Eligibility
 from manager.core import checks as rules
-from manager.core import purgatory, sessions
-from manager.core.task_registry import WaitingCheck
-from protocol.errors import ErrorCode, Failure, RefusedError
-from protocol.messages.base import Response
+from manager.core.tasks import errands
+from protocol.errands import ErrandKind
+from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.checks import CheckResponse, FetchCheckResponse
 from protocol.worker_metadata import PROTOCOL_TYPE, WorkerMetadata
 
 if TYPE_CHECKING:
     from manager.core.commands import CheckDefinition, NewDefinition
     from manager.core.group import Group
-    from manager.core.member import Connection, Member, Parked
+    from manager.core.member import Member, Parked
     from manager.core.turn import Turn
-    from protocol.messages.checks import FetchCheckRequest, ReportCheckRequest
-
-MOST_AT_ONCE: Final = 16
-"""Of one group; each worker does one at a time."""
-WAY_MS: Final = 2000
-"""For the worker to hear of the check, and for its word to come back, beyond the time that it has."""
+    from protocol.messages.checks import CheckResult, FetchCheckRequest, ReportCheckRequest
 
 
 def begin(turn: Turn, request: CheckDefinition, parked: Parked) -> None:
@@ -44,14 +37,8 @@ def begin(turn: Turn, request: CheckDefinition, parked: Parked) -> None:
         raise RefusedError(ErrorCode.NO_ELIGIBLE_WORKER, message)
     rules.stable(group)
     member = _least_busy(group, _eligible(group, request.definition))
-    ends_at = turn.now + request.timeout_ms
-    name = turn.new_id()
     member.unfinished_checks += 1
-    group.tasks.checks[name] = WaitingCheck(member.id, parked, request, ends_at)
-    group.timers.set(purgatory.check_key(name), ends_at + WAY_MS)
-    parked.wait()
-    parked.connection.group = group.name
-    purgatory.answer_heartbeat(turn, member)
+    errands.give(turn, member, request, parked)
 
 
 def _eligible(group: Group, definition: NewDefinition) -> list[Member]:
@@ -96,8 +83,8 @@ def _least_busy(group: Group, eligible: list[Member]) -> Member:
     that: others go before it.
     """
     registry = group.tasks
-    free = [member for member in eligible if registry.check_of(member.id) is None]
-    if not free or len(registry.checks) >= MOST_AT_ONCE:
+    free = [member for member in eligible if errands.is_free(group, member, ErrandKind.CHECK)]
+    if not free or not errands.has_room(group, ErrandKind.CHECK):
         message = "every worker that could do the check is at another one; try again in a moment"
         raise RefusedError(ErrorCode.TOO_MANY_CHECKS, message)
     return min(free, key=lambda member: (member.unfinished_checks, len(registry.owned_by(member.id))))
@@ -105,64 +92,23 @@ def _least_busy(group: Group, eligible: list[Member]) -> Member:
 
 def fetch(turn: Turn, request: FetchCheckRequest, parked: Parked) -> None:
     """Tell the worker what it is to look at, and how long it may."""
-    check = _of_caller(turn, request, parked)
-    wanted = check.request
+    errand = errands.of_caller(turn, request, parked)
+    wanted: CheckDefinition = errand.request
     answer = FetchCheckResponse(
         definition=wanted.definition.document,
         rows=wanted.rows,
         begin=wanted.begin,
-        timeout_ms=max(check.ends_at - turn.now, 1),
+        timeout_ms=errands.left_ms(turn, errand),
     )
     turn.answer(parked, answer)
 
 
 def report(turn: Turn, request: ReportCheckRequest, parked: Parked) -> None:
     """Pass the worker's word on."""
-    check = _of_caller(turn, request, parked)
-    purgatory.unpark_check(turn.group, request.check)
+    errands.report(turn, request, parked, _response)
     if request.result is not None:
-        turn.group.members[check.member_id].unfinished_checks = 0
-    turn.answer(check.parked, _outcome(request))
-    turn.answer(parked, Response())
+        turn.group.members[request.member_id].unfinished_checks = 0
 
 
-def _outcome(request: ReportCheckRequest) -> CheckResponse | Failure:
-    result, trouble = request.result, request.trouble
-    if trouble is not None:
-        return Failure(ErrorCode.of(trouble.code), trouble.message)
-    if result is None:
-        raise AssertionError("a report without a result, and without trouble")
-    return CheckResponse(worker=request.member_id, **msgspec.structs.asdict(result))
-
-
-def _of_caller(turn: Turn, request: FetchCheckRequest | ReportCheckRequest, parked: Parked) -> WaitingCheck:
-    """The check that the caller is to do.
-
-    Raises:
-        RefusedError: it is over, or was given to another member.
-    """
-    group = turn.group
-    member = rules.member(group, request.member_id, request.instance_id)
-    sessions.request_accepted(turn, member, parked)
-    check = group.tasks.checks.get(request.check)
-    if check is None or check.member_id != member.id:
-        raise RefusedError(ErrorCode.UNKNOWN_CHECK, f"the check {request.check} is over")
-    return check
-
-
-def time_over(turn: Turn, name: str) -> None:
-    """The worker had its time, and has not said so itself: it is to let the check be."""
-    check = purgatory.unpark_check(turn.group, name)
-    seconds = f"{check.request.timeout_ms / 1000:g}"
-    message = f"the worker {check.member_id} has said nothing within {seconds} s"
-    turn.answer(check.parked, Failure(ErrorCode.CHECK_TIMED_OUT, message))
-    purgatory.answer_heartbeat(turn, turn.group.members[check.member_id])
-
-
-def asker_gone(turn: Turn, connection: Connection) -> None:
-    """Whoever waits over `connection` is gone: the worker need not go on."""
-    group = turn.group
-    for name, check in tuple(group.tasks.checks.items()):
-        if check.parked.connection is connection:
-            purgatory.unpark_check(group, name).parked.settle()
-            purgatory.answer_heartbeat(turn, group.members[check.member_id])
+def _response(worker: str, result: CheckResult) -> CheckResponse:
+    return CheckResponse(worker=worker, **msgspec.structs.asdict(result))

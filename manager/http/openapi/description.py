@@ -19,6 +19,7 @@ from manager.http.openapi.links import LINKS
 from protocol.error_meanings import MEANINGS
 from protocol.errors import RETRY_AFTER_S, ErrorCode
 from protocol.messages.base import ErrorResponse
+from protocol.messages.quarantine import RowId
 from protocol.names import Name
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "group": msgspec.json.schema(Name),
     "task": msgspec.json.schema(Name),
     "member_id": {"type": "string", "minLength": 1, "description": "as its first join answered"},
+    "row": msgspec.json.schema(RowId),
 }
 HEADERS: Final[dict[str, Any]] = {
     "ETag": {

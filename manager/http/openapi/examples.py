@@ -17,6 +17,7 @@ from protocol.messages import (
     membership,
     offsets,
     ownership,
+    quarantine,
     sinks,
     tasks,
 )
@@ -51,6 +52,28 @@ CHECKED: Final = {
     "notes": [],
     "columns": [{"name": "carrier", "type": "string"}, {"name": "dep_delay", "type": "double"}],
     "rows": [["UA", 2.0], ["B6", 4.5]],
+}
+QUARANTINED: Final = {
+    "rows": [
+        {
+            "id": "0-41-3",
+            "batch_id": 41,
+            "token": 7,
+            "at_ms": NOW_MS,
+            "reason": "unreadable",
+            "name": "MALFORMED_RECORD_IN_PARSING",
+            "error": "the value is no JSON of its schema",
+            "form": "kafka",
+            "raw": '{"carrier": "UA", "dep_delay": "late"}',
+            "encoding": "utf-8",
+            "origin": {"topic": "delays", "partition": 2, "offset": 1034},
+        }
+    ],
+    "total": 1,
+    "replayed": 0,
+    "discarded": 0,
+    "stayed": 0,
+    "notes": [],
 }
 ASSIGNMENT: Final = {"tasks": [TASK]}
 MANAGER: Final = {"id": "127.0.0.1:8470", "url": "http://127.0.0.1:8470"}
@@ -192,6 +215,24 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         "timeout_ms": 29_950,
     },
     checks.ReportCheckRequest: {**MEMBER, "check": CHECK, "result": CHECKED},
+    quarantine.QuarantineChangeRequest: {"ids": ["0-41-3"], "timeout_ms": 60_000},
+    quarantine.QuarantineResponse: {**DONE, "worker": ME, **QUARANTINED},
+    quarantine.FetchQuarantineRequest: {**MEMBER, "quarantine": CHECK},
+    quarantine.FetchQuarantineResponse: {
+        **DONE,
+        "task": TASK,
+        "token": 7,
+        "request": {
+            "action": "list",
+            "ids": [],
+            "reason": "unreadable",
+            "name": None,
+            "limit": 20,
+            "masked": True,
+            "timeout_ms": 29_950,
+        },
+    },
+    quarantine.ReportQuarantineRequest: {**MEMBER, "quarantine": CHECK, "result": QUARANTINED},
     ownership.TaskErrorsResponse: {**DONE, "tasks": {TASK: "NONE"}, "found": {"rides": "STALE_TOKEN"}},
     groups.CoordinatorResponse: {**DONE, "group": GROUP, "coordinator": MANAGER},
     groups.GroupListResponse: {

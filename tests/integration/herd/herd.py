@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from protocol.messages.lag import TaskLag
+    from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from worker.query_engine import QuerySpec
 
 PATIENCE_S = 120.0
@@ -49,6 +50,13 @@ class Engine(FakeEngine):
         self._changed.notify()
         asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._changed.notify())
         return query
+
+    async def quarantine(
+        self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
+    ) -> QuarantineAnswer:
+        """As the fake does."""
+        asyncio.get_running_loop().call_soon(self._changed.notify)
+        return await super().quarantine(spec, request, at)
 
 
 class Herd:

@@ -166,6 +166,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         "spark": "4.1.4",
         "formats": {"names": ["kafka"], "looked_for": None},
         "checks": True,
+        "quarantine": True,
     }
     os.kill(os.getpid(), signal.SIGINT)
     assert await running == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli.commands import check
+from cli.client import patience
 from tests.unit.cli.answers import DEFINITION, tasks_file
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ def test_it_comes_again_while_workers_are_busy(
         if len(pauses) == 3:
             sound.on("POST", CHECKS, FOUND)
 
-    monkeypatch.setattr(check, "sleep", pause)
+    monkeypatch.setattr(patience, "sleep", pause)
     assert run("--on-spark").code == 0
-    assert pauses == [check.AGAIN_S] * 3
+    assert pauses == [patience.AGAIN_S] * 3
     sound.on("POST", CHECKS, busy, 409)
     moments = iter(range(0, 1000, 20))
-    monkeypatch.setattr(check, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(patience, "monotonic", lambda: next(moments))
     done = run("--on-spark")
     assert done.code == 1
     assert "delays: TOO_MANY_CHECKS: busy" in done.err

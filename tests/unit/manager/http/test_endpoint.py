@@ -28,6 +28,8 @@ worker      POST   /v1/groups/{group}/report
 worker      POST   /v1/groups/{group}/lag
 worker   POST   /v1/groups/{group}/checks/fetch
 worker   POST   /v1/groups/{group}/checks/report
+worker      POST   /v1/groups/{group}/quarantine/fetch
+worker      POST   /v1/groups/{group}/quarantine/report
 worker      POST   /v1/groups/{group}/offsets/commit
 worker      POST   /v1/groups/{group}/offsets/fetch
 admin       POST   /v1/groups/{group}/offsets/delete
@@ -57,6 +59,10 @@ admin       PUT    /v1/groups/{group}/tasks/{task}
 admin       DELETE /v1/groups/{group}/tasks/{task}
 admin       POST   /v1/groups/{group}/tasks/{task}/reset
 admin    POST   /v1/groups/{group}/checks
+viewer      GET    /v1/groups/{group}/tasks/{task}/quarantine
+viewer      GET    /v1/groups/{group}/tasks/{task}/quarantine/rows/{row}
+operator    POST   /v1/groups/{group}/tasks/{task}/quarantine/replay
+admin       POST   /v1/groups/{group}/tasks/{task}/quarantine/discard
 operator    PUT    /v1/groups/{group}/tasks/{task}/pause
 operator    PUT    /v1/groups/{group}/tasks/{task}/resume
 operator    PUT    /v1/groups/{group}/tasks/{task}/stop

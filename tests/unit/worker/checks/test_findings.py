@@ -5,13 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from protocol.messages.checks import (
-    MAX_RESULT_BYTES,
-    MAX_SAID_LENGTH,
     MAX_TYPE_LENGTH,
     MOST_COLUMNS,
-    MOST_SAID,
     CheckResult,
 )
+from protocol.messages.errands import MAX_RESULT_BYTES, MAX_SAID_LENGTH, MOST_SAID
 from protocol.messages.tasks import Problem
 from worker.checks.findings import MOST_ROW_BYTES, Findings
 

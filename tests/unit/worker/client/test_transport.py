@@ -40,6 +40,7 @@ async def test_a_request_and_its_answer(transport: Transport, cluster: Cluster) 
         "wait_ms": 0,
         "tasks_revision": None,
         "check": None,
+        "quarantine": None,
     }
 
 

@@ -13,7 +13,7 @@ from tests.fakes.spark_backend import FakeBackend
 from worker.query_engine import CheckSpec, QueryError, QuerySpec
 from worker.settings import WorkerSettings
 from worker.spark.check import check
-from worker.spark.check_runs import Cancellation
+from worker.spark.errand_runs import Cancellation
 from worker.spark.jdbc import for_check, require_harmless
 from worker.spark.jdbc_options import OF_SPARK, READING, STATEMENTS
 from worker.spark.launch import launch

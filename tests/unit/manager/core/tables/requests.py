@@ -25,6 +25,12 @@ from protocol.messages.offsets import (
     OffsetToCommit,
 )
 from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest, TaskReport
+from protocol.messages.quarantine import (
+    FetchQuarantineRequest,
+    QuarantineAnswer,
+    QuarantineRequest,
+    ReportQuarantineRequest,
+)
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, definition
 from tests.unit.manager.core.tables.states import KIND
@@ -96,6 +102,19 @@ def _fetch(member_id: str) -> FetchCheckRequest:
 
 def _told(member_id: str) -> ReportCheckRequest:
     return ReportCheckRequest(member_id=member_id, check="c", result=CheckResult())
+
+
+def _ask_rows(task: str) -> commands.AskQuarantine:
+    return commands.AskQuarantine(task=task, wanted=QuarantineRequest(action="list"), timeout_ms=1000)
+
+
+def _fetch_rows(member_id: str) -> FetchQuarantineRequest:
+    """Of a request that is over."""
+    return FetchQuarantineRequest(member_id=member_id, quarantine="q")
+
+
+def _told_rows(member_id: str) -> ReportQuarantineRequest:
+    return ReportQuarantineRequest(member_id=member_id, quarantine="q", result=QuarantineAnswer())
 
 
 def _report(member_id: str, token: int) -> ReportRequest:
@@ -223,6 +242,16 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "F tells of a check": lambda s: _told(s.follower),
     "S tells of a check, old id": lambda _: msgspec.structs.replace(_told("old"), instance_id="s"),
     "nobody tells of a check": lambda _: _told(NOBODY),
+    "rows of u": lambda _: _ask_rows("u"),
+    "rows of the unknown": lambda _: _ask_rows("no"),
+    "F fetches a rows request": lambda s: _fetch_rows(s.follower),
+    "S fetches a rows request, old id": lambda _: msgspec.structs.replace(
+        _fetch_rows("old"), instance_id="s"
+    ),
+    "nobody fetches a rows request": lambda _: _fetch_rows(NOBODY),
+    "F tells of rows": lambda s: _told_rows(s.follower),
+    "S tells of rows, old id": lambda _: msgspec.structs.replace(_told_rows("old"), instance_id="s"),
+    "nobody tells of rows": lambda _: _told_rows(NOBODY),
     "create v": lambda _: commands.CreateTask(task="v", definition=definition(), target=Target.RUNNING),
     "create u": lambda _: commands.CreateTask(task="u", definition=definition(), target=Target.RUNNING),
     "put u, same": lambda _: commands.PutTask(task="u", definition=definition()),

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from manager.core.commands import CheckDefinition
-from manager.core.tasks.checks import MOST_AT_ONCE, WAY_MS
+from manager.core.tasks.errands import MOST_AT_ONCE, WAY_MS
 from protocol.connectors import Formats, Needs
 from protocol.errors import Failure
 from protocol.messages.base import encode_opaque
@@ -131,7 +131,7 @@ def test_a_pin_is_kept_to() -> None:
     """Also where another worker has nothing to do, and where the one that is meant knows no checks."""
     bench, [_, second] = workers(KNOWING, KNOWING, instances=("one", "two"))
     begin(bench, worker="two")
-    assert [check.member_id for check in bench.group.tasks.checks.values()] == [second]
+    assert [check.member_id for check in bench.group.tasks.errands.values()] == [second]
     bench, _ = workers(KNOWING, {}, instances=("one", "two"))
     assert "earlier version" in message(begin(bench, worker="two"))
 
@@ -151,7 +151,7 @@ def test_each_worker_does_one_at_a_time() -> None:
     """Two checks go to two workers, the one with fewer tasks first; the third is to come again."""
     bench, [first, second] = workers(KNOWING, KNOWING)
     begin(bench), begin(bench)
-    assert {check.member_id for check in bench.group.tasks.checks.values()} == {first, second}
+    assert {check.member_id for check in bench.group.tasks.errands.values()} == {first, second}
     refused = begin(bench)
     assert refused.error == "TOO_MANY_CHECKS"
     assert refused.answer.code.retriable
@@ -279,7 +279,7 @@ def test_only_the_worker_that_was_chosen_may_answer() -> None:
     """Another member knows of it by accident, or malice."""
     bench, [first, second] = workers(KNOWING, KNOWING)
     asked = begin(bench)
-    [(check, waiting)] = bench.group.tasks.checks.items()
+    [(check, waiting)] = bench.group.tasks.errands.items()
     other = second if waiting.member_id == first else first
     assert report(bench, other, check).error == "UNKNOWN_CHECK"
     assert asked.waits

@@ -1,12 +1,13 @@
-"""Checks in a membership: what heartbeats say of them is passed on, once."""
+"""Errands in a membership: what heartbeats say of them is passed on, once, each kind for itself."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from protocol.errands import ErrandKind
 from protocol.errors import ErrorCode
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
-from worker.membership.events import Check, Wait
+from worker.membership.events import Errand, Wait
 from worker.membership.states import MemberState
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def beat(bench: Bench, **answer: str) -> list[str | None]:
-    """A heartbeat is answered so; which checks are to be done now. The next one is under way then."""
+    """A heartbeat is answered so; which errands are to be done now. The next one is under way then."""
     bench.answer(HeartbeatResponse(tasks_revision=0, **answer))
     found = told(bench)
     if bench.wants(Wait):
@@ -23,7 +24,7 @@ def beat(bench: Bench, **answer: str) -> list[str | None]:
 
 
 def told(bench: Bench) -> list[str | None]:
-    return [effect.check for effect in bench.effects if isinstance(effect, Check)]
+    return [effect.errand for effect in bench.effects if isinstance(effect, Errand)]
 
 
 def test_a_check_is_told_once_and_then_known(bench: Bench) -> None:
@@ -44,3 +45,15 @@ def test_who_is_a_member_no_more_does_it_no_more(bench: Bench) -> None:
     beat(bench, check="c1")
     bench.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
     assert told(bench) == [None]
+
+
+def test_each_kind_is_told_for_itself(bench: Bench) -> None:
+    """What is done of one goes on when something is told of the other."""
+    bench.to(MemberState.STABLE)
+    assert beat(bench, check="c1") == ["c1"]
+    assert beat(bench, check="c1", quarantine="q1") == ["q1"]
+    assert [effect.kind for effect in bench.effects if isinstance(effect, Errand)] == []
+    assert bench.sent(HeartbeatRequest).told == ("c1", "q1")
+    bench.answer(HeartbeatResponse(tasks_revision=0, quarantine="q1"))
+    [ended] = [effect for effect in bench.effects if isinstance(effect, Errand)]
+    assert (ended.kind, ended.errand) == (ErrandKind.CHECK, None)

@@ -1,4 +1,4 @@
-"""Checks in threads: one at a time, and one that is given up is kept from computing on."""
+"""Errands of one kind in threads: one at a time, and one that is given up is kept from computing on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from worker.query_engine import QueryError
 from worker.threads import in_thread
@@ -14,17 +14,18 @@ from worker.threads import in_thread
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from protocol.messages.checks import CheckResult
+Result = TypeVar("Result")
 
 AGAIN_S: Final = 1.0
-"""Between two interrupts of a check that was given up: it may just have been about to begin a job."""
+"""Between two interrupts of an errand that was given up: it may just have been about to begin a job."""
 
 
 class Cancellation:
-    """What a check comes to in its thread, and how that is ended. For any thread."""
+    """What an errand comes to in its thread, and how that is ended. For any thread."""
 
-    def __init__(self, tell: Callable[[str], object]) -> None:
-        """`tell` is called in the check's thread with each thing that it may have to wait for."""
+    def __init__(self, tell: Callable[[str], object], noun: str = "check") -> None:
+        """`tell` is called in the errand's thread with each thing that it may have to wait for."""
+        self._noun = noun
         self.step = "a thread"
         self._tell = tell
         self._lock = threading.Lock()
@@ -33,19 +34,19 @@ class Cancellation:
         self._over = threading.Event()
 
     def at(self, step: str) -> None:
-        """The check comes to `step`, a noun for what it may have to wait for.
+        """The errand comes to `step`, a noun for what it may have to wait for.
 
         Raises:
             QueryError: it was given up.
         """
         with self._lock:
             if self._is_given_up:
-                raise QueryError("the check was given up")
+                raise QueryError(f"the {self._noun} was given up")
             self.step = step
         self._tell(step)
 
     def interrupts(self, interrupt: Callable[[], None]) -> None:
-        """From now on `interrupt` ends what the check computes."""
+        """From now on `interrupt` ends what the errand computes."""
         with self._lock:
             self._interrupt = interrupt
 
@@ -63,51 +64,50 @@ class Cancellation:
             self._over.wait(AGAIN_S)
 
 
-class CheckRuns:
-    """Runs checks, from one event loop."""
+class ErrandRuns(Generic[Result]):
+    """Runs errands, each called `noun` where a person reads of it, from one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
         self._last: Cancellation | None = None
-        self._thread: asyncio.Future[CheckResult] | None = None
+        self._thread: asyncio.Future[Result] | None = None
 
-    async def run(
-        self, check: Callable[[Cancellation], CheckResult], at: Callable[[str], object]
-    ) -> CheckResult:
-        """What `check` finds. Who cancels this gives it up; the next one begins when its thread has ended.
+    async def run(self, errand: Callable[[Cancellation], Result], at: Callable[[str], object]) -> Result:
+        """What comes of it. Who cancels this gives it up; the next one begins when its thread has ended.
 
         Args:
-            check: is called in a thread, and tells what it may have to wait for.
+            errand: is called in a thread, and tells what it may have to wait for.
             at: is told that in the event loop.
 
         Raises:
-            QueryError: whatever `check` raises.
+            QueryError: whatever `errand` raises.
         """
         await self._after_the_one_before(at)
         loop = asyncio.get_running_loop()
-        cancellation = Cancellation(lambda step: loop.call_soon_threadsafe(at, step))
-        thread = asyncio.wrap_future(in_thread("spark-check", partial(_run, check, cancellation)))
+        cancellation = Cancellation(lambda step: loop.call_soon_threadsafe(at, step), self._noun)
+        thread = asyncio.wrap_future(in_thread(f"spark-{self._noun}", partial(_run, errand, cancellation)))
         self._last, self._thread = cancellation, thread
         try:
             return await asyncio.shield(thread)
         except asyncio.CancelledError:
             thread.add_done_callback(_look_at)
-            in_thread("spark-check-end", cancellation.give_up)
+            in_thread(f"spark-{self._noun}-end", cancellation.give_up)
             raise
 
     async def _after_the_one_before(self, at: Callable[[str], object]) -> None:
         while self._thread is not None and self._last is not None and not self._thread.done():
-            at(f"an earlier check, which still waits for {self._last.step}")
+            at(f"an earlier {self._noun}, which still waits for {self._last.step}")
             await asyncio.wait({self._thread})
 
 
-def _run(check: Callable[[Cancellation], CheckResult], cancellation: Cancellation) -> CheckResult:
+def _run(errand: Callable[[Cancellation], Result], cancellation: Cancellation) -> Result:
     try:
-        return check(cancellation)
+        return errand(cancellation)
     finally:
         cancellation.over()
 
 
-def _look_at(thread: asyncio.Future[CheckResult]) -> None:
+def _look_at(thread: asyncio.Future[Result]) -> None:
     """Nobody waits for it any more; what it raised is nobody's concern."""
     if not thread.cancelled():
         thread.exception()
