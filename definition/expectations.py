@@ -17,6 +17,8 @@ MOST_EXPECTATIONS = 60
 """Of a task; each has one bit of a BIGINT."""
 MOST_LETTERS = 100
 """Of a name, which is a label of metrics."""
+RESERVED = frozenset({"unreadable", "refused"})
+"""By which rows are counted that no expectation is about."""
 _NAME_SHOWN = msgspec.Meta(
     extra_json_schema={"pattern": rf"^{IDENTIFIER}(?![\s\S])", "maxLength": MOST_LETTERS}
 )
@@ -24,6 +26,8 @@ _NAME_SHOWN = msgspec.Meta(
 
 def name_fault(name: str) -> str | None:
     """What is wrong with the name of an expectation, which stands in causes and metrics."""
+    if name.lower() in RESERVED:
+        return f"is what other rows are counted by that are left out: {', '.join(sorted(RESERVED))}"
     if name.isidentifier() and len(name) <= MOST_LETTERS:
         return None
     return f"must be a name of letters, digits and _, no digit first, of at most {MOST_LETTERS} characters"

@@ -14,7 +14,7 @@ from protocol.messages.quarantine import (
     MOST_OF_ORIGIN,
 )
 from telemetry.secrets import SECRETS, scrub
-from worker.quarantined_rows.masking import masked_row
+from worker.masking import masked_bytes, masked_json, masked_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +42,16 @@ def shown(answer: QuarantineAnswer, request: QuarantineRequest) -> QuarantineAns
     if len(rows) < len(told):
         notes.append(f"the rows after the first {len(rows)} are left out: they are too large")
     return msgspec.structs.replace(answer, rows=tuple(rows), notes=tuple(notes))
+
+
+def masked_row(row: QuarantinedRow) -> QuarantinedRow:
+    """The row with nothing in it that was in the data: what it was, and what the error quotes of it.
+
+    Where it came from, and what it is counted under, stays. Of a `row`, the names of its columns do as well.
+    """
+    mask_text = masked_json if row.form == "row" else masked_text
+    mask = masked_bytes if row.encoding == "base64" else mask_text
+    return msgspec.structs.replace(row, raw=mask(row.raw), encoding="utf-8", error=masked_text(row.error))
 
 
 def _fitting(rows: Iterable[QuarantinedRow]) -> list[QuarantinedRow]:

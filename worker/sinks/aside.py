@@ -5,12 +5,11 @@ A row that is put aside goes to the quarantine of its task, with what it takes t
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from worker.left_out import LeftOut
+from worker.masking import masked_json, masked_text
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ Reason = Literal["unreadable", "violation", "refused"]
 Form = Literal["kafka", "line", "row"]
 """What its bytes are: a value of Kafka's, a line of a file, or a row of the query's result as JSON."""
 
-UNREADABLE: Final = "unreadable"
-REFUSED: Final = "refused"
-"""By which rows are counted that no expectation is about."""
 RATIO_FROM: Final = 100
 """Rows that may be put aside of a batch however small it is: of three rows, one is no sign of anything."""
 MOST_BYTES: Final = 256 * 2**20
@@ -33,8 +29,6 @@ MOST_BYTES: Final = 256 * 2**20
 SHOWN_ROWS: Final = 3
 _MOST_SHOWN: Final = 120
 """Characters of a row in a cause."""
-_LETTER = re.compile(r"[^\W\d_]")
-_DIGIT = re.compile(r"\d")
 
 
 class Aside(NamedTuple):
@@ -66,7 +60,7 @@ class Aside(NamedTuple):
         """The row as anybody may see it: where it came from, or its shape."""
         if self.origin:
             return ", ".join(f"{name} {value}" for name, value in self.origin.items() if name in _PLACES)
-        text = masked(self.raw.decode(errors="replace"), is_json=self.form == "row")
+        text = (masked_json if self.form == "row" else masked_text)(self.raw.decode(errors="replace"))
         return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
 
 
@@ -142,33 +136,3 @@ def _examples(aside: Sequence[Aside]) -> str:
     [(error, _)] = Counter(row.error for row in aside).most_common(1)
     rows = [row.shown for row in aside if row.error == error][:SHOWN_ROWS]
     return f"{error}; such as {'; '.join(rows)}"
-
-
-def masked(text: str, *, is_json: bool) -> str:
-    """A row as anybody may see it: its shape stays, and what it says is hidden.
-
-    Letters become x and digits 9; the names of the fields of an object in JSON stay.
-
-    Args:
-        text: the row.
-        is_json: whether it is an object in JSON, whose names are columns.
-    """
-    if is_json:
-        try:
-            return json.dumps(_masked_value(json.loads(text)), ensure_ascii=False)
-        except (ValueError, RecursionError):
-            pass
-    return _DIGIT.sub("9", _LETTER.sub("x", text))
-
-
-def _masked_value(value: object) -> object:
-    match value:
-        case dict():
-            return {name: _masked_value(each) for name, each in value.items()}
-        case list():
-            return [_masked_value(each) for each in value]
-        case None | bool():
-            return value
-        case _:
-            hidden = masked(str(value), is_json=False)
-            return hidden if isinstance(value, str) or not hidden.isdecimal() else int(hidden)

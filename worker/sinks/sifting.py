@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from worker.sinks.parts import Part
+
+
+MASK: Final = "_sparkherd_violations"
+"""The name of the mask's column, which is behind all others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import inspect_sink
 from worker.spark.causes import refusal
-from worker.spark.expectations import MASK, expected
+from worker.spark.columns import fields
+from worker.spark.expectations import expected
 from worker.spark.jdbc import for_check, require_harmless
 from worker.spark.payload import places_of_rows
-from worker.spark.query_output import fields
 from worker.spark.reader import load, query
 from worker.spark.rendering import rendered
 from worker.spark.row_wise import require_row_wise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from definition.sink import Sink as SinkDefinition
 from definition.sinks.sql import SQL_SINK
 from worker.query_engine import QueryError
-from worker.spark.query_output import fields
+from worker.spark.columns import fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

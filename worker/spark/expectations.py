@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
 from worker.query_engine import QueryError
-from worker.sinks.sifting import Sifting
+from worker.sinks.sifting import MASK, Sifting
 from worker.spark.causes import describe
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from worker.sinks.base import Field
     from worker.spark.reader import SqlSession
 
-MASK: Final = "_sparkherd_violations"
-"""The column behind all others, if rows may be left out."""
 VIOLATED: Final = "is violated by a row"
 """What the error of a row says that fails its batch, and by which its cause is known."""
 

@@ -20,10 +20,11 @@ from worker.sinks.fence import Owner
 from worker.sinks.quarantine.plan import putting_aside
 from worker.spark import entrypoint
 from worker.spark.batch_steps import BatchSteps, Reading
+from worker.spark.columns import fields
 from worker.spark.context import TaskContext
 from worker.spark.expectations import expected, sifting, without_violations
 from worker.spark.jdbc import require_harmless
-from worker.spark.query_output import apply_trigger, fields
+from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
 from worker.spark.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
 from worker.spark.sources import require_sources, watch_sources, with_patience

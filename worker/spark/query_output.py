@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.query_engine import ignore_step
-from worker.sinks.base import Field
 from worker.sinks.factory import open_sink
 from worker.spark.batch_steps import AS_IT_IS
-from worker.spark.expectations import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from definition.document import Trigger
     from definition.sink import Sink as SinkDefinition
     from worker.left_out import LeftOut
-    from worker.sinks.base import Sink
+    from worker.sinks.base import Field, Sink
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.fence import FenceRow, Owner
     from worker.sinks.quarantine.plan import PuttingAside
@@ -114,12 +112,6 @@ class QueryOutput(ABC):
         """Let go of the sinks."""
         for sink in self._sinks:
             sink.close()
-
-
-def fields(frame: DataFrame) -> list[Field]:
-    """The frame's columns as sinks know them, without the mask of its rows."""
-    columns = frame.schema.jsonValue()["fields"]
-    return [Field(each["name"], each["type"]) for each in columns if each["name"] != MASK]
 
 
 def apply_trigger(writer: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:

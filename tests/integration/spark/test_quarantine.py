@@ -243,8 +243,13 @@ async def test_a_batch_without_a_bad_row_is_computed_once(
     start: Any, tmp_path: Path, database: Any, monkeypatch: Any
 ) -> None:
     """That there is none is counted in passing."""
-    looks = []
-    monkeypatch.setattr("worker.spark.sifted_batch.unreadable", lambda *_: looks.append(1) or [])
+    looks: list[int] = []
+
+    def look(_frame: Any, most: int) -> list[Any]:
+        looks.append(most)
+        return []
+
+    monkeypatch.setattr("worker.spark.sifted_batch.unreadable", look)
     query = await start(
         source=source(tmp_path / "in", *(line for line in LINES if '{"id": 1' in line)),
         sql="SELECT id FROM source",

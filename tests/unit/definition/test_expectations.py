@@ -42,6 +42,13 @@ def test_a_name_is_one_that_metrics_and_causes_can_bear(name: str) -> None:
     assert message.startswith("must be a name of letters, digits and _")
 
 
+@pytest.mark.parametrize("name", ["unreadable", "Refused"])
+def test_a_name_is_not_one_by_which_other_rows_are_counted(name: str) -> None:
+    """A count would be of both."""
+    [(path, message)] = problems({**DELAY, "name": name})
+    assert (path, message[:30]) == ("expect[0].name", "is what other rows are counted")
+
+
 def test_two_of_a_name_are_refused() -> None:
     """Also if they differ in case only, which people do not tell apart."""
     twice = problems(DELAY, {**DELAY, "name": "other"}, {**DELAY, "name": "DELAY_known"})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from definition.document import parse_definition
+from definition.expectations import RESERVED
 from definition.left_out import REFUSED, UNREADABLE, Reasons, reasons_in, reasons_of
-from worker.sinks import aside
+from worker.sinks.aside import Reason
 
 KNOWN = {"name": "known", "where": "delay IS NOT NULL"}
 SANE = {"name": "sane", "where": "delay < 10000", "on_violation": "drop"}
@@ -50,4 +51,4 @@ def test_a_definition_of_another_version_leaves_out_nothing_that_is_known(docume
 
 def test_rows_are_counted_by_what_is_announced() -> None:
     """Series at 0 that never grow beside others that begin with an event would help nobody."""
-    assert (UNREADABLE, REFUSED) == (aside.UNREADABLE, aside.REFUSED)
+    assert {UNREADABLE, REFUSED} == RESERVED == {*get_args(Reason)} - {"violation"}

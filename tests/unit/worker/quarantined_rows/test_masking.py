@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.worker.quarantined_rows.rows import row
-from worker.quarantined_rows.masking import masked_json, masked_row, masked_text
+from worker.masking import masked_json, masked_text
+from worker.quarantined_rows.shown import masked_row
 
 
 @pytest.mark.parametrize(

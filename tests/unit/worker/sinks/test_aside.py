@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from worker.left_out import LeftOut
-from worker.sinks.aside import RATIO_FROM, Aside, Limits, counted, masked
+from worker.sinks.aside import RATIO_FROM, Aside, Limits, counted
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Mark
 
@@ -76,22 +76,3 @@ def test_more_bytes_than_a_driver_bears_are_refused() -> None:
     large = BROKEN._replace(raw=b"x" * 2**27)
     with pytest.raises(SinkError, match="bytes"):
         Limits(5, 1.0).require([large] * 3, 3, 3, MARK)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_json", "shown"),
-    [
-        (
-            '{"id": 12, "name": "Ada", "ok": true, "no": null}',
-            True,
-            '{"id": 99, "name": "xxx", "ok": true, "no": null}',
-        ),
-        ('{"a": {"b": [1.5, "ü7"]}}', True, '{"a": {"b": ["9.9", "x9"]}}'),
-        ('{"id": 12', True, '{"xx": 99'),
-        ('{"id": 12}', False, '{"xx": 99}'),
-        ("Ada,12", False, "xxx,99"),
-    ],
-)
-def test_a_masked_row_keeps_its_shape_only(text: str, is_json: bool, shown: str) -> None:  # noqa: FBT001 - a column
-    """What is no JSON after all is masked as a whole."""
-    assert masked(text, is_json=is_json) == shown

@@ -8,25 +8,10 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
-
-if TYPE_CHECKING:
-    from protocol.messages.quarantine import QuarantinedRow
+from typing import Any, Final
 
 _KEPT: Final = frozenset(" \t\r\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 """What holds texts together. Anything else may be a value, as bytes of a number that happen to be UTF-8."""
-
-
-def masked_row(row: QuarantinedRow) -> QuarantinedRow:
-    """The row with nothing in it that was in the data: what it was, and what the error quotes of it.
-
-    Where it came from, and what it is counted under, stays. Of a `row`, the names of its columns do as well.
-    """
-    mask_text = masked_json if row.form == "row" else masked_text
-    mask = masked_bytes if row.encoding == "base64" else mask_text
-    return msgspec.structs.replace(row, raw=mask(row.raw), encoding="utf-8", error=masked_text(row.error))
 
 
 def masked_text(text: str) -> str:
