@@ -12,6 +12,7 @@ from worker.checks.findings import Findings
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import inspect_sink
+from worker.sinks.sifting import MASK
 from worker.spark.causes import refusal
 from worker.spark.columns import fields
 from worker.spark.expectations import expected
