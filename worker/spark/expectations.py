@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from worker.query_engine import QueryError
 from worker.sinks.sifting import MASK, Sifting
 from worker.spark.causes import describe
+from worker.spark.progress import ALL_LEFT_OUT, OBSERVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +96,16 @@ def counts(sifting: Sifting) -> list[Column]:
         f.count(f.when(aside, 1)).alias("aside"),
         *of_each,
     ]
+
+
+def dropped_by_spark(frame: DataFrame, sifting: Sifting) -> DataFrame:
+    """A stream without the rows that violate something, which Spark counts for its record of each batch."""
+    of_each = [
+        f.count(f.when(f.col(MASK).bitwiseAND(f.lit(1 << at)) != f.lit(0), 1)).alias(name)
+        for at, name in enumerate(sifting.names)
+    ]
+    all_rows = f.count(f.when(f.col(MASK) != f.lit(0), 1)).alias(ALL_LEFT_OUT)
+    return without_violations(frame.observe(OBSERVED, all_rows, *of_each))
 
 
 def violating(frame: DataFrame, sifting: Sifting) -> DataFrame:

@@ -22,7 +22,7 @@ from worker.spark import entrypoint
 from worker.spark.batch_steps import BatchSteps, Reading
 from worker.spark.columns import fields
 from worker.spark.context import TaskContext
-from worker.spark.expectations import expected, sifting, without_violations
+from worker.spark.expectations import dropped_by_spark, expected, sifting
 from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
@@ -287,8 +287,9 @@ def _declared(
     frame = expected(session, found.result, definition.expect)
     steps.at(f"the sink {definition.sink.shown}")
     if claim is None:
-        sifts = any(each.sifts for each in definition.expect)
-        writer = session.output.spark_sink(without_violations(frame) if sifts else frame, definition.sink)
+        dropping = sifting(definition.expect, fields(frame))
+        into = frame if dropping is None else dropped_by_spark(frame, dropping)
+        writer = session.output.spark_sink(into, definition.sink)
     else:
         columns = fields(frame)
         doing = _steps(definition, found, columns, aside)

@@ -21,7 +21,7 @@ from worker.spark.expectations import masked, sifting
 from worker.spark.payload import take_apart
 from worker.spark.payload_formats import text
 from worker.spark.reader import Read, load, read
-from worker.spark.unreadable import ASIDE, CORRUPT, readable
+from worker.spark.unreadable import ASIDE, CORRUPT, line_error, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -146,9 +146,8 @@ class Player:
             raise QueryError(f"{self._path()}: is not json or csv any more, where rows were put aside from")
         lines = [(at, row.raw.decode(errors="replace")) for at, row in rows]
         frame = self._session.spark.createDataFrame(lines, _LINES)
-        return _parsed(
-            frame, kind, source.schema or "", source.options, f"{self._path()}: is no line of {kind}"
-        )
+        error = line_error(source, self._path())
+        return _parsed(frame, kind, source.schema or "", source.options, error)
 
     def _of_results(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
         lines = [(at, row.raw.decode(errors="replace")) for at, row in rows]
