@@ -54,8 +54,13 @@ demo-delta: ## the same into tables of Delta Lake, which are read back without S
 	@$(BIN)/sparkherd demo --sink delta --jars jars $(ARGS)
 
 .PHONY: test
-test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, with branch coverage, two at a time (JOBS=2)
-	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
+test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, two at a time (JOBS=2)
+	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) $(ARGS)
+
+# Counting lines takes three times as long in tests of pure Python, and holds nothing: so it is not part of `test`.
+.PHONY: coverage
+coverage: $(INSTALLED) java $(CLASSES) ## the same with branch coverage
+	@$(MAKE) --no-print-directory test ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
 .PHONY: test-browser
 test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Chromium; pictures in tests/browser/screenshots
