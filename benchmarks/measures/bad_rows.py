@@ -36,6 +36,14 @@ EXPECT = [
 """Which all rows meet."""
 
 
+class Setup(NamedTuple):
+    """What all queries have."""
+
+    engine: SparkEngine
+    folder: Path
+    source: dict[str, Any]
+
+
 class Case(NamedTuple):
     """What is added to a definition, and how many times the time without it may take."""
 
@@ -83,26 +91,23 @@ async def _lines(engine: SparkEngine, folder: Path) -> AsyncIterator[ResultLine]
     for rows in ROWS_A_BATCH:
         source = flights_lines(folder / f"in-{rows}", rows, BATCHES)
         for case in CASES:
-            ratios = await _ratios(engine, folder, source, case, rows)
+            ratios = await _ratios(Setup(engine, folder, source), case, rows)
             what = f"time of a query with {case.what}, {rows:,} rows a batch, against without"
             yield ResultLine(what, case.goal, *summary(ratios), "times", reason=REASONS.get(case.name, ""))
 
 
-async def _ratios(
-    engine: SparkEngine, folder: Path, source: dict[str, Any], case: Case, rows: int
-) -> list[float]:
+async def _ratios(setup: Setup, case: Case, rows: int) -> list[float]:
     """In turn, the first pair to warm up."""
     ratios = []
     for run in range(RUNS + 1):
         name = f"{case.name}_{rows}_{run}"
-        without = await _seconds(engine, folder, source, case, f"{name}_without", {})
-        ratios.append(await _seconds(engine, folder, source, case, name, case.added) / without)
+        without = await _seconds(setup, case, f"{name}_without", {})
+        ratios.append(await _seconds(setup, case, name, case.added) / without)
     return ratios[1:]
 
 
-async def _seconds(
-    engine: SparkEngine, folder: Path, source: dict[str, Any], case: Case, name: str, added: dict[str, Any]
-) -> float:
+async def _seconds(setup: Setup, case: Case, name: str, added: dict[str, Any]) -> float:
+    engine, folder, source = setup
     definition = {
         "source": source,
         "sql": f"SELECT {', '.join(COLUMNS)} FROM source",
