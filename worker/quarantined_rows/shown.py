@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED_LENGTH: Final = 2000
 """Characters of a row in a list; `show` has more."""
+_PLACES: Final = frozenset({"topic", "partition", "offset", "timestamp", "timestampType", "file", "line"})
+"""What is said of where a row came from that is nothing of the row: its key and headers are."""
 MOST_ROW_BYTES: Final = MAX_RESULT_BYTES // 2
 """Of all rows together, as JSON: notes are to fit beside them."""
 
@@ -47,11 +49,14 @@ def shown(answer: QuarantineAnswer, request: QuarantineRequest) -> QuarantineAns
 def masked_row(row: QuarantinedRow) -> QuarantinedRow:
     """The row with nothing in it that was in the data: what it was, and what the error quotes of it.
 
-    Where it came from, and what it is counted under, stays. Of a `row`, the names of its columns do as well.
+    Where it lay, and what it is counted under, stays. Of a `row`, the names of its columns do as well.
     """
     mask_text = masked_json if row.form == "row" else masked_text
     mask = masked_bytes if row.encoding == "base64" else mask_text
-    return msgspec.structs.replace(row, raw=mask(row.raw), encoding="utf-8", error=masked_text(row.error))
+    origin = {name: value for name, value in row.origin.items() if name in _PLACES}
+    return msgspec.structs.replace(
+        row, raw=mask(row.raw), encoding="utf-8", error=masked_text(row.error), origin=origin
+    )
 
 
 def _fitting(rows: Iterable[QuarantinedRow]) -> list[QuarantinedRow]:

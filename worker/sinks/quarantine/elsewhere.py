@@ -94,8 +94,7 @@ class QuarantinedSink(Sink):
         if isinstance(batch, Sifted) and judge(self._written, self._owner, batch.mark) is Verdict.WRITE:
             batch.look()
             self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, batch.mark)
-            if batch.aside:
-                self._put(batch.aside, batch, batch.mark)
+            self._put(batch.aside, batch, batch.mark)
         written = self._sink.write(batch)
         if self._written is not None:
             self._written = replace(self._written, last=batch.mark, rows=written.total)
@@ -107,9 +106,9 @@ class QuarantinedSink(Sink):
         self._sink.close()
 
     def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
-        """Unless the quarantine has them, from before a crash."""
+        """Unless the quarantine has them, from before a crash; if there are none, it is to have none."""
         own = replace(mark, plan=f"{mark.plan or ''}/{self._rules}")
-        if self._is_there(own):
+        if self._is_there(own) or not aside:
             return
         rows = rows_of(aside, self._owner, mark, int(self._clock() * 1_000_000))
         self._quarantine.write(batch.of_rows(rows, FIELDS, own))

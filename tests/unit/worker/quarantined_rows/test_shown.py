@@ -73,6 +73,14 @@ def test_secrets_are_hidden_where_values_are_shown(action: str) -> None:
     assert "hunter22" not in repr(told)
 
 
+def test_a_key_of_kafka_s_is_no_place() -> None:
+    """Who may not see what is in a row is told where it lay, and nothing that came with it."""
+    place = {"topic": "orders", "partition": 1, "offset": 7}
+    came = row(form="kafka", origin={**place, "key": "aHVudGVyMg==", "headers": "aHVudGVyMg=="})
+    assert see(came, masked=True).rows[0].origin == place
+    assert see(came).rows[0].origin == came.origin
+
+
 def test_no_more_rows_are_told_than_were_asked_for() -> None:
     """Whatever the engine brings."""
     request = QuarantineRequest(action="list", limit=2)

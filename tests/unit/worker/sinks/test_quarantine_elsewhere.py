@@ -212,6 +212,20 @@ def test_a_batch_between_the_steps_is_not_done_by_another_definition() -> None:
     assert herd.sink.rows == ["good0", "good1", "good2"]
 
 
+def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_steps() -> None:
+    """It would write a row that was put aside."""
+    herd = Herd()
+    with pytest.raises(CrashError):
+        herd.run(herd.owner(crashing(4)), 0)
+    made = herd.owner(rules="other")
+    made.claim()
+    without = batch(0)
+    without.bad, without.good = (), ["good0", "bad0"]
+    with pytest.raises(OutOfOrderError, match="by another definition"):
+        made.write(without)
+    assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
+
+
 def test_a_batch_that_the_sink_has_puts_nothing_aside_by_another_definition() -> None:
     """Nor does it ask the quarantine."""
     herd = Herd()
