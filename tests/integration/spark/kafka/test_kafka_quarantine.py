@@ -1,4 +1,4 @@
-"""Keys and values of Kafka's that cannot be taken apart are put aside as they came, and can be found again."""
+"""Keys and values of Kafka's that cannot be taken apart are put aside as they came, and where they lay."""
 
 from __future__ import annotations
 
