@@ -32,6 +32,10 @@ def main() -> int:
         "--unfenced", action="store_true",
         help="the control run: the sink lets everybody write; a lake's is Spark's own",
     )  # fmt: skip
+    parser.add_argument(
+        "--bad-rows", action="store_true",
+        help="some rows are bad, and are put aside or dropped; not with iceberg",
+    )  # fmt: skip
     parser.add_argument("--folder", type=Path, help="where to leave logs, files and the SQLite database")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -46,8 +50,10 @@ def main() -> int:
                 source=options.source,
                 into=options.into,
                 fenced=not options.unfenced,
+                bad_rows=options.bad_rows,
             )
-    return int((report.total == Balance()) is options.unfenced)
+    is_right = report.total == Balance() and not report.faults
+    return int(is_right is options.unfenced)
 
 
 if __name__ == "__main__":
