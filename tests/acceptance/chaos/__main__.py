@@ -38,6 +38,10 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--folder", type=Path, help="where to leave logs, files and the SQLite database")
     options = parser.parse_args()
+    if options.bad_rows and (
+        options.into is Into.ICEBERG or (options.into is Into.DELTA and options.unfenced)
+    ):
+        parser.error("bad rows go into sql, or into delta with its fence")
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch) / "run"
         folder.mkdir(parents=True)
