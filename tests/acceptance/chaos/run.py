@@ -50,6 +50,7 @@ def run(
             say(str(line))
             if fenced and line.balance != Balance():
                 break
+        # What was put aside is to be replayed here, once it can be, and looked for in the sinks.
         report.balance = stage.balance()
         report.rows = stage.due()
         report.faults = tuple(stage.faults_of_told())
@@ -66,7 +67,7 @@ def _play(stage: Stage, planned: Round) -> Line:
         make_good = blow.strike()
     stage.feed.add()
     make_good()
-    stage.wait(stage.is_calm, f"round {planned.number} is over")
+    stage.await_calm(f"round {planned.number} is over")
     refused_now = stage.refusals()
     return Line(
         planned=planned,

@@ -90,7 +90,7 @@ class Stage:
         for flow in self.flows:
             definition = flow.definition(self.feed.source(flow), self.sinks.definition(flow))
             self.view.create(flow.name, {**definition, **self.sinks.rules(flow)})
-        self.wait(self.is_calm, "all tasks run and have done all there is")
+        self.await_calm("all tasks run and have done all there is")
 
     def close(self) -> None:
         """Stop all of it."""
@@ -103,6 +103,14 @@ class Stage:
     def wait(self, look: Callable[[], bool], what: str) -> None:
         """Until `look` says yes; the death of any process ends it."""
         eventually(look, what, alive=self.herd.daemons)
+
+    def await_calm(self, what: str) -> None:
+        """Until it is calm; if it never is, rows may be missing, and the error says how many where."""
+        try:
+            self.wait(self.is_calm, what)
+        except AssertionError as late:
+            late.add_note("\n".join(f"{place}: {balance}" for place, balance in self.balance().items()))
+            raise
 
     def is_calm(self) -> bool:
         """Whether everybody is there, every task runs where it is assigned, and all rows have arrived."""
