@@ -94,9 +94,9 @@ managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, wit
 	@$(BIN)/pytest -s -q tests/acceptance/test_managers.py
 
 .PHONY: chaos
-chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg FENCE=off)
+chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg BAD_ROWS=1 FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \
-		--into $(or $(SINK),sql) $(if $(filter off,$(FENCE)),--unfenced)
+		--into $(or $(SINK),sql) $(if $(filter off,$(FENCE)),--unfenced) $(if $(BAD_ROWS),--bad-rows)
 
 .PHONY: schemathesis
 schemathesis: $(INSTALLED) ## ask a manager all that its OpenAPI description allows, and what it does not (SECONDS=300 SEED=1)

@@ -63,9 +63,12 @@ class FrameBatch(SparkBatch):
 
 
 def _frame(session: SparkSession, rows: Rows, fields: Sequence[Field]) -> DataFrame:
-    """Instants pass as numbers: Python's own know fewer years, and have zones of their own."""
+    """Instants pass as numbers: Python's own know fewer years, and have zones of their own.
+
+    Of one partition: a few rows of each batch are one file then, and not as many as there are cores.
+    """
     ddl = ", ".join(f"`{each.name}` {_RAW.get(str(each.type), each.type)}" for each in fields)
-    frame = session.createDataFrame(rows, ddl)
+    frame = session.createDataFrame(rows, ddl).coalesce(1)
     instants = {each.name: f.timestamp_micros(each.name) for each in fields if each.type == "timestamp"}
     return frame.withColumns(instants) if instants else frame
 

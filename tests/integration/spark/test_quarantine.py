@@ -86,7 +86,7 @@ async def test_each_row_goes_to_its_place_in_one_transaction(
 async def test_elsewhere_rows_are_put_aside_before_the_others_are_written(
     start: Any, tmp_path: Path, database: Any
 ) -> None:
-    """Into files, beside a sink of files."""
+    """Into files, beside a sink of files; a batch's rows are few, and in one of them."""
     database.query(TABLE)
     query = await start(
         source=source(tmp_path / "in", *LINES),
@@ -102,6 +102,7 @@ async def test_elsewhere_rows_are_put_aside_before_the_others_are_written(
     )
     assert await query.ended() is None
     assert sorted(row["id"] for row in rows_in(tmp_path / "out")) == [1, 2, 4]
+    assert len(list((tmp_path / "aside").rglob("part-*.json"))) == 1
     aside = rows_in(tmp_path / "aside")
     assert sorted((row["reason"], row["name"], row["nth"]) for row in aside) == [
         ("unreadable", "source", 0),
