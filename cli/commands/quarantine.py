@@ -42,10 +42,12 @@ def command() -> None:
 _reason_option = click.option(
     "--reason",
     type=click.Choice(["unreadable", "violation", "refused"]),
-    help="Only rows that were put aside for it.",
+    help="Only rows that were put aside for this reason.",
 )
 _name_option = click.option(
-    "--name", metavar="NAME", help="Only rows of this expectation, or class of errors."
+    "--name",
+    metavar="NAME",
+    help="Only rows of this name, as lists show it: an expectation, or a place such as source.value or sink.",
 )
 _timeout_option = click.option(
     "--timeout",
@@ -83,7 +85,7 @@ def list_rows(
     timeout_s: float,
     as_json: bool,
 ) -> None:
-    """List rows that a task has put aside, the newest first.
+    """List rows that a task has put aside, the newest batch first.
 
     With a viewer's token their shape is shown, and not what is in them.
     """
@@ -102,7 +104,10 @@ def list_rows(
 @group_option
 @admin_options
 def show(client: AdminClient, group: str, task: str, row: str, *, timeout_s: float, as_json: bool) -> None:
-    """Show one row that a task has put aside, with what was wrong with it."""
+    """Show one row that a task has put aside.
+
+    With what was wrong with it. ID is as lists show it: RESETS-BATCH-N.
+    """
     found = _get(client, path_of("groups", group, "tasks", task, "quarantine", "rows", row), timeout_s)
     if as_json:
         print_json(found)
@@ -171,13 +176,17 @@ def _meant(
 command.add_command(
     _changing(
         "replay",
-        "Play rows again by the query that the task has now. Those that it still cannot take stay (exit code"
-        " 1). Asking twice plays no row twice; if no answer comes, rows may have been played all the same.",
+        "Play rows again by the query that the task has now.\n\n"
+        "Name them by their IDs, as lists show them, or all with --all. Those that the query still cannot take"
+        " stay (exit code 1). Asking twice plays no row twice; if no answer comes, rows may have been played"
+        " all the same.",
     )
 )
 command.add_command(
     _changing(
         "discard",
-        "Forget rows, which cannot be taken back. If no answer comes, they may be gone all the same.",
+        "Forget rows, which cannot be taken back.\n\n"
+        "Name them by their IDs, as lists show them, or all with --all. If no answer comes, they may be gone all"
+        " the same.",
     )
 )

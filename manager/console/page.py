@@ -40,13 +40,17 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A template and what it shows. `title` is the window's, `section` its entry in the navigation."""
+    """A template and what it shows. `title` is the window's, `section` its entry in the navigation.
+
+    One that `stays` is not asked for again by itself: somebody works to make it.
+    """
 
     template: str
     title: str
     section: str
     view: Any
     last_event: int = 0
+    stays: bool = False
 
 
 MakePage = Callable[[PageData, PageRequest], Awaitable[Page]]

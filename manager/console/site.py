@@ -18,6 +18,7 @@ from manager.console.pages.edit_task import edit_task
 from manager.console.pages.events import events
 from manager.console.pages.group import group
 from manager.console.pages.overview import overview
+from manager.console.pages.quarantine import ASKED_MS, quarantine
 from manager.console.pages.task import task
 from manager.console.pages.workers import workers
 from manager.http.authorization import caller_of
@@ -57,9 +58,18 @@ PAGES: Final[tuple[tuple[str, str, str, MakePage, Role], ...]] = (
     ("/events", "showEvents", "What happened, the newest first", events, Role.VIEWER),
     ("/add-task", "showTaskForm", "A form for a new task", add_task, Role.ADMIN),
     (f"{TASK}/edit", "showTaskEditor", "A form for a task's definition", edit_task, Role.ADMIN),
+    (
+        f"{TASK}/quarantine",
+        "showQuarantine",
+        "Rows that a task has put aside, as its worker tells them",
+        quarantine,
+        Role.VIEWER,
+    ),
     (TASK, "showTask", "A task: how it is doing, and where it ran", task, Role.VIEWER),
     (GROUP, "showGroup", "A group: who owns what, and how that came about", group, Role.VIEWER),
 )
+HELD_S: Final = {"showQuarantine": ASKED_MS / 1000}
+"""Pages for which a worker is asked."""
 
 
 class Console:
@@ -90,6 +100,7 @@ class Console:
                 any_group=True,
                 response=None,
                 media=HTML,
+                held_s=HELD_S.get(name, 0.0),
             )
             for path, name, summary, make, role in PAGES
         ]

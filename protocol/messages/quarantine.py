@@ -31,7 +31,7 @@ LONGEST_MS: Final = 300_000
 """That the worker may take: a replay goes through the task's query."""
 DEFAULT_MS: Final = 30_000
 MAX_NAME_LENGTH: Final = 200
-"""Characters of what a row is counted under: an expectation, or a class of errors."""
+"""Characters of what is said in short of what was wrong with a row."""
 MAX_RAW_LENGTH: Final = 65_536
 """Characters of a row as it is shown; a worker cuts what is longer."""
 MAX_ORIGIN_LENGTH: Final = 1000
@@ -87,10 +87,11 @@ class QuarantineRequest(msgspec.Struct, frozen=True, kw_only=True):
 class QuarantinedRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row that was put aside.
 
-    `batch_id` and `token` are those of the batch that has put it aside, at `at_ms` (since 1970). `name` is
-    the expectation that it violates, or the class of the error. `raw` is the row in the `form` it had: the
-    value of a record of Kafka's, a line of a file, or a row of the query's result as JSON. What is no UTF-8
-    is base64, as `encoding` says. `origin` says where it came from, as `{"topic", "partition", "offset"}`.
+    `batch_id` and `token` are those of the batch that has put it aside, at `at_ms` (since 1970). `name` has
+    the expectations that it violates, or else the place in the definition of what was wrong. `raw` is the row
+    in the `form` it had: the value of a record of Kafka's, a line of a file, or a row of the query's result
+    as JSON. What is no UTF-8 is base64, as `encoding` says. `origin` says where it came from, as
+    `{"topic", "partition", "offset"}`.
     """
 
     id: RowId

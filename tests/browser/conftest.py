@@ -40,6 +40,11 @@ DEFINITION: dict[str, Any] = {
     },
     "restart": {"max_restarts": 0},
 }
+SIFTING: dict[str, Any] = DEFINITION | {
+    "expect": [{"name": "possible", "where": "value >= 0", "on_violation": "quarantine"}],
+    "on_error": "quarantine",
+}
+"""Of a task that puts rows aside."""
 
 
 class Stage:

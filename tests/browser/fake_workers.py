@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
+from protocol.messages.quarantine import QuarantineAnswer, QuarantinedRow
 from tests.fakes.query_engine import FakeEngine
 from worker.daemon import run
 from worker.settings import WorkerSettings
@@ -20,6 +22,42 @@ CAUSE = (
     "  at org.apache.spark.sql.errors.QueryCompilationErrors$.dataPathNotExistError\n"
     "  at org.apache.spark.sql.execution.datasources.DataSource$.$anonfun$checkAndGlobPathIfNecessary$4"
 )
+AT_MS = int(time.time() * 1000) - 240_000
+"""Some minutes ago."""
+
+
+def put_aside(nth: int, **told: Any) -> QuarantinedRow:
+    """A row of batch 41."""
+    return QuarantinedRow(id=f"0-41-{nth}", batch_id=41, token=7, at_ms=AT_MS, **told)
+
+
+ROWS = (
+    put_aside(
+        0,
+        reason="violation",
+        name="possible",
+        error="possible is violated: delay BETWEEN -120 AND 3000",
+        form="row",
+        raw='{"carrier":"UA","flight":1545,"origin":"EWR","delay":99999.0}',
+    ),
+    put_aside(
+        1,
+        reason="unreadable",
+        name="source.value",
+        error="source.value: cannot be taken apart as json",
+        form="kafka",
+        raw='{"carrier": "B6", "flight": 725, "delay": "unknown"}',
+        origin={"topic": "flights", "partition": 3, "offset": 80412},
+    ),
+    put_aside(
+        2,
+        reason="refused",
+        name="sink",
+        error='null value in column "carrier" of relation "delays" violates not-null constraint',
+        form="row",
+        raw='{"flight":461,"origin":"LGA","delay":-6.0}',
+    ),
+)
 
 
 class TickingEngine(FakeEngine):
@@ -28,6 +66,7 @@ class TickingEngine(FakeEngine):
     def __init__(self) -> None:
         super().__init__()
         self.broken[BROKEN] = CAUSE
+        self.quarantine_answer = QuarantineAnswer(rows=ROWS, total=len(ROWS), replayed=2, stayed=1)
         self._batch = 0
 
     @property

@@ -1,4 +1,5 @@
-// Buttons that steer: `data-call` says what is asked, `data-confirm` what has to be confirmed before.
+// Buttons that steer: `data-call` says what is asked, `data-body` with which document, `data-confirm` what has to be
+// confirmed before.
 import { ask } from "./api.js";
 import { refresh } from "./live.js";
 import { complain, tell } from "./messages.js";
@@ -13,13 +14,13 @@ export function listen() {
 }
 
 async function act(button) {
-  const { call, done, confirm, detail, verb, then } = button.dataset;
+  const { call, body, done, confirm, detail, verb, then } = button.dataset;
   const dangerous = button.classList.contains("danger");
   if (confirm && !(await confirmed(confirm, detail, verb, dangerous))) return;
   const [method, url] = call.split(" ");
   button.disabled = true;
   if (then) document.body.dataset.still = ""; // what this page shows is about to be gone
-  const outcome = await ask(method, url, method === "POST" ? {} : undefined);
+  const outcome = await ask(method, url, method === "POST" ? (body ?? {}) : undefined);
   button.disabled = false;
   if (!outcome.ok) {
     if (then) delete document.body.dataset.still;
@@ -30,8 +31,15 @@ async function act(button) {
     location.assign(then);
     return;
   }
-  tell(done);
+  tell(done ?? whatBecame(outcome.answer), outcome.answer?.notes ?? []);
   for (const wait of AGAIN_AFTER_MS) setTimeout(refresh, wait);
+}
+
+// Of rows that were played again or discarded, the answer knows how many.
+function whatBecame({ replayed, discarded, stayed }) {
+  const counts = { "played again": replayed, discarded, stayed };
+  const told = Object.entries(counts).flatMap(([what, count]) => (count ? [`${count} ${what}`] : []));
+  return told.join(", ") || "there are no such rows";
 }
 
 // A dialog of the page's own: it is read out, keeps the focus, and closes with Escape, which means no.

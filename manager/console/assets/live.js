@@ -11,6 +11,7 @@ const WORDS = {
   paused: "Paused while hidden",
   off: "Not live",
   polled: "Updated every few seconds",
+  stays: "As of when it was opened",
 };
 
 let source = null;
@@ -22,12 +23,18 @@ let isFetching = false;
 let isStale = false;
 
 export function follow() {
+  if (stays()) return say("stays");
   lastEvent = Number(document.body.dataset.lastEvent) || 0;
   if (!document.body.dataset.stream) return pollOnly();
   open();
   setInterval(() => source && !document.hidden && refresh(), EVERY_MS);
   document.addEventListener("visibilitychange", () => (document.hidden ? pause() : resume()));
   addEventListener("pagehide", pause);
+}
+
+// Somebody works to make such a page; it is made again when a person asks for it.
+function stays() {
+  return document.body.dataset.stays !== undefined;
 }
 
 // Who may see some groups only has no stream of them all.
@@ -38,7 +45,7 @@ function pollOnly() {
 
 // Fetch the page again and change what differs. What is typed, chosen, open or focused stays as it is.
 export async function refresh() {
-  if (document.body.dataset.still !== undefined) return;
+  if (stays() || document.body.dataset.still !== undefined) return;
   if (isFetching) {
     isStale = true;
     return;

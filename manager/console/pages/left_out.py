@@ -28,11 +28,15 @@ class ReasonLine:
 
 @dataclass(frozen=True, slots=True)
 class LeftOutPanel:
-    """The panel: how many rows, each once, and a line a reason, under which a row may count twice."""
+    """The panel: how many rows, each once, and a line a reason, under which a row may count twice.
+
+    `puts_aside` says whether there are rows that can be looked at.
+    """
 
     dropped: str
     quarantined: str
     lines: tuple[ReasonLine, ...]
+    puts_aside: bool
 
 
 def left_out_panel(metrics: Mapping[str, Any] | None, definition: msgspec.Raw) -> LeftOutPanel | None:
@@ -44,7 +48,7 @@ def left_out_panel(metrics: Mapping[str, Any] | None, definition: msgspec.Raw) -
         return None
     names = islice(dict.fromkeys((*reasons.names, *counts)), 2 * MOST_REASONS)
     lines = tuple(ReasonLine(name, _what(name, reasons), figure(counts.get(name, 0))) for name in names)
-    return LeftOutPanel(figure(dropped), figure(quarantined), lines)
+    return LeftOutPanel(figure(dropped), figure(quarantined), lines, bool(reasons.quarantined))
 
 
 def _what(reason: str, reasons: Reasons) -> str:

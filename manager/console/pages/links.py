@@ -20,6 +20,11 @@ def edit_path(group: str, task: str) -> str:
     return f"{task_path(group, task)}/edit"
 
 
+def quarantine_path(group: str, task: str) -> str:
+    """Where rows are looked at that a task has put aside."""
+    return f"{task_path(group, task)}/quarantine"
+
+
 def group_api(group: str) -> str:
     """Where a group is steered."""
     return f"/v1{group_path(group)}"

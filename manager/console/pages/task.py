@@ -11,7 +11,7 @@ from manager.console.formatting import duration, figure
 from manager.console.page import Page, PageRequest
 from manager.console.pages.lag import LagPanel, lag_panel
 from manager.console.pages.left_out import LeftOutPanel, left_out_panel
-from manager.console.pages.links import edit_path, group_path, task_api
+from manager.console.pages.links import edit_path, group_path, quarantine_path, task_api
 from manager.console.pages.members import MemberLine, member_lines
 from manager.console.pages.task_history import Entry, history_of
 from manager.core.commands import DescribeGroup, GetTask, GetTaskHistory, ListTasks
@@ -70,6 +70,7 @@ class TaskPage:
     group_path: str
     api: str
     edit_path: str
+    quarantine_path: str
     task: TaskResponse
     owner: MemberLine | None
     headline: str | None
@@ -124,6 +125,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         group_path=group_path(name),
         api=task_api(name, task.task),
         edit_path=edit_path(name, task.task),
+        quarantine_path=quarantine_path(name, task.task),
         task=task,
         owner=members.get(task.owner or ""),
         headline=headline or None,

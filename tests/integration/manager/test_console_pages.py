@@ -49,6 +49,7 @@ PATHS = [
     "/groups/g",
     "/groups/g/tasks/t",
     "/groups/g/tasks/t/edit",
+    "/groups/g/tasks/t/quarantine",
     "/workers",
     "/events",
     "/add-task",
@@ -84,6 +85,7 @@ async def test_files_are_kept_by_browsers_as_long_as_they_are_the_same(site: Sit
     ("path", "status", "words"),
     [
         ("/groups/g/tasks/none/edit", 404, "UNKNOWN_TASK"),
+        ("/groups/g/tasks/none/quarantine", 404, "UNKNOWN_TASK"),
         ("/groups/none", 404, "GROUP_ID_NOT_FOUND"),
         ("/groups/none/tasks/t", 404, "GROUP_ID_NOT_FOUND"),
         ("/groups/g/tasks/none", 404, "UNKNOWN_TASK"),

@@ -218,3 +218,35 @@ async def test_whoever_hangs_up_frees_the_worker(stage: Stage) -> None:
         assert (await stage.wanted(errand))["error"] == "UNKNOWN_QUARANTINE_REQUEST"
     [line] = [each for each in logs if each.get("operation") == "discardQuarantinedRows"]
     assert line["why"].startswith("all rows; the connection closed before the answer")
+
+
+PAGE = "/groups/g/tasks/t/quarantine"
+
+
+@pytest.mark.parametrize(("role", "masked"), [(Role.VIEWER, True), (Role.OPERATOR, False)])
+async def test_the_console_s_page_asks_the_worker_when_it_is_asked(
+    stage: Stage, role: Role, *, masked: bool
+) -> None:
+    """For whoever looks; buttons are for those who may."""
+    await stage.hire()
+    asked = stage.begin(role, "GET", f"{PAGE}?reason=unreadable")
+    errand = await stage.told()
+    request = (await stage.wanted(errand))["request"]
+    assert (request["action"], request["reason"], request["masked"]) == ("list", "unreadable", masked)
+    await stage.send("quarantine/report", **errand, result={"rows": [ROW], "total": 8})
+    status, html = await asked
+    assert (status, "1 of 8 rows" in str(html)) == (200, True)
+    assert (">Replay all<" in str(html), ">Discard all<" in str(html)) == (not masked, False)
+
+
+async def test_the_console_s_page_says_why_there_is_nothing_to_see(stage: Stage) -> None:
+    """Of a worker that has lost the task, and of a task that nobody has."""
+    await stage.hire()
+    asked = stage.begin(Role.VIEWER, "GET", PAGE)
+    errand = await stage.told()
+    trouble = {"code": "NO_QUARANTINE", "message": "task t puts no rows aside"}
+    await stage.send("quarantine/report", **errand, trouble=trouble)
+    assert "task t puts no rows aside" in str((await asked)[1])
+    await stage.send("release", tasks={"t": stage.token})
+    status, html = await stage.ask(Role.VIEWER, "GET", PAGE)
+    assert (status, "no worker has task t" in str(html)) == (200, True)

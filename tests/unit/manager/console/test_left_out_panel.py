@@ -39,8 +39,15 @@ def test_what_may_be_left_out_is_shown_before_anything_is() -> None:
     """Whoever looks sees that the task would say so."""
     found = panel(None, **SIFTING)
     assert found is not None
-    assert (found.dropped, found.quarantined) == ("0", "0")
+    assert (found.dropped, found.quarantined, found.puts_aside) == ("0", "0", True)
     assert lines(found) == [("sane", "dropped", "0"), ("late", "put aside", "0")]
+
+
+def test_of_dropped_rows_there_are_none_to_look_at() -> None:
+    """Nothing leads to a page that could only say so."""
+    found = panel(None, expect=[SIFTING["expect"][1]])
+    assert found is not None
+    assert not found.puts_aside
 
 
 def test_rows_are_counted_once_in_all_and_by_each_of_their_reasons() -> None:
