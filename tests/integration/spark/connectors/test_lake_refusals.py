@@ -66,6 +66,16 @@ class Table(Places):
 
 
 NULL_ID = "the sink refuses it: NOT NULL id is violated: `id` IS NOT NULL"
+NEGATIVE = "the sink refuses it: positive is violated: delay >= 0"
+TOLD = {
+    ("refused", "positive", NEGATIVE, '{"id":2,"carrier":"UA","delay":-1.0}'),
+    ("refused", "positive", NEGATIVE, '{"id":4,"carrier":"UA"}'),
+    ("refused", "NOT NULL id", NULL_ID, '{"carrier":"UA","delay":2.0}'),
+    ("violation", "known", "known is violated: carrier IS NOT NULL", '{"delay":-5.0}'),
+    ("unreadable", "source", "source: is no line of json, or is not what source.schema says", "no json"),
+}
+LEFT_OUT = LeftOut(1, 5, {"refused": 3, "known": 1, "early": 1, "unreadable": 1})
+"""Of `ROWS` and a line that is no JSON, in a table of Delta's with a CHECK as well."""
 
 
 @pytest.mark.parametrize("sql", [None, "SELECT * FROM source"])
@@ -78,15 +88,8 @@ async def test_constraints_of_delta_put_rows_aside(
     table.add(*lines(*ROWS), "no json")
     left_out = await done(await start(**table.task(sql=sql)))
     assert table.ids() == [1, 7]
-    positive = "the sink refuses it: positive is violated: delay >= 0"
-    assert table.told() == {
-        ("refused", "positive", positive, '{"id":2,"carrier":"UA","delay":-1.0}'),
-        ("refused", "positive", positive, '{"id":4,"carrier":"UA"}'),
-        ("refused", "NOT NULL id", NULL_ID, '{"carrier":"UA","delay":2.0}'),
-        ("violation", "known", "known is violated: carrier IS NOT NULL", '{"delay":-5.0}'),
-        ("unreadable", "source", "source: is no line of json, or is not what source.schema says", "no json"),
-    }
-    assert left_out == LeftOut(1, 5, {"refused": 3, "known": 1, "early": 1, "unreadable": 1})
+    assert table.told() == TOLD
+    assert left_out == LEFT_OUT
 
 
 async def test_required_columns_of_iceberg_put_rows_aside(
