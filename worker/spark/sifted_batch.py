@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from worker.sinks.aside import Aside
-    from worker.sinks.base import Answer, Batch, Field, Sink
+    from worker.sinks.base import Answer, Batch, Condition, Field, Sink
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
     from worker.sinks.sifting import Sifting
@@ -57,6 +57,11 @@ class SiftedBatch(SparkBatch):
         self._was_looked_at = False
         self._made: DataFrame | None = None
         self._in_cache: list[DataFrame] = []
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The sink's that its mask was made by."""
+        return self._steps.conditions
 
     @property
     def partitions(self) -> int:
@@ -191,7 +196,9 @@ class SiftedBatch(SparkBatch):
 
     def _count(self, found: Mapping[str, Any], sifting: Sifting) -> None:
         """By what Spark has counted."""
-        reasons = {name: int(found[str(at)]) for at, name in enumerate(sifting.names) if found[str(at)]}
+        reasons = {
+            name: int(found[str(at)]) for at, (name, _) in enumerate(sifting.counted) if found[str(at)]
+        }
         aside = int(found["aside"])
         self.left_out += LeftOut(int(found["left_out"]) - aside, aside, reasons)
         self.rows += int(found["rows"])
