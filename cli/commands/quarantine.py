@@ -177,16 +177,16 @@ command.add_command(
     _changing(
         "replay",
         "Play rows again by the query that the task has now.\n\n"
-        "Name them by their IDs, as lists show them, or all with --all. Those that the query still cannot take"
-        " stay (exit code 1). Asking twice plays no row twice; if no answer comes, rows may have been played"
-        " all the same.",
+        "Name them by their IDs, as lists show them, or all with --all. Those that the query still cannot"
+        " take stay (exit code 1). Asking twice plays no row twice; if no answer comes, rows may have been"
+        " played all the same.",
     )
 )
 command.add_command(
     _changing(
         "discard",
         "Forget rows, which cannot be taken back.\n\n"
-        "Name them by their IDs, as lists show them, or all with --all. If no answer comes, they may be gone all"
-        " the same.",
+        "Name them by their IDs, as lists show them, or all with --all. If no answer comes, they may be gone"
+        " all the same.",
     )
 )
