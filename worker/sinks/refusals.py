@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,14 @@ _OF_ROWS: Final = ("22", "23", "44")
 """Classes of SQLSTATE: a value that does not fit, a constraint, and the condition of a view."""
 _BY_TRIGGER: Final = "P0001"
 """PostgreSQL's RAISE EXCEPTION."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether it is no second error that psycopg met while it raised the first, as with each half refused."""
+    return not str(record.msg).startswith("error ignored terminating")
+
+
+logging.getLogger("psycopg").addFilter(_is_news)
 
 
 @contextmanager

@@ -71,6 +71,15 @@ def sifted(
     return made
 
 
+def test_rows_that_are_refused_are_no_noise_in_the_log(
+    sink: MakeSink, batch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PostgreSQL's driver warns of its pipeline whenever it raises what the database has against one."""
+    written = sink().write(batch(0, [(number, "too long") for number in range(4)]))
+    assert written.left_out.quarantined == 4
+    assert not [record for record in caplog.records if record.name.startswith("psycopg")]
+
+
 def test_rows_that_are_refused_are_put_aside_and_the_others_written(
     sink: MakeSink, batch: Any, peek: Any
 ) -> None:
