@@ -54,8 +54,13 @@ demo-delta: ## the same into tables of Delta Lake, which are read back without S
 	@$(BIN)/sparkherd demo --sink delta --jars jars $(ARGS)
 
 .PHONY: test
-test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, with branch coverage, two at a time (JOBS=2)
-	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered $(ARGS)
+test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, two at a time (JOBS=2)
+	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) $(ARGS)
+
+# Counting lines takes three times as long in tests of pure Python, and holds nothing: so it is not part of `test`.
+.PHONY: coverage
+coverage: $(INSTALLED) java $(CLASSES) ## the same with branch coverage
+	@$(MAKE) --no-print-directory test ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
 .PHONY: test-browser
 test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Chromium; pictures in tests/browser/screenshots
@@ -89,9 +94,9 @@ managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, wit
 	@$(BIN)/pytest -s -q tests/acceptance/test_managers.py
 
 .PHONY: chaos
-chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg FENCE=off)
+chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg BAD_ROWS=1 FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \
-		--into $(or $(SINK),sql) $(if $(filter off,$(FENCE)),--unfenced)
+		--into $(or $(SINK),sql) $(if $(filter off,$(FENCE)),--unfenced) $(if $(BAD_ROWS),--bad-rows)
 
 .PHONY: schemathesis
 schemathesis: $(INSTALLED) ## ask a manager all that its OpenAPI description allows, and what it does not (SECONDS=300 SEED=1)

@@ -29,6 +29,7 @@ SLOW = (
     "etcd",
     "takeover",
     "rows",
+    "bad_rows",
     "spark_tasks",
     "kafka_rows",
     "lakehouse",

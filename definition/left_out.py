@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import msgspec
 
 from definition.expectations import MOST_EXPECTATIONS
-from definition.sinks.sql import SQL_SINK
+from definition.sinks.registry import sink_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,8 @@ def reasons_of(definition: _Sifting) -> Reasons:
     quarantined = [each.name for each in definition.expect if each.on_violation == "quarantine"]
     if definition.on_error == "quarantine":
         quarantined.append(UNREADABLE)
-        if definition.sink is not None and definition.sink.format == SQL_SINK:
+        own = None if definition.sink is None else sink_format(definition.sink.format)
+        if own is not None and own.supports.refused_rows:
             quarantined.append(REFUSED)
     return Reasons(tuple(dropped), tuple(quarantined))
 

@@ -155,16 +155,17 @@ def _place_faults(definition: Definition, sink: Sink, users: list[str]) -> Itera
 
 
 def _repeated_faults(definition: Definition) -> Iterator[Problem]:
-    """Elsewhere, rows are put aside after the others were written: done again, they have to be the same."""
+    """Elsewhere, rows are put aside before the others are written: done again, they have to be the same."""
     if definition.quarantine is None or definition.quarantine.format is None:
         return
-    from definition.sql.volatile import volatile_function  # noqa: PLC0415 - not for whoever only reads
+    from definition.sql.volatile import random_function, volatile_function  # noqa: PLC0415 - not for readers
 
+    sifting = [each for each in definition.expect if readable(each.where) and each.sifts]
     for at, each in enumerate(definition.expect):
-        if not readable(each.where) or not each.sifts:
-            continue
-        if name := volatile_function(each.where):
+        if each in sifting and (name := volatile_function(each.where)):
             yield Problem(f"expect[{at}].where", _VOLATILE.format(name=name))
+    if sifting and readable(definition.sql) and (name := random_function(definition.sql or "")):
+        yield Problem("sql", _VOLATILE.format(name=name))
 
 
 def _error_faults(definition: Definition) -> Iterator[Problem]:

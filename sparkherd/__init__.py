@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Problem
     from worker.query_engine import QueryError
     from worker.sink_contract.contract import SinkContract
-    from worker.sinks.base import Batch, Field, Finding, Sink, SinkTask, Written
+    from worker.sinks.base import Batch, Condition, Field, Finding, Sink, SinkTask, Written
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.errors import BatchRefusedError, FencedError, OutOfOrderError, SchemaError, SinkError
     from worker.sinks.fence import FenceRow, Mark, Owner, admits, raised
@@ -31,6 +31,7 @@ __all__ = [
     "Assignor",
     "Batch",
     "BatchRefusedError",
+    "Condition",
     "Constraint",
     "Eligibility",
     "Fence",
@@ -73,7 +74,7 @@ _MODULES: Final = {
     "protocol.messages.tasks": ("Problem",),
     "worker.query_engine": ("QueryError",),
     "worker.sink_contract.contract": ("SinkContract",),
-    "worker.sinks.base": ("Batch", "Field", "Finding", "Sink", "SinkTask", "Written"),
+    "worker.sinks.base": ("Batch", "Condition", "Field", "Finding", "Sink", "SinkTask", "Written"),
     "worker.sinks.errors": (
         "BatchRefusedError",
         "FencedError",

@@ -32,6 +32,17 @@ def flights_source(folder: Path, rows: int, batches: int) -> dict[str, Any]:
     return {"format": "csv", "schema": SCHEMA, "options": options}
 
 
+def flights_lines(folder: Path, rows: int, batches: int) -> dict[str, Any]:
+    """The same as files of JSON lines."""
+    folder.mkdir()
+    every = [json.dumps({column: _typed(column, each[column]) for column in COLUMNS}) for each in flights()]
+    for number in range(batches):
+        path = folder / f"{number:03}.json"
+        path.write_text("".join(f"{every[(number * rows + at) % len(every)]}\n" for at in range(rows)))
+        os.utime(path, (number, number))
+    return {"format": "json", "schema": SCHEMA, "options": {"path": str(folder), "maxFilesPerTrigger": 1}}
+
+
 def flights_json(rows: int) -> Iterator[bytes]:
     """As many flights, from the beginning again where there are too few, each as a producer writes JSON."""
     for flight in islice(cycle(flights()), rows):

@@ -31,6 +31,7 @@ class Supports(msgspec.Struct, frozen=True, kw_only=True):
         table: `sink.table` names a table of one of Spark's catalogs.
         partition_by: `sink.partition_by` names columns that rows are laid apart by.
         schema_evolution: an option lets it add columns to what is there.
+        refused_rows: its place may refuse single rows, which `on_error: quarantine` puts aside.
     """
 
     output_modes: Annotated[tuple[OutputMode, ...], msgspec.Meta(min_length=1)] = (
@@ -41,6 +42,7 @@ class Supports(msgspec.Struct, frozen=True, kw_only=True):
     table: bool = False
     partition_by: bool = False
     schema_evolution: bool = False
+    refused_rows: bool = False
 
 
 class NoOptions(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

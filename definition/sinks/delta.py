@@ -47,7 +47,7 @@ class DeltaFormat(SinkFormat):
 
     name = DELTA_SINK
     options = DeltaOptions
-    supports = Supports(table=True, partition_by=True, schema_evolution=True)
+    supports = Supports(table=True, partition_by=True, schema_evolution=True, refused_rows=True)
     writer = "worker.sinks.delta.sink:DeltaSink"
 
     def table_faults(self, table: str | None, options: Mapping[str, Any]) -> Iterator[Problem]:

@@ -53,7 +53,7 @@ class IcebergFormat(SinkFormat):
 
     name = ICEBERG_SINK
     options = IcebergOptions
-    supports = Supports(table=True, partition_by=True, schema_evolution=True)
+    supports = Supports(table=True, partition_by=True, schema_evolution=True, refused_rows=True)
     writer = "worker.sinks.iceberg.sink:IcebergSink"
 
     def table_faults(self, table: str | None, options: Mapping[str, Any]) -> Iterable[Problem]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from definition.reading import Constraint, readable
-from definition.sinks.base import SinkFormat
+from definition.sinks.base import SinkFormat, Supports
 from definition.sinks.modes import KEY, MODE, ModeOptions, mode_fault, rows_written_again
 from definition.sinks.urls import url_fault
 from definition.tables import read_table_name, table_fault
@@ -45,6 +45,7 @@ class SqlFormat(SinkFormat):
 
     name = SQL_SINK
     options = SqlOptions
+    supports = Supports(refused_rows=True)
     writer = "worker.sinks.sql:SqlSink"
 
     @property

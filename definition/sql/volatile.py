@@ -14,15 +14,30 @@ _VOLATILE = _WITHOUT_BRACKETS | {
 }
 
 
+_RANDOM = frozenset({"RAND", "RANDN", "RANDOM", "RANDSTR", "SHUFFLE", "UNIFORM"})
+
+
 def volatile_function(condition: str) -> str | None:
     """The first of them that a condition calls, as it is written there; None if there is none.
 
     One of those that need no brackets may be the name of a column, too: then it is taken for the function.
     """
+    return _first(condition, _VOLATILE)
+
+
+def random_function(sql: str) -> str | None:
+    """The same of those whose value is drawn: a row that hangs on one may be there once and not again.
+
+    What hangs on the time of day is not among them, for a stream's is part of its batch.
+    """
+    return _first(sql, _RANDOM)
+
+
+def _first(condition: str, names: frozenset[str]) -> str | None:
     parts = list(tokens(condition))
     for token, after in pairwise([*parts, None]):
         name = token.text.upper().strip("`") if token is not None else ""
         is_called = name in _WITHOUT_BRACKETS or (after is not None and after.text == "(")
-        if token is not None and name in _VOLATILE and is_called and token.kind in {"word", "name"}:
+        if token is not None and name in names and is_called and token.kind in {"word", "name"}:
             return condition[token.start : token.start + len(token.text)]
     return None

@@ -112,6 +112,48 @@ def test_iceberg_s_own_sink_writes_twice_when_the_commit_is_struck(tmp_path: Pat
     assert report.total.twice > 0
 
 
+def test_each_bad_row_is_put_aside_once_or_dropped(tmp_path: Path, postgres: str) -> None:
+    """Beside the rows of SQLite and PostgreSQL, with a zombie in each that no lease keeps from writing."""
+    report = run(tmp_path, postgres, rounds=0, seed=SEED, bad_rows=True)
+    _require_each_in_its_place(report, "sqlite", "postgres")
+    assert _held(report)[0].by_fence > 0
+
+
+@pytest.mark.connectors
+def test_each_bad_row_of_kafka_s_is_put_aside_once_or_dropped(tmp_path: Path, postgres: str) -> None:
+    """With the broker killed, and then a zombie in PostgreSQL."""
+    script_of = script(Source.KAFKA, bad_rows=True)
+    drawn_from = script_of._replace(weights={Strike.BROKER: 1}, last=script_of.last[1:])
+    report = run(
+        tmp_path, postgres, rounds=1, seed=SEED, source=Source.KAFKA, drawn_from=drawn_from, bad_rows=True
+    )
+    _require_each_in_its_place(report, "sqlite", "postgres")
+    assert [line.planned.database for line in _held(report)] == ["postgres"]
+
+
+@pytest.mark.connectors
+def test_each_bad_row_is_put_aside_once_elsewhere_or_dropped(tmp_path: Path, postgres: str) -> None:
+    """A worker dies, another one freezes, where the bad rows are put aside and the others are not written."""
+    script_of = script(into=Into.DELTA, bad_rows=True)
+    drawn_from = script_of._replace(
+        weights={Strike.KILL: 1}, moments=(Moment.BETWEEN,), last=script_of.last[1:]
+    )
+    report = run(
+        tmp_path, postgres, rounds=1, seed=SEED, into=Into.DELTA, drawn_from=drawn_from, bad_rows=True
+    )
+    _require_each_in_its_place(report, "delta")
+    assert [line.planned.moment for line in report.lines] == [Moment.BETWEEN, Moment.BETWEEN]
+    assert report.lines[-1].by_fence + report.lines[-1].by_lease > 0
+
+
+def _require_each_in_its_place(report: Report, *databases: str) -> None:
+    """All rows are in the sink, in its quarantine, or nowhere, each as it was fed; some of each are fed."""
+    places = [f"{database}{place}" for database in databases for place in ("", ", put aside", ", dropped")]
+    assert report.balance == dict.fromkeys(places, Balance())
+    assert all(report.rows[place] > 0 for place in places)
+    assert not report.faults
+
+
 def _held(report: Report) -> list[Line]:
     """The rounds in which a zombie gets to write whatever the timing: nothing but the fence refuses it."""
     return [line for line in report.lines if line.planned.moment is Moment.HELD]

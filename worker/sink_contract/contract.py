@@ -148,6 +148,27 @@ class SinkContract(ABC):
         assert sink.write(self._batch(0, checkpoint="new")).total == 4
         self._has(0, 0)
 
+    def test_a_quarantine_may_leave_numbers_out(self) -> None:
+        """An owner that says so: batches of which no row is put aside never come there (`Owner.skips`).
+
+        The first may have any number, and each other one any that is higher. All else is as for other owners.
+        """
+        former = self._skipping(1)
+        assert self._write(former, 3) == Written(2, 2)
+        assert self._write(former, 7) == Written(2, 4)
+        sink = self._skipping(2)
+        assert sink.write(self._batch(7)) == Written(0, 4, duplicate=True)
+        _raises(FencedError, lambda: self._write(former, 9))
+        for other in (self._batch(5), self._batch(7, plan="another"), self._batch(9, checkpoint="another")):
+            _raises(OutOfOrderError, partial(sink.write, other))
+        assert self._write(sink, 9).total == len(_rows(3, 7, 9))
+        newest = self._opened(9).newest()
+        assert newest is not None
+        assert newest.last == self._batch(9).mark
+        anew = self._skipping(3, resets=1)
+        assert anew.write(self._batch(4, checkpoint="new")).total == len(_rows(3, 7, 9, 4))
+        self._has(3, 4, 7, 9)
+
     def test_nothing_is_written_unclaimed(self) -> None:
         """A sink that was opened and not claimed refuses to make ready, or to write."""
         sink = self._opened(1)
@@ -289,6 +310,13 @@ class SinkContract(ABC):
 
     def _claimed(self, token: int, place: str = PLACE) -> Sink:
         sink = self._opened(token, place)
+        sink.claim()
+        sink.prepare(FIELDS)
+        return sink
+
+    def _skipping(self, token: int, *, resets: int = 0) -> Sink:
+        """One that has claimed, as a quarantine."""
+        sink = self.open(Owner("contract", "task", token, resets, skips=True), PLACE)
         sink.claim()
         sink.prepare(FIELDS)
         return sink

@@ -27,7 +27,7 @@ RATIO_FROM: Final = 100
 MOST_BYTES: Final = 256 * 2**20
 """Of all rows of a batch that are put aside: they pass through the driver."""
 SHOWN_ROWS: Final = 3
-_MOST_SHOWN: Final = 120
+_MOST_SHOWN: Final = 80
 """Characters of a row in a cause."""
 
 

@@ -39,6 +39,19 @@ class Finding(NamedTuple):
     is_fine: bool = False
 
 
+class Condition(NamedTuple):
+    """What a sink's place asks of each row, and refuses the whole batch for if one row does not meet it.
+
+    Args:
+        name: what the place calls it; in causes and with rows that are put aside.
+        where: a condition of SQL over the columns of the query. A row meets it only where it is true, and not
+            where it is NULL.
+    """
+
+    name: str
+    where: str
+
+
 @dataclass(frozen=True, slots=True)
 class SinkTask:
     """What a sink is opened with: who writes, and where to.
@@ -165,6 +178,11 @@ class Sifted(Protocol):
         """How many were left out; known when it was computed."""
         ...
 
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The sink's, by which rows of it are put aside."""
+        ...
+
 
 class Sink(ABC):
     """One task's place to write, in the order open, claim, prepare, write for each batch, close.
@@ -218,6 +236,14 @@ class Sink(ABC):
         Raises:
             SchemaError: the sink cannot take them; the text names the column.
         """
+
+    def conditions(self) -> Sequence[Condition]:
+        """What the place asks of each row, as far as that is known; may be asked once it is prepared.
+
+        With `on_error: quarantine`, rows that do not meet one of them are put aside, and the sink never sees
+        them. Others are never asked: there the place itself refuses the batch.
+        """
+        return ()
 
     @abstractmethod
     def write(self, batch: Batch) -> Written:

@@ -95,6 +95,10 @@ class FenceTable:
         """The batch is the last one written; `row_count` is the task's total with it."""
         self._store(connection, owner, FenceRow(owner.token, owner.resets, mark, row_count))
 
+    def count(self, connection: Connection, owner: Owner, row_count: int) -> None:
+        """The task's total, of which no batch tells: rows that were played again are of none."""
+        connection.execute(self._table.update().where(self._row_of(owner)).values(row_count=row_count))
+
     def _store(self, connection: Connection, owner: Owner, row: FenceRow) -> None:
         values = {
             "token": row.token,

@@ -1,7 +1,8 @@
 """Takes out of a batch what violates the expectations of its task (protocol §6); rules without I/O.
 
 A row comes with one more value behind its own, its *mask*: bit n is set if it violates the nth of the
-expectations by which rows are left out. 0 is a row that goes to the sink.
+expectations by which rows are left out. 0 is a row that goes to the sink. Behind the expectations' bits there
+may be those of the sink's own conditions, which are set only in rows that violate no expectation.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from definition.left_out import REFUSED
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside
 from worker.sinks.parts import Take
@@ -30,9 +32,10 @@ class Sifting:
     """How the rows of one query are sifted; travels to executors.
 
     Args:
-        names: of the expectations that have a bit, in the order of the bits.
+        names: of the expectations and conditions that have a bit, in the order of the bits.
         quarantined: those bits whose rows are put aside; the rows of the others are dropped.
         wheres: their conditions, for causes.
+        refusing: those bits that are of the sink's conditions.
         most: how many of the rows of a batch that are put aside are kept; of one more it is too many anyway.
         columns: the names of the result's columns.
         kinds: Spark's types of them.
@@ -44,16 +47,25 @@ class Sifting:
     most: int = 0
     columns: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    refusing: int = 0
+
+    @property
+    def counted(self) -> tuple[tuple[str, int], ...]:
+        """What rows count for that are left out, each with the bits that it is known by."""
+        bits = ((name, 1 << at) for at, name in enumerate(self.names))
+        of_each = tuple((name, bit) for name, bit in bits if not bit & self.refusing)
+        return (*of_each, (REFUSED, self.refusing)) if self.refusing else of_each
 
     def violated(self, mask: int) -> tuple[str, ...]:
-        """The expectations that a row with this mask violates."""
+        """The expectations, or the conditions of the sink, that a row with this mask violates."""
         return tuple(name for at, name in enumerate(self.names) if mask & 1 << at)
 
     def aside(self, mask: int, raw: bytes) -> Aside:
         """A row that is put aside, as JSON."""
         names = self.violated(mask)
-        first = self.names.index(names[0])
-        error = f"{names[0]} is violated: {self.wheres[first]}"
+        error = f"{names[0]} is violated: {self.wheres[self.names.index(names[0])]}"
+        if mask & self.refusing:
+            return Aside("refused", names, f"the sink refuses it: {error}", "row", raw)
         return Aside("violation", names, error, "row", raw)
 
 
@@ -113,6 +125,6 @@ def left_out(masks: Counter[int], sifting: Sifting) -> LeftOut:
     quarantined = 0
     for mask, rows in masks.items():
         quarantined += rows if mask & sifting.quarantined else 0
-        for name in sifting.violated(mask):
-            reasons[name] += rows
-    return LeftOut(masks.total() - quarantined, quarantined, dict(reasons))
+        for name, bits in sifting.counted:
+            reasons[name] += rows if mask & bits else 0
+    return LeftOut(masks.total() - quarantined, quarantined, dict(+reasons))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from definition.expectations import Expectation
+    from worker.sinks.base import Condition
     from worker.sinks.sifting import Sifting
 
 
@@ -26,11 +27,13 @@ class Reading:
         view: what SQL reads the rows as.
         sql: what it makes of them; None if they are the result.
         expect: what the result has to be like.
+        conditions: what the sink asks of it.
     """
 
     view: str
     sql: str | None
     expect: tuple[Expectation, ...]
+    conditions: tuple[Condition, ...] = ()
 
     def result(self, frame: DataFrame) -> DataFrame:
         """Of the rows of a batch, as the source has them."""
@@ -38,7 +41,7 @@ class Reading:
         if self.sql is not None:
             good.createOrReplaceTempView(self.view)
             good = frame.sparkSession.sql(self.sql)
-        return masked(good, self.expect)
+        return masked(good, self.expect, self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,14 @@ class BatchSteps:
         reading: how the result comes about; None if the query's own plan has it.
         most: how many rows of a batch may be put aside.
         looks_first: whether a batch has to be looked at for such rows before anything else is done with it.
+        conditions: those of the sink that rows are put aside by which do not meet them.
     """
 
     sifting: Sifting | None = None
     reading: Reading | None = None
     most: int = 0
     looks_first: bool = False
+    conditions: tuple[Condition, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to be done."""

@@ -12,6 +12,7 @@ from worker.checks.findings import Findings
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import inspect_sink
+from worker.sinks.quarantine.rows import FIELDS
 from worker.sinks.sifting import MASK
 from worker.spark.causes import refusal
 from worker.spark.columns import fields
@@ -111,6 +112,7 @@ class _Check:
             self._findings.columns([each for each in streamed.dtypes if each[0] != MASK])
             self._require_streamable(streamed)
         self._look_at_sink(streamed)
+        self._look_at_quarantine()
         if streamed is not None and self._spec.rows and not self._is_unread:
             self._show_rows()
 
@@ -200,6 +202,20 @@ class _Check:
                 tell(each.path, each.text)
         except Exception as error:  # noqa: BLE001 - as above, and drivers of databases do
             self._tell("sink", error)
+
+    def _look_at_quarantine(self) -> None:
+        """What it would say of rows that are put aside, if they do not go beside those of the sink."""
+        place = None if self._definition.quarantine is None else self._definition.quarantine.sink
+        if place is None:
+            return
+        self._at(f"the quarantine {place.shown}")
+        try:
+            session = self._session
+            for each in inspect_sink(place, FIELDS, self._spec.group, lambda: session.spark):
+                tell = self._findings.note if each.is_fine else self._findings.problem
+                tell(f"quarantine{each.path.removeprefix('sink')}", each.text)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._tell("quarantine", error)
 
     def _inspected(self, sink: Sink, streamed: DataFrame) -> Iterable[Finding]:
         return inspect_sink(sink, fields(streamed), self._spec.group, lambda: self._session.spark)

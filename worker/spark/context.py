@@ -69,11 +69,12 @@ class TaskContext:
         definition = self._sink_definition(options)
         claim = self._output.claim(definition, self.spark)
         output = self._output
-        writer = (
-            output.spark_sink(frame, definition)
-            if claim is None
-            else output.write(frame, claim, fields(frame))
-        )
+        if claim is None:
+            writer = output.spark_sink(frame, definition)
+        else:
+            columns = fields(frame)
+            output.prepare(claim, columns)
+            writer = output.write(frame, claim, columns)
         return writer.outputMode(self.definition.output_mode)
 
     def foreach_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:

@@ -21,7 +21,7 @@ from worker.spark.lag import measure
 from worker.spark.lag_looks import LagLooks
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
-from worker.spark.quarantine import answer
+from worker.spark.quarantine.requests import answer
 from worker.spark.query import SparkQuery
 from worker.spark.starts import AT_ONCE, Starts, StartSteps
 from worker.threads import DaemonPool, in_thread

@@ -21,8 +21,9 @@ from worker.sinks.quarantine.plan import putting_aside
 from worker.spark import entrypoint
 from worker.spark.batch_steps import BatchSteps, Reading
 from worker.spark.columns import fields
+from worker.spark.conditions import usable
 from worker.spark.context import TaskContext
-from worker.spark.expectations import expected, sifting, without_violations
+from worker.spark.expectations import dropped_by_spark, expected, sifting, with_conditions
 from worker.spark.jdbc import require_harmless
 from worker.spark.query_output import apply_trigger
 from worker.spark.reader import read
@@ -42,12 +43,13 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Offsets as KafkaOffsets
     from worker.lag.offset_log import Order
     from worker.query_engine import QuerySpec
-    from worker.sinks.base import Field
+    from worker.sinks.base import Condition, Field
     from worker.sinks.quarantine.plan import PuttingAside
     from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.brokers import Watching
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import Following
+    from worker.spark.query_output import ClaimedSink
     from worker.spark.reader import Read
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
@@ -287,24 +289,42 @@ def _declared(
     frame = expected(session, found.result, definition.expect)
     steps.at(f"the sink {definition.sink.shown}")
     if claim is None:
-        sifts = any(each.sifts for each in definition.expect)
-        writer = session.output.spark_sink(without_violations(frame) if sifts else frame, definition.sink)
+        dropping = sifting(definition.expect, fields(frame))
+        into = frame if dropping is None else dropped_by_spark(frame, dropping)
+        writer = session.output.spark_sink(into, definition.sink)
     else:
-        columns = fields(frame)
-        doing = _steps(definition, found, columns, aside)
-        into = frame if found.source is None else found.source
-        writer = session.output.write(into, claim, columns, doing)
+        writer = _fenced(session, definition, found._replace(result=frame), claim, aside)
     return writer.outputMode(definition.output_mode)
 
 
+def _fenced(
+    session: QuerySession, definition: Definition, found: Read, claim: ClaimedSink, aside: PuttingAside | None
+) -> DataStreamWriter:
+    """A writer into a claimed sink; what that asks of rows is looked at with the expectations."""
+    sifts = sum(each.sifts for each in definition.expect)
+    columns = fields(found.result)
+    asked = session.output.prepare(claim, columns)
+    is_asked = aside is not None and aside.takes_refused
+    conditions = usable(found.result, asked, sifts) if is_asked else ()
+    doing = _steps(definition, found, columns, aside, conditions)
+    into = with_conditions(found.result, conditions, sifts) if found.source is None else found.source
+    return session.output.write(into, claim, columns, doing)
+
+
 def _steps(
-    definition: Definition, found: Read, columns: Sequence[Field], aside: PuttingAside | None
+    definition: Definition,
+    found: Read,
+    columns: Sequence[Field],
+    aside: PuttingAside | None,
+    conditions: tuple[Condition, ...],
 ) -> BatchSteps:
     """What is to be done with each batch."""
     most = 0 if aside is None else aside.limits.rows
+    reading = Reading(found.view, definition.sql, definition.expect, conditions)
     return BatchSteps(
-        sifting=sifting(definition.expect, columns, most),
-        reading=None if found.source is None else Reading(found.view, definition.sql, definition.expect),
+        sifting=sifting(definition.expect, columns, most, conditions),
+        reading=None if found.source is None else reading,
         most=most,
         looks_first=aside is not None and aside.elsewhere is not None,
+        conditions=conditions,
     )

@@ -11,6 +11,10 @@ from worker.query_engine import Progress, Totals
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+OBSERVED = "sparkherd.left_out"
+"""What Spark tells by this name among the metrics that a query observes."""
+ALL_LEFT_OUT = "all rows"
+"""Among those: the rows that were left out, whatever they violate; no expectation has a space in its name."""
 _OUTSTANDING = {"numFilesOutstanding": "files", "numBytesOutstanding": "bytes"}
 """What sources of files and tables tell among their metrics, as text."""
 
@@ -21,6 +25,7 @@ class ProgressTracker:
     def __init__(self) -> None:
         self.last: Progress | None = None
         self._totals = Totals()
+        self._seen = NOTHING
 
     @property
     def batch_id(self) -> int:
@@ -35,7 +40,8 @@ class ProgressTracker:
         Args:
             told: the record as a dict, as `StreamingQueryProgress.json` has it.
             sink_rows: how many rows of the task its fenced sink holds by now, under any owner.
-            left_out: what of the rows of all batches since the query's start did not go there.
+            left_out: what of the rows of all batches since the query's start did not go there; without what
+                Spark itself tells in its records.
 
         Returns:
             Whether it is of a batch that was finished since the last one.
@@ -43,7 +49,9 @@ class ProgressTracker:
         if told["batchId"] <= self.batch_id or is_idle(told):
             return False
         batch_ms = told.get("batchDuration", 0)
-        self._totals = replace(self._totals + Totals(1, told["numInputRows"], batch_ms), left_out=left_out)
+        self._seen += left_out_in(told)
+        totals = self._totals + Totals(1, told["numInputRows"], batch_ms)
+        self._totals = replace(totals, left_out=left_out + self._seen)
         metrics: dict[str, Any] = {
             "rows": told["numInputRows"],
             "total_rows": self._totals.rows,
@@ -57,6 +65,18 @@ class ProgressTracker:
             metrics["lag"] = lag
         self.last = Progress(told["batchId"], metrics, self._totals)
         return True
+
+
+def left_out_in(told: Mapping[str, Any]) -> LeftOut:
+    """What Spark has left out of a batch for one of its own sinks, which it has counted in passing.
+
+    Of a part that was computed twice it counts rows twice.
+    """
+    found = (told.get("observedMetrics") or {}).get(OBSERVED)
+    if not found:
+        return NOTHING
+    reasons = {name: int(rows) for name, rows in found.items() if name != ALL_LEFT_OUT and rows}
+    return LeftOut(int(found.get(ALL_LEFT_OUT) or 0), 0, reasons)
 
 
 def is_idle(told: Mapping[str, Any]) -> bool:

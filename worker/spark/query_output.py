@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from definition.document import Trigger
     from definition.sink import Sink as SinkDefinition
     from worker.left_out import LeftOut
-    from worker.sinks.base import Field, Sink
+    from worker.sinks.base import Condition, Field, Sink
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.fence import FenceRow, Owner
     from worker.sinks.quarantine.plan import PuttingAside
@@ -91,11 +91,24 @@ class QueryOutput(ABC):
         """Have Spark run the query; to be called with all that it is to know said to the writer."""
         return writer.start() if self.table is None else writer.toTable(self.table)
 
+    def prepare(self, claim: ClaimedSink, columns: Sequence[Field]) -> Sequence[Condition]:
+        """Make a claimed sink ready, so that what is wrong with it shows before the query starts.
+
+        Args:
+            claim: the sink.
+            columns: those that it gets.
+
+        Returns:
+            What it asks of each row.
+        """
+        claim.sink.prepare(columns)
+        return claim.sink.conditions()
+
     @abstractmethod
     def write(
         self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
     ) -> DataStreamWriter:
-        """A writer that puts every batch into a claimed sink.
+        """A writer that puts every batch into a claimed sink, which is prepared.
 
         Args:
             frame: what Spark is to hand over in batches.

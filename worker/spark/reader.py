@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from definition.document import Definition
     from definition.source import Source
-    from worker.spark.backend import QuerySession
 
 
 PLACE: Final = "sparkherd.source"
@@ -54,7 +53,7 @@ class Read(NamedTuple):
     view: str = ""
 
 
-def read(session: QuerySession, definition: Definition, at: Callable[[str], None] = ignore_step) -> Read:
+def read(session: SqlSession, definition: Definition, at: Callable[[str], None] = ignore_step) -> Read:
     """The rows the task yields; nothing is read yet but what Spark needs to know the columns.
 
     Args:

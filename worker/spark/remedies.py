@@ -28,8 +28,15 @@ _FILES = (
     " --spark-conf spark.sql.runSQLOnFiles=true on the workers"
 )
 _UNREADABLE = (
-    "if it is to stay, have null for what Spark cannot read of it with on_error: null, or begin behind it"
-    " with `sparkherd tasks reset --offset`"
+    "put such rows aside with on_error: quarantine of the task, have null for what Spark cannot read of them"
+    " with on_error: null of the value or key, or begin behind it with `sparkherd tasks reset --offset`"
+)
+_VIOLATED = (
+    "if such rows are not to stop the task, give the expectation on_violation: quarantine, which puts them"
+    " aside, or drop"
+)
+_TOO_MANY = (
+    "something else is wrong than a row: mend that, or raise the bound, then `sparkherd tasks restart`"
 )
 _DELTA = (
     "settings spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and"
@@ -140,6 +147,8 @@ _KNOWN = (
     ),
     KnownFailure(re.compile(r"SQLException: No suitable driver"), _DRIVER),
     KnownFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
+    KnownFailure(re.compile(r"\bexpect\[\d+\]: \w+ is violated by a row"), _VIOLATED),
+    KnownFailure(re.compile(r"rows would be put aside, (?:more than|which have)"), _TOO_MANY),
     KnownFailure(re.compile(r"does not support streamed (?:reading|writing)")),
     KnownFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
     KnownFailure(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),

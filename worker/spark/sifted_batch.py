@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from worker.sinks.aside import Aside
-    from worker.sinks.base import Answer, Batch, Field, Sink
+    from worker.sinks.base import Answer, Batch, Condition, Field, Sink
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
     from worker.sinks.sifting import Sifting
@@ -55,6 +55,13 @@ class SiftedBatch(SparkBatch):
         self._steps = steps
         self._backend = backend
         self._was_looked_at = False
+        self._made: DataFrame | None = None
+        self._in_cache: list[DataFrame] = []
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The sink's that its mask was made by."""
+        return self._steps.conditions
 
     @property
     def partitions(self) -> int:
@@ -62,21 +69,27 @@ class SiftedBatch(SparkBatch):
         return self._batch.partitions
 
     def look(self) -> None:
-        """All is counted, and what is put aside fetched if there is any; the rest is computed only once more.
+        """All is counted, and what is put aside fetched if there is any.
 
-        For that the batch is kept in Spark's cache until `release`.
+        Until `release` the batch is in Spark's cache, and the result if it is sifted: that comes out the same
+        each time then, whatever it makes of the time of day.
         """
         self._was_looked_at = True
-        self._frame = self._frame.persist()
+        self._frame = self._cached(self._frame)
         if self._steps.reading is not None:
             self._look_for_unreadable(self._frame)
         if self._steps.sifting is not None:
-            self._look_for_violations(self._result(self._frame), self._steps.sifting)
+            self._made = self._cached(self._result(self._frame))
+            self._look_for_violations(self._made, self._steps.sifting)
 
     def release(self) -> None:
         """The batch is over."""
-        if self._was_looked_at:
-            self._frame.unpersist()
+        while self._in_cache:
+            self._in_cache.pop().unpersist()
+
+    def _cached(self, frame: DataFrame) -> DataFrame:
+        self._in_cache.append(frame.persist())
+        return self._in_cache[-1]
 
     def of_rows(self, rows: Rows, fields: Sequence[Field], mark: Mark) -> Batch:
         """In the batch's own session."""
@@ -147,7 +160,7 @@ class SiftedBatch(SparkBatch):
 
     def _kept(self) -> DataFrame:
         """What goes to the sink of a batch that was looked at."""
-        result = self._result(self._frame)
+        result = self._result(self._frame) if self._made is None else self._made
         return result if self._steps.sifting is None else without_violations(result)
 
     def _result(self, frame: DataFrame) -> DataFrame:
@@ -164,7 +177,9 @@ class SiftedBatch(SparkBatch):
                 self._take_unreadable(unreadable(self._frame, self._steps.most))
 
     def _look_for_unreadable(self, frame: DataFrame) -> None:
-        [(number,)] = frame.agg(f.count(f.col(ASIDE))).collect()
+        [(total, number)] = frame.agg(f.count(f.lit(1)), f.count(f.col(ASIDE))).collect()
+        if self._steps.sifting is None:  # else it is counted what has become of them
+            self.rows += total - number
         if number:
             self._take_unreadable(unreadable(frame, self._steps.most))
 
@@ -181,7 +196,9 @@ class SiftedBatch(SparkBatch):
 
     def _count(self, found: Mapping[str, Any], sifting: Sifting) -> None:
         """By what Spark has counted."""
-        reasons = {name: int(found[str(at)]) for at, name in enumerate(sifting.names) if found[str(at)]}
+        reasons = {
+            name: int(found[str(at)]) for at, (name, _) in enumerate(sifting.counted) if found[str(at)]
+        }
         aside = int(found["aside"])
         self.left_out += LeftOut(int(found["left_out"]) - aside, aside, reasons)
         self.rows += int(found["rows"])

@@ -50,6 +50,11 @@ def readable_lines(frame: DataFrame) -> DataFrame:
     return frame.where(f.col(CORRUPT).isNull()).drop(CORRUPT)
 
 
+def line_error(source: Source, path: str) -> str:
+    """What is wrong with a line that cannot be read, of the source at this place of the definition."""
+    return f"{path}: is no line of {(source.format or '').lower()}, or is not what {path}.schema says"
+
+
 def told_by_lines(frame: DataFrame, source: Source, path: str) -> DataFrame:
     """The rows of files with `ASIDE`, in place of the column of Spark's readers.
 
@@ -58,12 +63,11 @@ def told_by_lines(frame: DataFrame, source: Source, path: str) -> DataFrame:
         source: what the definition says.
         path: its place in the definition.
     """
-    error = f"{path}: is no line of {(source.format or '').lower()}, or is not what source.schema says"
     origin = "to_json(named_struct('file', _metadata.file_path))"
     told = aside_sql(
         f"`{CORRUPT}` IS NOT NULL",
         name=path,
-        error=error,
+        error=line_error(source, path),
         form="line",
         raw=f"CAST(`{CORRUPT}` AS BINARY)",
         origin=origin,

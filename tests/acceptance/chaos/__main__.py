@@ -32,8 +32,16 @@ def main() -> int:
         "--unfenced", action="store_true",
         help="the control run: the sink lets everybody write; a lake's is Spark's own",
     )  # fmt: skip
+    parser.add_argument(
+        "--bad-rows", action="store_true",
+        help="some rows are bad, and are put aside or dropped; not with iceberg",
+    )  # fmt: skip
     parser.add_argument("--folder", type=Path, help="where to leave logs, files and the SQLite database")
     options = parser.parse_args()
+    if options.bad_rows and (
+        options.into is Into.ICEBERG or (options.into is Into.DELTA and options.unfenced)
+    ):
+        parser.error("bad rows go into sql, or into delta with its fence")
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch) / "run"
         folder.mkdir(parents=True)
@@ -46,8 +54,10 @@ def main() -> int:
                 source=options.source,
                 into=options.into,
                 fenced=not options.unfenced,
+                bad_rows=options.bad_rows,
             )
-    return int((report.total == Balance()) is options.unfenced)
+    is_right = report.total == Balance() and not report.faults
+    return int(is_right is options.unfenced)
 
 
 if __name__ == "__main__":

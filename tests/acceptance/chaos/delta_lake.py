@@ -51,30 +51,35 @@ class DeltaLake(Lake):
 
     def definition(self, flow: Flow) -> dict[str, Any]:
         """At a path of its own."""
-        return {"format": self.format, "options": {"path": str(self._path(flow)), **self.mode(flow)}}
+        return {"format": self.format, "options": {"path": str(self.path(flow)), **self.mode(flow)}}
 
     def hold(self, worker: str, flow: Flow, moment: Moment, work: Work) -> CommitHold:
         """From the next look of the log store on."""
-        return _FileHold(self._holds / worker / f"{flow.target}-{work.value}-{moment.name.lower()}")
+        return self.hold_of(worker, flow.target, moment, work)
+
+    def hold_of(self, worker: str, table: str, moment: Moment, work: Work) -> CommitHold:
+        """The same of any table."""
+        return _FileHold(self._holds / worker / f"{table}-{work.value}-{moment.name.lower()}")
 
     def empty(self, flow: Flow) -> None:
         """By a commit of another engine's."""
-        DeltaTable(str(self._path(flow))).delete()
+        DeltaTable(str(self.path(flow))).delete()
 
     def look(self, flow: Flow) -> tuple[int, Callable[[], Any]]:
         """By another engine."""
-        table = DeltaTable(str(self._path(flow)))
+        table = DeltaTable(str(self.path(flow)))
         return table.version(), table.to_pyarrow_table
 
     def summary(self) -> str:
         """By their logs."""
-        versions = sum(DeltaTable(str(self._path(flow))).version() + 1 for flow in self.flows)
+        versions = sum(DeltaTable(str(self.path(flow))).version() + 1 for flow in self.flows)
         return f"{self.format}: {len(self.flows)} tables, {versions:,} commits"
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def _path(self, flow: Flow) -> Path:
+    def path(self, flow: Flow) -> Path:
+        """Where the flow's table is."""
         return self._folder / flow.target
 
 

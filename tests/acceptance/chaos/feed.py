@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tests.acceptance.chaos.flows import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tests.acceptance.chaos.flows import Flow
+    from tests.acceptance.chaos.rows import Rows
 
 BATCHES_A_PORTION = 3
-NULL = "NA"
-"""How the tables write what is not known."""
 
 
 class Feed(ABC):
@@ -24,8 +23,9 @@ class Feed(ABC):
     worker_flags: Sequence[str] = ()
     """What a worker has to be started with to read it."""
 
-    def __init__(self, chosen: Iterable[Flow]) -> None:
+    def __init__(self, chosen: Iterable[Flow], written: Rows) -> None:
         self.flows = list(chosen)
+        self._written = written
         self._rows = {flow.name: itertools.cycle(rows) for flow, rows in rows_of(self.flows)}
 
     def add(self, only: Flow | None = None) -> None:
@@ -33,7 +33,10 @@ class Feed(ABC):
         for _ in range(BATCHES_A_PORTION):
             for flow in [only] if only else self.flows:
                 rows = list(itertools.islice(self._rows[flow.name], flow.table.rows_a_batch))
-                self._put(flow, [(len(flow.fed) + at, *row) for at, row in enumerate(rows)])
+                first = len(flow.fed)
+                self._put(
+                    flow, {at: self._written.line(flow, at, *row) for at, row in enumerate(rows, first)}
+                )
                 flow.fed.extend(key for key, _ in rows)
 
     @abstractmethod
@@ -61,5 +64,5 @@ class Feed(ABC):
         """What it has come to, for people."""
 
     @abstractmethod
-    def _put(self, flow: Flow, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Number, key and value of each row that is to come next."""
+    def _put(self, flow: Flow, lines: Mapping[int, bytes]) -> None:
+        """The rows that are to come next, by their numbers."""

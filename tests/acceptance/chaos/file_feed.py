@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
-from tests.acceptance.chaos.feed import BATCHES_A_PORTION, NULL, Feed
+from tests.acceptance.chaos.feed import BATCHES_A_PORTION, Feed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from tests.acceptance.chaos.flows import Flow
+    from tests.acceptance.chaos.rows import Rows
 
 
 class FileFeed(Feed):
     """Writes the files, each at once and whole."""
 
-    def __init__(self, folder: Path, chosen: Iterable[Flow]) -> None:
-        super().__init__(chosen)
+    def __init__(self, folder: Path, chosen: Iterable[Flow], written: Rows) -> None:
+        super().__init__(chosen, written)
         self._folder = folder
         self._numbers = itertools.count()
 
@@ -34,12 +34,13 @@ class FileFeed(Feed):
 
     def source(self, flow: Flow) -> dict[str, Any]:
         """One file a batch."""
-        options = {"path": str(self._place(flow)), "nullValue": NULL, "maxFilesPerTrigger": 1}
-        return {"format": "csv", "schema": flow.table.schema, "options": options}
+        payload = self._written.payload(flow)
+        options = {"path": str(self._place(flow)), "maxFilesPerTrigger": 1}
+        return {**payload, "options": payload["options"] | options}
 
     def forget(self, flow: Flow) -> None:
         """The files before are removed."""
-        old = sorted(self._place(flow).glob("*.csv"))[: -2 * BATCHES_A_PORTION]
+        old = sorted(self._place(flow).glob("*.txt"))[: -2 * BATCHES_A_PORTION]
         for path in old:
             path.unlink()
         flow.first += len(old) * flow.table.rows_a_batch
@@ -49,14 +50,13 @@ class FileFeed(Feed):
 
     def summary(self) -> str:
         """How many there are."""
-        return f"files: {sum(1 for _ in self._folder.glob('*/*.csv'))}"
+        return f"files: {sum(1 for _ in self._folder.glob('*/*.txt'))}"
 
-    def _put(self, flow: Flow, rows: Sequence[tuple[int, str, str]]) -> None:
+    def _put(self, flow: Flow, lines: Mapping[int, bytes]) -> None:
         number = next(self._numbers)
-        path = self._place(flow) / f"{number:06}.csv"
+        path = self._place(flow) / f"{number:06}.txt"
         hidden = path.with_name(f".{path.name}")
-        with hidden.open("w", newline="") as file:
-            csv.writer(file).writerows(rows)
+        hidden.write_bytes(b"".join(line + b"\n" for line in lines.values()))
         os.utime(hidden, (number, number))
         hidden.rename(path)
 

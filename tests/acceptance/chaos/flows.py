@@ -12,6 +12,8 @@ from cli.demo.data import flights, package_file
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from tests.acceptance.chaos.bad_rows import Bad
+
 EVERY = {"processing_time": "300 milliseconds"}
 _OUTPUT: Final = {"append": "append", "upsert": "update", "overwrite": "complete"}
 
@@ -27,7 +29,7 @@ class Table:
 
     @property
     def schema(self) -> str:
-        """Of the CSV that the flow is fed with."""
+        """Of the rows that the flow is fed with."""
         return f"id BIGINT, {self.key} STRING, {self.value} DOUBLE"
 
 
@@ -40,7 +42,8 @@ class Flow:
     """One task: an airport's rows of a table into a database; `fed` is the key of each row, by its number.
 
     A flow that does not append counts its rows by key: a batch replaces the keys it has, or all there are.
-    After a reset rows before the number `first` do not come again.
+    After a reset rows before the number `first` do not come again. `bad` are those that do not belong into
+    its table, by their numbers.
     """
 
     table: Table
@@ -49,6 +52,7 @@ class Flow:
     mode: Literal["append", "upsert", "overwrite"]
     fed: list[str] = field(default_factory=list)
     first: int = 0
+    bad: dict[int, Bad] = field(default_factory=dict)
 
     @property
     def counts(self) -> bool:
@@ -58,7 +62,17 @@ class Flow:
     @property
     def due(self) -> list[tuple[int, str]]:
         """Number and key of each row that has to be there."""
-        return list(enumerate(self.fed))[self.first :]
+        return [row for row in list(enumerate(self.fed))[self.first :] if row[0] not in self.bad]
+
+    @property
+    def due_bad(self) -> list[Bad]:
+        """The bad ones among the rows that are due."""
+        return [bad for number, bad in self.bad.items() if number >= self.first]
+
+    @property
+    def numbers(self) -> dict[bytes, int]:
+        """The number of each bad row, by its bytes."""
+        return {bad.line: number for number, bad in self.bad.items()}
 
     @property
     def name(self) -> str:

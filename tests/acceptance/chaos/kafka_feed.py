@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 
-from tests.acceptance.chaos.feed import NULL, Feed
+from tests.acceptance.chaos.feed import Feed
 from tests.kafka.broker import JARS, Broker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from confluent_kafka import KafkaError, Message
 
     from tests.acceptance.chaos.flows import Flow
+    from tests.acceptance.chaos.rows import Rows
     from tests.kafka.topic import Topic
 
 PARTITIONS = 2
@@ -39,8 +40,8 @@ class KafkaFeed(Feed):
 
     worker_flags = ("--jars", str(JARS.parent / "spark" / "kafka"))
 
-    def __init__(self, folder: Path, chosen: Iterable[Flow]) -> None:
-        super().__init__(chosen)
+    def __init__(self, folder: Path, chosen: Iterable[Flow], written: Rows) -> None:
+        super().__init__(chosen, written)
         self.broker = Broker(folder)
         self._producer = Producer({**ONCE, "bootstrap.servers": self.broker.bootstrap})
         self._partitions = {flow.name: PARTITIONS for flow in self.flows}
@@ -61,9 +62,8 @@ class KafkaFeed(Feed):
 
     def source(self, flow: Flow) -> dict[str, Any]:
         """As many rows a batch as the other feeds give."""
-        value = {"format": "csv", "schema": flow.table.schema, "options": {"nullValue": NULL}}
         options = {"maxOffsetsPerTrigger": flow.table.rows_a_batch}
-        return self._topics[flow.name].source(options=options, value=value)
+        return self._topics[flow.name].source(options=options, value=self._written.payload(flow))
 
     def forget(self, flow: Flow) -> None:
         """All is kept."""
@@ -96,10 +96,9 @@ class KafkaFeed(Feed):
             while len(self._producer.list_topics(name, ANSWER_S).topics[name].partitions) < number:
                 pass
 
-    def _put(self, flow: Flow, rows: Sequence[tuple[int, str, str]]) -> None:
-        for number, key, value in rows:
+    def _put(self, flow: Flow, lines: Mapping[int, bytes]) -> None:
+        for number, line in lines.items():
             partition = number % self._partitions[flow.name]
-            line = f"{number},{key},{value}"
             self._producer.produce(flow.name, line, partition=partition, on_delivery=self._note)
         self._producer.poll(0)
 

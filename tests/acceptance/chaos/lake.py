@@ -95,20 +95,25 @@ class Lake(Sinks):
 
     def rows(self, flow: Flow) -> Counter[tuple[int, str]]:
         """All of them."""
-        found: Counter[tuple[int, str]] = self._newest(flow, _rows)
+        found: Counter[tuple[int, str]] = self.newest(flow.name, self.look(flow), _rows)
         return found
 
     def counts(self, flow: Flow) -> Mapping[str, tuple[int, int]]:
         """All of them; a key that is there in two rows has the sum of their counts."""
-        found: dict[str, tuple[int, int]] = self._newest(flow, _counts)
+        found: dict[str, tuple[int, int]] = self.newest(flow.name, self.look(flow), _counts)
         return found
 
-    def _newest(self, flow: Flow, take: Callable[[list[dict[str, Any]]], Any]) -> Any:
-        """What is made of the rows of the newest version, which are read once."""
-        version, read = self.look(flow)
-        if self._read.get(flow.name, (None,))[0] != version:
-            self._read[flow.name] = version, take(read().to_pylist())
-        return self._read[flow.name][1]
+    def newest(
+        self,
+        table: str,
+        look: tuple[Hashable, Callable[[], Any]],
+        take: Callable[[list[dict[str, Any]]], Any],
+    ) -> Any:
+        """What is made of the rows of the newest version of a table, which are read once."""
+        version, read = look
+        if self._read.get(table, (None,))[0] != version:
+            self._read[table] = version, take(read().to_pylist())
+        return self._read[table][1]
 
 
 def _rows(found: list[dict[str, Any]]) -> Counter[tuple[int, str]]:

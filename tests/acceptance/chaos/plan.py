@@ -83,9 +83,22 @@ class Moment(Enum):
     """A commit of one task is held that has all its files, and none of them in the table."""
     COMMITTING = "inside the commit"
     """It is held when Delta's log, or Iceberg's catalog, has it, and nobody was told."""
+    ASIDE_WRITTEN = "aside: written"
+    """The same of the commit that puts rows aside elsewhere, before the others are written."""
+    ASIDE_COMMITTING = "aside: inside"
+    BETWEEN = "rows put aside"
+    """Inside a batch whose bad rows are put aside elsewhere, and whose others are not written."""
 
 
 AIMED: Final = (Moment.WRITTEN, Moment.COMMITTING)
+IN_QUARANTINE: Final[Mapping[Moment, Moment]] = {
+    Moment.ASIDE_WRITTEN: Moment.WRITTEN,
+    Moment.ASIDE_COMMITTING: Moment.COMMITTING,
+}
+"""Moments of a commit into a quarantine, and those of any commit that they are."""
+IN_COMMIT: Final = (*AIMED, *IN_QUARANTINE)
+IN_PYTHON: Final = (Moment.HELD, Moment.BETWEEN)
+"""Where the worker's own Python holds a batch."""
 _AIMED_ONLY: Final = {Strike.TWO_OWNERS, Strike.RESET}
 
 
@@ -106,10 +119,12 @@ class Script(NamedTuple):
 
     def moments_of(self, strike: Strike) -> list[Moment]:
         """When this one can be done."""
-        return [each for each in self.moments if strike not in _AIMED_ONLY or each in AIMED]
+        return [each for each in self.moments if strike not in _AIMED_ONLY or each in IN_COMMIT]
 
 
-def script(source: Source = Source.FILES, into: Into = Into.SQL, *, fenced: bool = True) -> Script:
+def script(
+    source: Source = Source.FILES, into: Into = Into.SQL, *, fenced: bool = True, bad_rows: bool = False
+) -> Script:
     """What can happen to tasks from there into that.
 
     Spark's own sinks into a lake, the control run, are frozen where their files are written: nobody says of
@@ -123,7 +138,13 @@ def script(source: Source = Source.FILES, into: Into = Into.SQL, *, fenced: bool
     if not fenced:
         return Script({Strike.FREEZE: 1}, (Moment.WRITTEN,), last)
     weights = {**WEIGHTS[source], **ON_A_LAKE}
-    return Script(weights, (Moment.ANY, Moment.IN_BATCH, *AIMED), last)
+    moments: tuple[Moment, ...] = (Moment.ANY, Moment.IN_BATCH, *AIMED)
+    if bad_rows:
+        moments = (*moments, Moment.BETWEEN, *IN_QUARANTINE)
+        last = tuple(
+            Last(moment, whole=True, database=into.value) for moment in (Moment.ASIDE_WRITTEN, Moment.BETWEEN)
+        )
+    return Script(weights, moments, last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import structlog
 from cli.main import main
 from worker.sinks.fence import FenceRow, Verdict
 from worker.sinks.fence_table import FenceTable
+from worker.sinks.quarantine.elsewhere import QuarantinedSink
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from worker.sinks.base import Batch, Written
+    from worker.sinks.aside import Aside
+    from worker.sinks.base import Batch, Sifted, Written
     from worker.sinks.fence import Mark, Owner
     from worker.sinks.parts import Part
     from worker.sinks.sql_target import SqlTarget
 
+    PutAside = Callable[[QuarantinedSink, Sequence[Aside], Sifted, Mark], None]
     Put = Callable[[SqlSink, SqlTarget, FenceTable, Batch, Sequence[Part]], Written]
 
 FENCED, UNFENCED = "fenced", "unfenced"
@@ -56,15 +59,32 @@ def _holding(put: Put) -> Put:
         sink: SqlSink, target: SqlTarget, fence: FenceTable, batch: Batch, parts: Sequence[Part]
     ) -> Written:
         task = sink._owner.task
-        hold = hold_of(Path.cwd(), task)
-        if not hold.exists():
-            return put(sink, target, fence, batch, parts)
-        with hold.open() as file:
-            log.warning(HELD, task=task, batch=batch.mark.batch_id)
-            fcntl.flock(file, fcntl.LOCK_SH)
+        was_held = _wait(task, batch.mark)
         written = put(sink, target, fence, batch, parts)
-        log.warning(PUT, task=task, batch=batch.mark.batch_id)
+        if was_held:
+            log.warning(PUT, task=task, batch=batch.mark.batch_id)
         return written
+
+    return held
+
+
+def _wait(task: str, mark: Mark) -> bool:
+    """As long as the task's batches are to be held; returns whether they were."""
+    hold = hold_of(Path.cwd(), task)
+    if not hold.exists():
+        return False
+    with hold.open() as file:
+        log.warning(HELD, task=task, batch=mark.batch_id)
+        fcntl.flock(file, fcntl.LOCK_SH)
+    return True
+
+
+def _holding_between(put: PutAside) -> PutAside:
+    """`QuarantinedSink._put` ends where the bad rows of a batch are put aside, and the others not written."""
+
+    def held(sink: QuarantinedSink, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
+        put(sink, aside, batch, mark)
+        _wait(sink._owner.task, mark)
 
     return held
 
@@ -99,6 +119,8 @@ def _never_back(move: Callable[..., None]) -> Callable[..., None]:
 def _run(fence: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(patch.object(SqlSink, "_put", _holding(SqlSink._put)))
+        between = _holding_between(QuarantinedSink._put)
+        stack.enter_context(patch.object(QuarantinedSink, "_put", between))
         stack.enter_context(patch("worker.sinks.delta.places.LINK_STORE", LOG_STORE))
         if fence == UNFENCED:
             stack.enter_context(patch.object(FenceTable, "claim", _claim_of_anybody))

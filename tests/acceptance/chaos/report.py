@@ -39,24 +39,32 @@ class Line:
         return (
             f"{planned.number:>5} {planned.name:<24} {planned.moment.value:<17} {self.victim:<7}"
             f" {self.moved:>5} {self.by_fence:>8} {self.by_lease:>8} {self.rows:>9,} {self.balance.lost:>5}"
-            f" {self.balance.twice:>5} {self.seconds:>5.0f}  {self.commit}"
+            f" {self.balance.twice:>5} {self.seconds:>5.0f}  {self.commit}{self._misplaced}"
         ).rstrip()
+
+    @property
+    def _misplaced(self) -> str:
+        return f" misplaced {self.balance.misplaced}" if self.balance.misplaced else ""
 
 
 @dataclass(slots=True)
 class Report:
-    """All rounds, and what was in the databases at the end; `notes` tell of the source and of the sinks."""
+    """All rounds, and what was in the databases at the end; `notes` tell of the source and of the sinks.
+
+    `faults` are counts of tasks that cannot be.
+    """
 
     seed: int
     fenced: bool
     notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     lines: list[Line] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     balance: dict[str, Balance] = field(default_factory=dict)
 
     @property
     def total(self) -> Balance:
-        """Over both databases."""
+        """Over all places."""
         return sum(self.balance.values(), Balance())
 
     def __str__(self) -> str:
@@ -70,9 +78,7 @@ class Report:
                 ", ".join(f"{what} {count}" for what, count in sorted(strikes.items())),
                 f"zombies' writes refused: {refused[0]} by the fence, {refused[1]} by their lease",
                 *self.notes,
-                *(
-                    f"{name}: rows in {self.rows[name]:,}, lost {found.lost}, twice {found.twice}"
-                    for name, found in self.balance.items()
-                ),
+                *(f"{name}: rows in {self.rows[name]:,}, {found}" for name, found in self.balance.items()),
+                *(f"told wrongly: {fault}" for fault in self.faults),
             ]
         )

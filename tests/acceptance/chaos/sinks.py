@@ -34,6 +34,19 @@ class Sinks(ABC):
         """Whether all rows that were fed have arrived; one that is there twice stands for no other."""
         return self.arrived(flow) >= len(flow.due)
 
+    def rules(self, flow: Flow) -> dict[str, Any]:
+        """What else the definition of the flow's task says of its rows."""
+        del flow
+        return {}
+
+    def due(self, flow: Flow) -> dict[str, int]:
+        """How many rows were fed, by the place where they have to be."""
+        return {flow.database: len(flow.fed)}
+
+    def balances(self, flow: Flow) -> dict[str, Balance]:
+        """By these places."""
+        return {flow.database: self.balance(flow)}
+
     def balance(self, flow: Flow) -> Balance:
         """Each row, or each key's count, against what was fed."""
         return of_counts(self.counts(flow), flow) if flow.counts else of_rows(self.rows(flow), flow)

@@ -70,9 +70,18 @@ class SqlSinks(Sinks):
         """Nothing but the rows."""
         return ""
 
-    def _asked(self, flow: Flow, what: str) -> list[Any]:
+    def asked(self, flow: Flow, query: str, **values: Any) -> list[Any]:
+        """Of the flow's database."""
         with self._engines[flow.database].connect() as connection:
-            return list(connection.exec_driver_sql(f"SELECT {what} FROM {flow.target}").all())
+            return list(connection.execute(sa.text(query), values).all())
+
+    def execute(self, flow: Flow, statement: str) -> None:
+        """In the flow's database."""
+        with self._engines[flow.database].begin() as connection:
+            connection.execute(sa.text(statement))
+
+    def _asked(self, flow: Flow, what: str) -> list[Any]:
+        return self.asked(flow, f"SELECT {what} FROM {flow.target}")
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from protocol.errors import RefusedError
+from protocol.task_metrics import figure
 from tests.acceptance.chaos import program
+from tests.acceptance.chaos.bad_rows import JsonRows
 from tests.acceptance.chaos.balance import Balance
 from tests.acceptance.chaos.delta_lake import DeltaLake
 from tests.acceptance.chaos.file_feed import FileFeed
@@ -16,6 +19,8 @@ from tests.acceptance.chaos.iceberg_lake import IcebergLake
 from tests.acceptance.chaos.kafka_feed import KafkaFeed
 from tests.acceptance.chaos.plan import Into, Source
 from tests.acceptance.chaos.proxy import Proxy
+from tests.acceptance.chaos.put_aside import PutsAside, SiftedDelta, SiftedSql, Told
+from tests.acceptance.chaos.rows import CsvRows
 from tests.acceptance.chaos.sql_sinks import SqlSinks
 from tests.acceptance.group_view import GROUP, GroupView
 from tests.acceptance.processes import Daemon, Herd, Manager
@@ -37,6 +42,8 @@ SINKS: Final[Mapping[Into, type[SqlSinks | DeltaLake | IcebergLake]]] = {
     Into.DELTA: DeltaLake,
     Into.ICEBERG: IcebergLake,
 }
+SIFTED: Final[Mapping[Into, type[SiftedSql | SiftedDelta]]] = {Into.SQL: SiftedSql, Into.DELTA: SiftedDelta}
+"""Those that can be given bad rows, too."""
 _BY_LEASE = "by=lease"
 _LEASE_OVER = "tasks lost"
 
@@ -45,12 +52,21 @@ class Stage:
     """Everything there is, and how it is doing."""
 
     def __init__(
-        self, folder: Path, postgres: str, source: Source, into: Into, *, fenced: bool = True
+        self,
+        folder: Path,
+        postgres: str,
+        source: Source,
+        into: Into,
+        *,
+        fenced: bool = True,
+        bad_rows: int | None = None,
     ) -> None:
+        """`bad_rows` is the seed of those among the rows, if there are to be any."""
         self.fenced = fenced
-        self.sinks = SINKS[into](folder, postgres, fenced=fenced)
+        self.sinks = (SINKS if bad_rows is None else SIFTED)[into](folder, postgres, fenced=fenced)
         self.flows = self.sinks.flows
-        self.feed: Feed = FEEDS[source](folder / "source", self.flows)
+        written = CsvRows() if bad_rows is None else JsonRows(bad_rows)
+        self.feed: Feed = FEEDS[source](folder / "source", self.flows, written)
         self.resets: dict[str, int] = {}
         manager = Manager(folder, "--initial-rebalance-delay-ms", "1000")
         self.herd = Herd(folder, manager)
@@ -72,8 +88,9 @@ class Stage:
         self.feed.add()
         self.wait(self._is_full, "all are members")
         for flow in self.flows:
-            self.view.create(flow.name, flow.definition(self.feed.source(flow), self.sinks.definition(flow)))
-        self.wait(self.is_calm, "all tasks run and have done all there is")
+            definition = flow.definition(self.feed.source(flow), self.sinks.definition(flow))
+            self.view.create(flow.name, {**definition, **self.sinks.rules(flow)})
+        self.await_calm("all tasks run and have done all there is")
 
     def close(self) -> None:
         """Stop all of it."""
@@ -86,6 +103,14 @@ class Stage:
     def wait(self, look: Callable[[], bool], what: str) -> None:
         """Until `look` says yes; the death of any process ends it."""
         eventually(look, what, alive=self.herd.daemons)
+
+    def await_calm(self, what: str) -> None:
+        """Until it is calm; if it never is, rows may be missing, and the error says how many where."""
+        try:
+            self.wait(self.is_calm, what)
+        except AssertionError as late:
+            late.add_note("\n".join(f"{place}: {balance}" for place, balance in self.balance().items()))
+            raise
 
     def is_calm(self) -> bool:
         """Whether everybody is there, every task runs where it is assigned, and all rows have arrived."""
@@ -140,11 +165,36 @@ class Stage:
         return self.herd.folder / "checkpoints" / GROUP / name / log
 
     def balance(self) -> dict[str, Balance]:
-        """By database."""
-        found = {database: Balance() for database in self.sinks.databases}
+        """By place."""
+        found: dict[str, Balance] = {}
         for flow in self.flows:
-            found[flow.database] += self.sinks.balance(flow)
+            for place, balance in self.sinks.balances(flow).items():
+                found[place] = found.get(place, Balance()) + balance
         return found
+
+    def due(self) -> dict[str, int]:
+        """Rows fed so far, by the place where they have to be."""
+        found: Counter[str] = Counter()
+        for flow in self.flows:
+            found.update(self.sinks.due(flow))
+        return dict(found)
+
+    def faults_of_told(self) -> list[str]:
+        """What tasks say of rows that they have left out, and cannot be."""
+        if not isinstance(self.sinks, PutsAside):
+            return []
+        metrics = {name: task.metrics for name, task in self.view.tasks().items()}
+        told = {
+            name: Told(*(int(figure(each, what) or 0) for what in Told._fields))
+            for name, each in metrics.items()
+        }
+        faults = [self.sinks.fault_of_told(flow, told[flow.name]) for flow in self.flows]
+        return [fault for fault in faults if fault]
+
+    def summaries(self) -> list[str]:
+        """What source and sinks have come to, for people."""
+        bad_rows = self.sinks.bad_rows() if isinstance(self.sinks, PutsAside) else ""
+        return [self.feed.summary(), self.sinks.summary(), bad_rows]
 
     def ends_of_leases(self, worker: str) -> int:
         """How often the worker has found its tasks lost."""

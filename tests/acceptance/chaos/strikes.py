@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.chaos.broker_strikes import BrokerStrikes
 from tests.acceptance.chaos.hold import Hold
-from tests.acceptance.chaos.plan import ON_THE_BROKER, Moment, Strike
+from tests.acceptance.chaos.plan import IN_PYTHON, ON_THE_BROKER, Moment, Strike
 from tests.acceptance.chaos.proxy import Line
 from tests.acceptance.chaos.sql_sinks import SqlSinks
 from tests.acceptance.chaos.stage import WORKERS, jvm_of, processes_of
@@ -40,7 +40,7 @@ class Blow:
         """`victim` is the worker, if it is not drawn."""
         self._stage = stage
         self._planned = planned
-        flow = _held_flow(stage, planned) if planned.moment is Moment.HELD else None
+        flow = _held_flow(stage, planned) if planned.moment in IN_PYTHON else None
         drawn = stage.owner_of(flow.name) if flow else WORKERS[int(planned.victim * len(WORKERS))]
         self.victim = victim or drawn
         self._hold = Hold(stage, flow, self.victim) if flow else None
@@ -184,7 +184,8 @@ class Blow:
 
 def _held_flow(stage: Stage, planned: Round) -> Flow:
     """One that appends: what is written twice by key is there once."""
-    flows = [flow for flow in stage.flows if flow.database == planned.database and not flow.counts]
+    wanted = {planned.database or flow.database for flow in stage.flows}
+    flows = [flow for flow in stage.flows if flow.database in wanted and not flow.counts]
     return flows[int(planned.victim * len(flows))]
 
 

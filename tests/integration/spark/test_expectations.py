@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from worker.left_out import LeftOut
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ async def test_rows_are_left_out_of_files(start: Any, flights: Any, tmp_path: An
 
 
 async def test_rows_are_left_out_of_a_sink_of_spark_s(start: Any, flights: Any, tmp_path: Any) -> None:
-    """Which has no batches of ours."""
+    """Which has no batches of ours: Spark itself counts them."""
     flights.add(files=3)
     sink = {"format": "json", "options": {"path": str(tmp_path / "out")}}
     query = await start(source=flights.source, expect=[EARLY, UNITED], sink=sink, trigger=ONCE)
@@ -62,6 +63,9 @@ async def test_rows_are_left_out_of_a_sink_of_spark_s(start: Any, flights: Any, 
     rows = rows_in(tmp_path / "out")
     assert sorted(row["id"] for row in rows) == UP_TO_15
     assert set(rows[0]) == {"id", "carrier", "delay"}
+    last = query._progress.last
+    assert last is not None
+    assert last.totals.left_out == LeftOut(dropped=25, reasons={"early": 15, "united": 20})
 
 
 async def test_what_is_null_is_a_violation(start: Any, flights: Any, database: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ async def test_each_row_goes_to_its_place_in_one_transaction(
 async def test_elsewhere_rows_are_put_aside_before_the_others_are_written(
     start: Any, tmp_path: Path, database: Any
 ) -> None:
-    """Into files, beside a sink of files."""
+    """Into files, beside a sink of files; a batch's rows are few, and in one of them."""
     database.query(TABLE)
     query = await start(
         source=source(tmp_path / "in", *LINES),
@@ -102,6 +103,7 @@ async def test_elsewhere_rows_are_put_aside_before_the_others_are_written(
     )
     assert await query.ended() is None
     assert sorted(row["id"] for row in rows_in(tmp_path / "out")) == [1, 2, 4]
+    assert len(list((tmp_path / "aside").rglob("part-*.json"))) == 1
     aside = rows_in(tmp_path / "aside")
     assert sorted((row["reason"], row["name"], row["nth"]) for row in aside) == [
         ("unreadable", "source", 0),
@@ -111,6 +113,56 @@ async def test_elsewhere_rows_are_put_aside_before_the_others_are_written(
     ]
     assert {row["put_aside_at"][:2] for row in aside} == {"20"}
     assert query._output.left_out == LeftOut(4 - 3, 4, {"known": 2, "small": 1, "unreadable": 2})
+
+
+async def test_elsewhere_a_row_is_in_one_place_whatever_the_time_of_day(start: Any, tmp_path: Path) -> None:
+    """It violates or does not, and is not looked at twice: here that changes with each microsecond."""
+    folder = tmp_path / "in"
+    for number in range(8):
+        source(folder, f'{{"id": {number}}}')
+    given = source(folder, '{"id": 8}')
+    given["options"]["maxFilesPerTrigger"] = 1
+    places = {
+        name: {"format": "fenced_files", "options": {"path": str(tmp_path / name), "format": "json"}}
+        for name in ("out", "aside")
+    }
+    query = await start(
+        source=given,
+        sql="SELECT id, unix_micros(now()) % 2 AS odd FROM source",
+        on_error="quarantine",
+        expect=[{"name": "even", "where": "odd = 0", "on_violation": "quarantine"}],
+        sink=places["out"],
+        quarantine={**places["aside"], "max_quarantined_ratio": 1.0},
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    there = [row["id"] for row in rows_in(tmp_path / "out")]
+    there += [json.loads(base64.b64decode(row["raw"]))["id"] for row in rows_in(tmp_path / "aside")]
+    assert sorted(there) == list(range(9))
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.11])
+async def test_elsewhere_all_rows_of_a_batch_count_for_the_ratio(
+    start: Any, tmp_path: Path, ratio: float
+) -> None:
+    """Those that are written, too."""
+    lines = [f'{{"id": {number}}}' for number in range(900)] + ["bad"] * 101
+    places = {
+        name: {"format": "fenced_files", "options": {"path": str(tmp_path / name), "format": "json"}}
+        for name in ("out", "aside")
+    }
+    query = await start(
+        source=source(tmp_path / "in", *lines),
+        on_error="quarantine",
+        sink=places["out"],
+        quarantine={**places["aside"], "max_quarantined_ratio": ratio},
+        trigger=ONCE,
+    )
+    ended = await query.ended()
+    if ratio == 0.1:
+        assert "101 of 1,001 rows would be put aside" in ended.cause
+    else:
+        assert (ended, len(rows_in(tmp_path / "out"))) == (None, 900)
 
 
 def rows_in(folder: Path) -> list[dict[str, Any]]:

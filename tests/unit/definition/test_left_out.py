@@ -19,6 +19,7 @@ SOURCE = {"format": "json", "schema": "delay INT", "options": {"path": "/in"}}
 SQL = {"format": "sql", "options": {"url": "sqlite:///out.db", "table": "t"}}
 DELTA = {"format": "delta", "options": {"path": "/out"}}
 ASIDE = {"format": "delta", "options": {"path": "/aside"}}
+FILES = {"format": "fenced_files", "options": {"path": "/out", "format": "json"}}
 
 
 @pytest.mark.parametrize(
@@ -30,11 +31,13 @@ ASIDE = {"format": "delta", "options": {"path": "/aside"}}
         ({"sink": SQL, "on_error": "quarantine"}, Reasons((), ("unreadable", "refused"))),
         (
             {"sink": DELTA, "on_error": "quarantine", "quarantine": ASIDE, "expect": [LATE]},
-            Reasons((), ("late", "unreadable")),
+            Reasons((), ("late", "unreadable", "refused")),
         ),
+        ({"sink": FILES, "on_error": "quarantine", "quarantine": ASIDE}, Reasons((), ("unreadable",))),
+        ({"sink": DELTA, "quarantine": ASIDE, "expect": [LATE]}, Reasons((), ("late",))),
     ],
 )
-def test_what_fails_a_batch_leaves_nothing_out_and_only_a_database_refuses_rows(
+def test_what_fails_a_batch_leaves_nothing_out_and_files_refuse_no_row(
     parts: dict[str, Any], reasons: Reasons
 ) -> None:
     """The manager reads the same off the document as the worker does off the whole definition."""

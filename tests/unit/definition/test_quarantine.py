@@ -159,6 +159,14 @@ def test_what_is_another_value_each_time_is_found(condition: str, name: str | No
     assert volatile_function(condition) == name
 
 
+def test_elsewhere_sql_draws_no_numbers() -> None:
+    """A row might be put aside, and not be when its batch is done again; an id of its own it may have."""
+    drawn = {"quarantine": ASIDE, "expect": [BAD_IDS]}
+    assert [path for path, _ in problems(**drawn, sql="SELECT id FROM source WHERE rand() < 0.5")] == ["sql"]
+    assert read(**drawn, sql="SELECT id, uuid() AS row, now() AS at FROM source")
+    assert read(expect=[BAD_IDS], sql="SELECT id FROM source WHERE rand() < 0.5")
+
+
 def test_elsewhere_a_condition_has_to_come_out_the_same_again() -> None:
     """A batch that is done again has to put the same rows aside, and leave the same ones out."""
     by_chance = {"name": "luck", "where": "rand() < 0.5", "on_violation": "drop"}

@@ -24,6 +24,7 @@ from worker.sinks.delta.columns import (
     table_faults,
     text_folders,
 )
+from worker.sinks.delta.constraints import conditions_of
 from worker.sinks.delta.marks import (
     BATCH_BITS,
     NONE,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from definition.sinks.delta import DeltaOptions
-    from worker.sinks.base import Batch, Field, SinkTask
+    from worker.sinks.base import Batch, Condition, Field, SinkTask
     from worker.sinks.delta.marks import Seen
     from worker.sinks.delta.port import FencedTable
     from worker.sinks.fence import Owner
@@ -83,6 +84,7 @@ class DeltaSink(Sink):
         self._row = FenceRow(owner.token, owner.resets)
         self._id: str | None = None
         self._at = NONE
+        self._conditions: Sequence[Condition] = ()
 
     @classmethod
     def open(cls, task: SinkTask) -> Self:
@@ -139,7 +141,12 @@ class DeltaSink(Sink):
             raise SchemaError(fault)
         if added := missing(fields, seen):
             self._table.add(added)
+        self._conditions = conditions_of(fields, seen)
         self._way = self._way._replace(folders=text_folders(fields, self._options.key, seen))
+
+    def conditions(self) -> Sequence[Condition]:
+        """The constraints of the table, as it was when it was prepared."""
+        return self._conditions
 
     def write(self, batch: Batch) -> Written:
         """Write the batch unless it is there; that it is in the table afterwards is seen, not believed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from worker.sinks.base import Condition
 from worker.sinks.column_types import quoted
 from worker.sinks.iceberg.columns import Column, fit, require_key
 from worker.sinks.iceberg.ddl import alterations, type_sql
@@ -63,7 +64,9 @@ class TablePlace:
         wanted, needed = self.compare(spark, fields, there)
         for statement in alterations(self.name, needed, wanted):
             _sql(spark, statement)
-        return Fitted(tuple((column.name, type_sql(column.type)) for column in needed.empty))
+        ours = {field.name.lower() for field in fields}
+        required = tuple(each.name for each in there if each.is_required and each.name.lower() in ours)
+        return Fitted(tuple((column.name, type_sql(column.type)) for column in needed.empty), required)
 
     def compare(
         self, spark: SparkSession, fields: Sequence[Field], there: Sequence[Column]
@@ -118,10 +121,14 @@ class TablePlace:
 
 
 class Fitted:
-    """How a batch's frame gets the table's columns; `empty` are those that the query has not."""
+    """How a batch's frame gets the table's columns, and what those ask of its rows."""
 
-    def __init__(self, empty: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, empty: tuple[tuple[str, str], ...], required: tuple[str, ...] = ()) -> None:
+        """`empty` are those that the query has not, with their types; `required` those that take no NULL."""
         self._empty = empty
+        self.conditions = tuple(
+            Condition(f"NOT NULL {name}", f"{quoted(name)} IS NOT NULL") for name in required
+        )
 
     def frame(self, frame: DataFrame) -> DataFrame:
         """The frame, with a NULL for each column that it has not."""

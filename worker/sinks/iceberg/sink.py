@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from definition.sinks.iceberg import IcebergOptions
-    from worker.sinks.base import Batch, Field, SinkTask
+    from worker.sinks.base import Batch, Condition, Field, SinkTask
     from worker.sinks.fence import FenceRow, Mark
     from worker.sinks.iceberg.place import Fitted
 
@@ -71,6 +71,10 @@ class IcebergSink(Sink):
     def prepare(self, fields: Sequence[Field]) -> None:
         """See that the table has the query's columns, or give them to it."""
         self._fitted = self._place.fit(self._task.spark, fields)
+
+    def conditions(self) -> Sequence[Condition]:
+        """The table's columns that take no NULL, as they were when it was prepared."""
+        return () if self._fitted is None else self._fitted.conditions
 
     def write(self, batch: Batch) -> Written:
         """Write the batch right after the head at which the fence was read, if it is still the head then."""

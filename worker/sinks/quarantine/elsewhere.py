@@ -5,8 +5,9 @@ remains is a crash between them. Spark does the batch again then; the quarantine
 and the sink does not, and writes it. So no row is lost or there twice, if the same rows are put aside again:
 
 - The batch is the same: its plan is part of the mark.
-- What is done with it is the same: a digest of the definition is part of the quarantine's mark. With another
-  one, a batch that was left between the steps is refused.
+- What is done with it is the same: a digest of the definition, and of the sink's conditions that rows are put
+  aside by, is part of the quarantine's mark. With another one, a batch that was left between the steps is
+  refused.
 - It comes out the same: conditions that call what has another value each time are refused in definitions.
 
 A batch that the sink has was put aside before, or had nothing to be put aside: the quarantine is not asked.
@@ -22,13 +23,14 @@ from typing import TYPE_CHECKING, Self
 from worker.sinks.base import Sifted, Sink
 from worker.sinks.errors import OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow, Mark, Verdict, judge
+from worker.sinks.quarantine.plan import rules_with
 from worker.sinks.quarantine.rows import FIELDS, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from worker.sinks.aside import Aside, Limits
-    from worker.sinks.base import Batch, Field, SinkTask, Written
+    from worker.sinks.base import Batch, Condition, Field, SinkTask, Written
     from worker.sinks.fence import Owner
 
 
@@ -89,6 +91,10 @@ class QuarantinedSink(Sink):
         self._sink.prepare(fields)
         self._quarantine.prepare(FIELDS)
 
+    def conditions(self) -> Sequence[Condition]:
+        """Those of the sink."""
+        return self._sink.conditions()
+
     def write(self, batch: Batch) -> Written:
         """Put rows aside, unless that was done, then write the others."""
         if isinstance(batch, Sifted) and judge(self._written, self._owner, batch.mark) is Verdict.WRITE:
@@ -107,7 +113,7 @@ class QuarantinedSink(Sink):
 
     def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
         """Unless the quarantine has them, from before a crash; if there are none, it is to have none."""
-        own = replace(mark, plan=f"{mark.plan or ''}/{self._rules}")
+        own = replace(mark, plan=f"{mark.plan or ''}/{rules_with(self._rules, batch.conditions)}")
         if self._is_there(own) or not aside:
             return
         rows = rows_of(aside, self._owner, mark, int(self._clock() * 1_000_000))
@@ -119,15 +125,17 @@ class QuarantinedSink(Sink):
         """Whether the quarantine has the batch.
 
         Raises:
-            OutOfOrderError: it has it by another definition, which puts other rows aside.
+            OutOfOrderError: it has it by another definition, or other conditions of the sink, which put other
+                rows aside.
         """
         last = None if self._put_aside is None else self._put_aside.last
         if last is None or (last.checkpoint, last.batch_id) != (mark.checkpoint, mark.batch_id):
             return False
         if last.plan is not None and last.plan != mark.plan and _plan(last) == _plan(mark):
             raise OutOfOrderError(
-                f"{self._owner} has put rows of batch {mark.batch_id} aside by another definition, and not"
-                " written the others: bring the former definition back for that batch, or reset the task"
+                f"{self._owner} has put rows of batch {mark.batch_id} aside by another definition, or other"
+                " constraints of the sink, and not written the others: bring the former ones back for that"
+                " batch, or reset the task"
             )
         return last.plan is None or last.plan == mark.plan
 

@@ -12,8 +12,11 @@ from definition.quarantine import Quarantine
 from worker.sinks.aside import Beside, Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from definition.document import Definition
     from definition.sink import Sink
+    from worker.sinks.base import Condition
 
 _USUAL: Final = Quarantine()
 
@@ -61,6 +64,19 @@ def putting_aside(definition: Definition, resolved: Definition) -> PuttingAside 
     if not takes_refused and not any(each.is_quarantined for each in definition.expect):
         return None
     return PuttingAside(resolved.quarantine or _USUAL, takes_refused, _digest(definition))
+
+
+def rules_with(rules: str, conditions: Sequence[Condition]) -> str:
+    """A digest of what decides which rows are put aside, with the conditions of the sink.
+
+    Args:
+        rules: the digest of the definition.
+        conditions: those of the sink by which rows are put aside; none if none are.
+    """
+    if not conditions:
+        return rules
+    said = msgspec.json.encode([tuple(each) for each in conditions])
+    return f"{rules}-{sha256(said).hexdigest()[:12]}"
 
 
 def _digest(definition: Definition) -> str:

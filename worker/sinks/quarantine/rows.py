@@ -28,9 +28,9 @@ FIELDS: Final = (
     Field("form", "string"),
     Field("raw", "binary"),
     Field("origin", "string"),
-    Field("replay", "long"),
+    Field("replay", "string"),
 )
-"""Its columns. `replay` is the number of the replay that has taken the row, NULL before the first."""
+"""Its columns. `replay` is the replay that has taken the row and is not over; else NULL."""
 KEY: Final = ("group_id", "task", "resets", "batch_id", "nth")
 """By which one is told from all others."""
 MOST_ERROR: Final = 2000

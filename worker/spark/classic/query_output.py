@@ -61,7 +61,7 @@ class ClassicQueryOutput(QueryOutput):
         self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
     ) -> DataStreamWriter:
         """With the very sink that was claimed."""
-        claim.sink.prepare(columns)
+        del columns
 
         def put(batch_frame: DataFrame, batch_id: int) -> None:
             mark = self._mark(batch_frame, batch_id)

@@ -58,8 +58,7 @@ class ConnectQueryOutput(QueryOutput):
     def write(
         self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
     ) -> DataStreamWriter:
-        """The table is made here, so that what is wrong with it shows before the query starts."""
-        claim.sink.prepare(columns)
+        """With what it takes to open the sink on the server."""
         opening = SinkOpening(claim.definition, self.owner, columns, claim.aside)
         return self.each_batch(frame, WriteToSink(opening, steps))
 

@@ -13,6 +13,7 @@ import pytest_asyncio
 from tests import connect_server
 from tests.delta_sessions import FEW_ROWS
 from tests.integration.spark.conftest import CONNECTORS
+from tests.integration.spark.connectors.test_lake_refusals import LEFT_OUT, ROWS, TOLD, Table, lines
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.sinks.lake_jars import with_lakes
@@ -104,3 +105,22 @@ async def test_a_zombie_behind_a_server_is_refused(
     monkeypatch.delenv(MODE)
     rows = await asyncio.to_thread(spark.read.format("delta").load(place).collect)
     assert sorted(row.id for row in rows) == flights.ids
+
+
+async def test_rows_are_put_aside_behind_a_server(
+    *, start: Start, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same definition as in a JVM of the worker's own: what cannot be read, violates, or is refused."""
+    monkeypatch.delenv(MODE)
+    table = await asyncio.to_thread(Table, spark, tmp_path, "delta")
+    await asyncio.to_thread(table.run, "ALTER TABLE {} ADD CONSTRAINT positive CHECK (delay >= 0)")
+    monkeypatch.setenv(MODE, "1")
+    table.add(*lines(*ROWS), "no json")
+    query = await start(**table.task())
+    assert await query.ended() is None
+    progress = query.progress()
+    assert progress is not None
+    assert progress.totals.left_out == LEFT_OUT
+    monkeypatch.delenv(MODE)
+    assert await asyncio.to_thread(table.ids) == [1, 7]
+    assert await asyncio.to_thread(table.told) == TOLD

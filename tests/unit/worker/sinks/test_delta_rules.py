@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from worker.sinks.base import Field
+from worker.sinks.base import Condition, Field
 from worker.sinks.delta.columns import field_faults, merge_faults, partition_columns, table_faults
+from worker.sinks.delta.constraints import conditions_of
 from worker.sinks.delta.marks import Seen, rows_in, version_of
 from worker.sinks.delta.places import LINK_STORE, PUT_STORE, mode_fault, place_fault
 from worker.sinks.errors import SchemaError, SinkError
@@ -23,6 +24,22 @@ def test_a_higher_token_is_above_every_batch_of_a_lower_one() -> None:
     assert version_of(last) < version_of(FenceRow(8))
     assert version_of(FenceRow(7)) < version_of(FenceRow(7, 0, Mark("c", 0)))
     assert version_of(FenceRow(2**32 - 1, 0, Mark("c", 2**31 - 2))) == 2**63 - 1
+
+
+def test_what_a_table_asks_of_rows() -> None:
+    """Its CHECK constraints, and those columns of the query that take no NULL."""
+    columns = (
+        {"name": "Id`s", "type": "long", "nullable": False, "metadata": {}},
+        {"name": "v", "type": "string", "nullable": True, "metadata": {}},
+        {"name": "made", "type": "long", "nullable": False, "metadata": {}},
+    )
+    checks = {"delta.constraints.b": "v > 'a'", "delta.constraints.a": "v < 'z'", "delta.appendOnly": "true"}
+    seen = Seen(table="t", path="p", log_store=LINK_STORE, versions={}, columns=columns, configuration=checks)
+    assert conditions_of([Field("id`s", "long"), Field("v", "string")], seen) == (
+        Condition("a", "v < 'z'"),
+        Condition("b", "v > 'a'"),
+        Condition("NOT NULL Id`s", "`Id``s` IS NOT NULL"),
+    )
 
 
 def test_a_batch_that_does_not_fit_is_refused() -> None:

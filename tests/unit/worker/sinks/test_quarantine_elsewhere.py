@@ -11,7 +11,7 @@ import pytest
 
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside, Limits
-from worker.sinks.base import Sink, Written
+from worker.sinks.base import Condition, Sink, Written
 from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow, Mark, Owner, admits, raised
 from worker.sinks.quarantine.elsewhere import QuarantinedSink, quarantine_owner
@@ -90,6 +90,7 @@ class SomeBatch(Rows):
     bad: tuple[Aside, ...] = ()
     step: Callable[[], None] = lambda: None
     aside: tuple[Aside, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def left_out(self) -> LeftOut:
@@ -137,10 +138,16 @@ class Herd:
             made.write(batch(number, made.step))
 
 
-def batch(number: int, step: Callable[[], None] = lambda: None, plan: str = "planned") -> SomeBatch:
+def batch(
+    number: int,
+    step: Callable[[], None] = lambda: None,
+    plan: str = "planned",
+    conditions: tuple[Condition, ...] = (),
+) -> SomeBatch:
     """Batch 1 has nothing that is bad."""
     bad = () if number == 1 else (Aside("violation", ("a",), "a is violated", "row", b"bad%d" % number),)
-    return SomeBatch(Mark("c", number, f"{plan} {number}"), [f"good{number}"], bad, step)
+    mark = Mark("c", number, f"{plan} {number}")
+    return SomeBatch(mark, [f"good{number}"], bad, step, conditions=conditions)
 
 
 def crashing(at: int) -> Callable[[], None]:
@@ -224,6 +231,26 @@ def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_st
     with pytest.raises(OutOfOrderError, match="by another definition"):
         made.write(without)
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
+
+
+def test_a_batch_between_the_steps_is_not_done_by_other_conditions_of_the_sink() -> None:
+    """A constraint that the table got meanwhile, or lost, would put other rows aside."""
+    herd = Herd()
+    positive = Condition("positive", "id > 0")
+    made = herd.owner(crashing(4))
+    made.claim()
+    with pytest.raises(CrashError):
+        made.write(batch(0, made.step, conditions=(positive,)))
+    assert herd.quarantine.rows == [b"bad0"]
+    for others in ((), (positive._replace(where="id > 1"),), (positive, positive)):
+        made = herd.owner()
+        made.claim()
+        with pytest.raises(OutOfOrderError, match="or other constraints of the sink"):
+            made.write(batch(0, conditions=others))
+    made = herd.owner()
+    made.claim()
+    made.write(batch(0, conditions=(positive,)))
+    assert (herd.sink.rows, herd.quarantine.rows) == (["good0"], [b"bad0"])
 
 
 def test_a_batch_that_the_sink_has_puts_nothing_aside_by_another_definition() -> None:

@@ -52,6 +52,22 @@ def test_a_small_batch_is_sifted_at_the_driver() -> None:
     assert Sieve(DROPPING).left_out == LeftOut()
 
 
+def test_a_row_that_the_sink_would_refuse_is_put_aside_as_refused() -> None:
+    """By whatever number of its conditions, it counts once; another quarantine's rows count as before."""
+    refusing = Sifting(
+        ("known", "positive", "small"), 0b111, ("a", "b", "c"), 10, ("name",), ("string",), 0b110
+    )
+    sieve = Sieve(refusing)
+    rows = [("a", 0), ("b", 0b001), ("c", 0b010), ("d", 0b110)]
+    assert list(sieve.sifted(rows)) == [("a",)]
+    assert sieve.left_out == LeftOut(quarantined=3, reasons={"known": 1, "refused": 2})
+    assert [(row.reason, row.names, row.error, row.counted_as) for row in sieve.kept] == [
+        ("violation", ("known",), "known is violated: a", ("known",)),
+        ("refused", ("positive",), "the sink refuses it: positive is violated: b", ("refused",)),
+        ("refused", ("positive", "small"), "the sink refuses it: positive is violated: b", ("refused",)),
+    ]
+
+
 def test_a_row_that_is_put_aside_says_what_it_violates() -> None:
     """With itself as JSON; one that violates another expectation as well is put aside, and not dropped."""
     sieve = Sieve(ASIDE)

@@ -1,0 +1,203 @@
+"""Runs rows that were put aside through the present definition: what would come of them in the sink.
+
+A value of Kafka's and a line of a file are read again and go through the SQL; a row of the result, which has
+been through it, has to meet the expectations only. A row that violates any of them stays where it is, also
+one that would be dropped: nobody would notice.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+from pyspark.sql import functions as f
+
+from worker.query_engine import QueryError
+from worker.sinks.bisection import RowsRefusedError
+from worker.sinks.sifting import MASK
+from worker.spark.columns import fields
+from worker.spark.expectations import masked, sifting
+from worker.spark.payload import take_apart
+from worker.spark.payload_formats import text
+from worker.spark.reader import Read, load, read
+from worker.spark.unreadable import ASIDE, CORRUPT, line_error, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from definition.document import Definition
+    from worker.sinks.base import Field
+    from worker.sinks.quarantine.store import StoredRow
+    from worker.spark.check_session import CheckSession
+
+ID: Final = "_sparkherd_row"
+"""The column that says which row it is, by its place among those that are played."""
+_KAFKA: Final = (
+    f"{ID} INT, key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp BIGINT,"
+    " timestampType INT, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+_LINES: Final = f"{ID} INT, line STRING"
+
+
+class Stays(NamedTuple):
+    """A row that is not played again, by its place, and why."""
+
+    at: int
+    why: str
+
+
+class Player:
+    """Plays rows of one task."""
+
+    def __init__(self, session: CheckSession, definition: Definition) -> None:
+        """The definition is analysed by Spark, and nothing read.
+
+        Args:
+            session: of Spark's, which nobody else has.
+            definition: with its references resolved.
+
+        Raises:
+            QueryError: the definition cannot be run.
+        """
+        strict = tuple(msgspec.structs.replace(each, on_violation="quarantine") for each in definition.expect)
+        self._session = session
+        self._definition = msgspec.structs.replace(definition, expect=strict)
+        self._read: Read = read(session, definition)
+        self.fields: Sequence[Field] = fields(self._read.result)
+        self._schema: StructType = self._read.result.schema
+        self._sifting = sifting(strict, self.fields)
+        self._view = next((view for view, each in definition.views.items() if not each.static), "")
+
+    def screen(self, rows: Sequence[StoredRow]) -> list[Stays]:
+        """The rows that cannot be read, or that violate an expectation, where that can be told of each."""
+        found: dict[int, str] = {}
+        for frame, is_source in self._frames(rows):
+            bad = frame.where(f.col(ASIDE).isNotNull()).select(ID, f"{ASIDE}.error")
+            found |= {row[0]: row[1] for row in bad.collect()}
+            if not is_source or self._definition.sql is None:
+                found |= self._violating(readable(frame))
+        return [Stays(at, why) for at, why in sorted(found.items())]
+
+    def result(self, rows: Sequence[StoredRow]) -> DataFrame:
+        """What goes to the sink of rows that can be read.
+
+        Raises:
+            RowsRefusedError: some of it violates an expectation.
+        """
+        results = [self._result(readable(frame).drop(ID), is_source=own) for frame, own in self._frames(rows)]
+        whole = results[0]
+        for other in results[1:]:
+            whole = whole.unionByName(other)
+        marked = masked(whole, self._definition.expect)
+        if self._sifting is not None:
+            wrong = marked.where(f.col(MASK) != f.lit(0)).select(MASK).limit(1).collect()
+            if wrong:
+                raise RowsRefusedError(self._told(wrong[0][0]))
+            marked = marked.drop(MASK)
+        return marked
+
+    def _violating(self, frame: DataFrame) -> Mapping[int, str]:
+        if self._sifting is None:
+            return {}
+        marked = masked(frame, self._definition.expect).where(f.col(MASK) != f.lit(0))
+        return {at: self._told(mask) for at, mask in marked.select(ID, MASK).collect()}
+
+    def _told(self, mask: int) -> str:
+        names = () if self._sifting is None else self._sifting.violated(mask)
+        return f"{', '.join(names)} is violated" if len(names) == 1 else f"{', '.join(names)} are violated"
+
+    def _result(self, frame: DataFrame, *, is_source: bool) -> DataFrame:
+        sql = self._definition.sql
+        if not is_source or sql is None:
+            return frame
+        frame.createOrReplaceTempView(self._view)
+        for view, source in self._definition.views.items():
+            if source.static:
+                path = self._definition.path_of(view)
+                load(self._session.spark, source, path).createOrReplaceTempView(view)
+        return self._session.spark.sql(sql)
+
+    def _frames(self, rows: Sequence[StoredRow]) -> Iterable[tuple[DataFrame, bool]]:
+        """By form, each with `ID` and `ASIDE`, and whether SQL is still to be run."""
+        numbered = list(enumerate(rows))
+        if values := [(at, row) for at, row in numbered if row.form == "kafka"]:
+            yield self._of_kafka(values), True
+        if lines := [(at, row) for at, row in numbered if row.form == "line"]:
+            yield self._of_lines(lines), True
+        if results := [(at, row) for at, row in numbered if row.form == "row"]:
+            yield self._of_results(results), False
+
+    def _of_kafka(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
+        source = self._source()
+        if not source.is_kafka:
+            raise QueryError(f"{self._path()}: is not kafka any more, where rows were put aside from")
+        frame = self._session.spark.createDataFrame([_record(at, row) for at, row in rows], _KAFKA)
+        frame = frame.withColumn("timestamp", f.timestamp_micros("timestamp"))
+        return take_apart(frame, source, self._path(), puts_aside=True)
+
+    def _of_lines(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
+        source = self._source()
+        kind = (source.format or "").lower()
+        if kind not in {"json", "csv"}:
+            raise QueryError(f"{self._path()}: is not json or csv any more, where rows were put aside from")
+        lines = [(at, row.raw.decode(errors="replace")) for at, row in rows]
+        frame = self._session.spark.createDataFrame(lines, _LINES)
+        error = line_error(source, self._path())
+        return _parsed(frame, kind, source.schema or "", source.options, error)
+
+    def _of_results(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
+        lines = [(at, row.raw.decode(errors="replace")) for at, row in rows]
+        frame = self._session.spark.createDataFrame(lines, _LINES)
+        told = "is no row of the definition's result"
+        return _parsed(frame, "json", _ddl(self._schema), {}, told)
+
+    def _source(self) -> Any:
+        return self._definition.views[self._view]
+
+    def _path(self) -> str:
+        return self._definition.path_of(self._view)
+
+
+def _parsed(frame: DataFrame, kind: str, schema: str, options: Mapping[str, Any], error: str) -> DataFrame:
+    """Lines as rows, with `ID` and `ASIDE`."""
+    given = {name: str(value) for name, value in options.items() if name.lower() not in _OF_READERS}
+    given |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    told = ", ".join(text(each) for pair in given.items() for each in pair)
+    row = f"from_{kind}(line, {text(f'{schema}, `{CORRUPT}` STRING')}, map({told}))"
+    read_so = frame.select(ID, f.expr(row).alias("row"))
+    is_bad = f.col("row").isNull() | f.col(f"row.{CORRUPT}").isNotNull()
+    aside = f.when(is_bad, f.struct(f.lit(error).alias("error"))).alias(ASIDE)
+    return read_so.select(ID, "row.*", aside).drop(CORRUPT)
+
+
+_OF_READERS: Final = frozenset({"path", "mode", "columnnameofcorruptrecord"})
+"""Options of a source that are not of a line."""
+
+
+def _ddl(schema: StructType) -> str:
+    """All may be NULL: what is missing in a row is."""
+    return ", ".join(f"`{each.name.replace('`', '``')}` {each.dataType.simpleString()}" for each in schema)
+
+
+def _record(at: int, row: StoredRow) -> tuple[Any, ...]:
+    places = row.places
+    headers = [(each.get("key"), _bytes(each.get("value"))) for each in places.get("headers") or ()]
+    return (
+        at,
+        _bytes(places.get("key")),
+        None if places.get("is_null") else bytes(row.raw),
+        places.get("topic"),
+        places.get("partition"),
+        places.get("offset"),
+        places.get("timestamp"),
+        places.get("timestampType"),
+        headers or None,
+    )
+
+
+def _bytes(given: str | None) -> bytes | None:
+    return None if given is None else base64.b64decode(given)
