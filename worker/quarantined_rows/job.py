@@ -75,7 +75,7 @@ class QuarantineJob:
         asking = asyncio.ensure_future(self._engine.quarantine(spec, fetched.request, at))
         if not await first(asking, self._owner.until_lost(task, token)):
             return _lost(fetched)
-        return shown(asking.result(), fetched.request)
+        return await asyncio.to_thread(shown, asking.result(), fetched.request)
 
     def unheard(self, fetched: FetchQuarantineResponse) -> str:
         """What it changes may be changed."""

@@ -36,7 +36,8 @@ def shown(answer: QuarantineAnswer, request: QuarantineRequest) -> QuarantineAns
     """
     most = MAX_LISTED_LENGTH if request.action == "list" else MAX_RAW_LENGTH
     notes = [scrub(note, MAX_SAID_LENGTH) for note in answer.notes[: MOST_SAID - 2]]
-    told = [_told(masked_row(row) if request.masked else row, most) for row in answer.rows[: request.limit]]
+    rows_asked = [_short(row, most) for row in answer.rows[: request.limit]]
+    told = [_told(masked_row(row) if request.masked else row, most) for row in rows_asked]
     if cut := sum(is_cut for _, is_cut in told):
         more = ": show one to see more of it" if request.action == "list" else ""
         notes.append(f"{cut} long rows are cut to {most} characters{more}")
@@ -44,6 +45,11 @@ def shown(answer: QuarantineAnswer, request: QuarantineRequest) -> QuarantineAns
     if len(rows) < len(told):
         notes.append(f"the rows after the first {len(rows)} are left out: they are too large")
     return msgspec.structs.replace(answer, rows=tuple(rows), notes=tuple(notes))
+
+
+def _short(row: QuarantinedRow, most: int) -> QuarantinedRow:
+    """Not much more of a row than is shown: to mask all of a large one takes seconds."""
+    return msgspec.structs.replace(row, raw=row.raw[: most + 4], error=row.error[: MAX_SAID_LENGTH + 1])
 
 
 def masked_row(row: QuarantinedRow) -> QuarantinedRow:

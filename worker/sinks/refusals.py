@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _OF_ROWS: Final = ("22", "23", "44")
 """Classes of SQLSTATE: a value that does not fit, a constraint, and the condition of a view."""
-_BY_TRIGGER: Final = "P0001"
-"""PostgreSQL's RAISE EXCEPTION."""
+_MORE: Final = {"P0001", "54000"}
+"""PostgreSQL's RAISE EXCEPTION, and a row that is too large for an index."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -58,7 +58,7 @@ def refusal_of(error: Exception) -> str | None:
     raised: Any = error.orig if isinstance(error, DBAPIError) else error
     state = getattr(raised, "sqlstate", None)
     if state is not None:
-        is_of_rows = state.startswith(_OF_ROWS) or state == _BY_TRIGGER
+        is_of_rows = state.startswith(_OF_ROWS) or state in _MORE
     else:
         is_of_rows = type(raised).__name__ in {"IntegrityError", "DataError"}
     return str(raised).strip().partition("\n")[0] if is_of_rows else None

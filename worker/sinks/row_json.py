@@ -38,6 +38,8 @@ def _value(kind: str, value: Any) -> str:
     """A value as Spark counts it, or as a driver of a database takes it."""
     if kind == "boolean":
         return "true" if value else "false"
+    if kind == "binary":
+        return _text(b64encode(_bytes_of(value)).decode())
     if kind.startswith("decimal"):
         return format(Decimal(value), "f")
     if kind in _TIMES:
@@ -46,12 +48,15 @@ def _value(kind: str, value: Any) -> str:
     return repr(value) if is_plain else _text(_as_text(value))
 
 
+def _bytes_of(value: Any) -> bytes:
+    """Of what Spark has, or a driver takes: psycopg has a wrapper of its own."""
+    return bytes(value if isinstance(value, bytes | bytearray | memoryview) else value.obj)
+
+
 def _as_text(value: Any) -> str:
     match value:
         case float():
             return _NOT_FINITE.get(value, "NaN")
-        case bytes() | bytearray():
-            return b64encode(bytes(value)).decode()
         case time():
             return value.isoformat()
         case _:

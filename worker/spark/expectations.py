@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from worker.sinks.base import Condition, Field
     from worker.spark.reader import SqlSession
 
+_MICROS: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""By itself, Spark cuts times to milliseconds in JSON."""
 VIOLATED: Final = "is violated by a row"
 """What the error of a row says that fails its batch, and by which its cause is known."""
 
@@ -142,7 +147,7 @@ def violating(frame: DataFrame, sifting: Sifting) -> DataFrame:
     """The rows with a mask that are put aside: their masks, and themselves as JSON."""
     columns = [f.col(f"`{name.replace('`', '``')}`") for name in frame.columns if name != MASK]
     chosen = frame.where(f.col(MASK).bitwiseAND(f.lit(sifting.quarantined)) != f.lit(0))
-    return chosen.select(f.col(MASK), f.to_json(f.struct(*columns)).alias("row"))
+    return chosen.select(f.col(MASK), f.to_json(f.struct(*columns), _MICROS).alias("row"))
 
 
 def _require_condition(session: SqlSession, frame: DataFrame, each: Expectation, path: str) -> None:

@@ -156,7 +156,10 @@ class SiftedBatch(SparkBatch):
             return self._kept()
         if self._steps.reading is None:
             return self._frame
-        return self._result(self._frame.observe(counting, f.count(f.col(ASIDE)).alias("aside")))
+        seen = self._frame.observe(
+            counting, f.count(f.lit(1)).alias("rows"), f.count(f.col(ASIDE)).alias("aside")
+        )
+        return self._result(seen)
 
     def _kept(self) -> DataFrame:
         """What goes to the sink of a batch that was looked at."""
@@ -173,7 +176,7 @@ class SiftedBatch(SparkBatch):
         self.rows = rows
         if self._steps.reading is not None:
             found = batch.observed(counting)
-            if found is None or found["aside"]:
+            if found is None or found["aside"] or not found["rows"]:  # it may be that none had to be read
                 self._take_unreadable(unreadable(self._frame, self._steps.most))
 
     def _look_for_unreadable(self, frame: DataFrame) -> None:

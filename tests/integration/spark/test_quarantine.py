@@ -219,6 +219,29 @@ async def test_sql_that_needs_no_row_leaves_none_unnoticed(start: Any, tmp_path:
     assert (database.ids(), len(raw_rows(database))) == ([], 2)
 
 
+async def test_rows_that_cannot_be_read_are_found_where_nothing_had_to_be_read(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """Of a join with nothing, Spark does not even look at the stream, and counts no rows."""
+    (tmp_path / "names").mkdir()
+    (tmp_path / "names" / "a.json").write_text("")
+    names = {
+        "format": "json",
+        "schema": "carrier STRING",
+        "options": {"path": str(tmp_path / "names")},
+        "static": True,
+    }
+    query = await start(
+        sources={"s": source(tmp_path / "in", *LINES), "n": names},
+        sql="SELECT /*+ SHUFFLE_REPLICATE_NL(n) */ s.* FROM s JOIN n ON s.carrier = n.carrier",
+        on_error="quarantine",
+        sink=database.sink(),
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert (database.ids(), len(raw_rows(database))) == ([], 2)
+
+
 @pytest.mark.parametrize(
     ("sql", "told"),
     [

@@ -14,6 +14,7 @@ from protocol.messages.quarantine import QuarantineRequest
 from worker.query_engine import NoQuarantineError, QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.quarantine import replays
+from worker.spark.quarantine.player import Player
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,9 @@ class Bench:
 
     def ids(self) -> list[int]:
         return [row[0] for row in self.query("SELECT id FROM flights ORDER BY id")]
+
+    def other_table(self) -> dict[str, Any]:
+        return {"format": "sql", "options": {"url": self.url, "table": "others"}}
 
     async def put_aside(self, *lines: str, **definition: Any) -> None:
         source = self.folder / "in"
@@ -282,3 +286,83 @@ async def test_a_request_that_nobody_waits_for_ends_between_its_steps(bench: Ben
         await asking
     total = (await bench.ask("list")).total
     assert len(bench.ids()) + total == len(LINES)
+
+
+async def test_a_replay_runs_nothing_that_a_start_refuses(bench: Bench) -> None:
+    """A condition that calls Java, and a database that no worker was allowed."""
+    await bench.put_aside(*LINES)
+    java = {"name": "java", "where": "reflect('java.lang.System', 'getProperty', 'user.home') = '/'"}
+    for changes in (
+        {"expect": [java]},
+        {"sources": {"told": _DERBY}, "source": None, "sql": "SELECT 1 AS id"},
+    ):
+        with pytest.raises(QueryError):
+            await bench.ask("replay", changes=changes)
+    assert (await bench.ask("list")).total == 4
+
+
+_DERBY = {
+    "format": "jdbc",
+    "static": True,
+    "options": {"url": "jdbc:derby:memory:x;create=true", "query": "SELECT 1 AS a FROM sysibm.sysdummy1"},
+}
+
+
+async def test_a_row_whose_column_the_result_has_no_more_stays(bench: Bench) -> None:
+    """It would be played without that value, and be gone."""
+    await bench.put_aside(*LINES)
+    changes = {"sql": "SELECT id, carrier AS airline FROM source", "expect": [], "sink": bench.other_table()}
+    told = await bench.ask("replay", changes=changes, reason="violation")
+    assert (told.replayed, told.stayed) == (0, 1)
+    assert "the result has no column carrier any more" in told.notes[0]
+
+
+async def test_of_two_rows_with_a_key_the_later_one_counts(bench: Bench) -> None:
+    """As it would if they had not been put aside."""
+    sink = {
+        "format": "sql",
+        "options": {"url": bench.url, "table": "flights", "mode": "upsert", "key": ["id"]},
+    }
+    await bench.put_aside('{"id": -1, "carrier": "AA"}', '{"id": -1, "carrier": "UA"}', sink=sink)
+    told = await bench.ask("replay", changes={"expect": []})
+    assert told.replayed == 2
+    assert bench.query("SELECT carrier FROM flights") == [("UA",)]
+
+
+async def test_a_row_that_the_sql_fails_on_stays_and_the_others_are_played(bench: Bench) -> None:
+    """It is found by halves."""
+    sql = "SELECT id, carrier, CAST(carrier AS DOUBLE) AS delay FROM source"
+    await bench.put_aside("a", "b", "c", sql=sql)
+    for letter, carrier in (("a", "1"), ("b", "x"), ("c", "3")):
+        bench.mend(letter, f'{{"id": {carrier if carrier != "x" else 2}, "carrier": "{carrier}"}}')
+    told = await bench.ask("replay")
+    assert (told.replayed, told.stayed, bench.ids()) == (2, 1, [1, 3])
+    assert "CAST_INVALID_INPUT" in told.notes[0]
+
+
+async def test_a_row_that_is_mended_meanwhile_is_not_lost(bench: Bench, monkeypatch: Any) -> None:
+    """What was read of it is not what is there any more."""
+    await bench.put_aside(*LINES)
+    mend(bench)
+    rows = Player.rows
+
+    def mended_meanwhile(player: Player, given: Any) -> Any:
+        bench.mend('{"id": 2, "carrier": "AA"}', '{"id": 22, "carrier": "AA"}')
+        return rows(player, given)
+
+    monkeypatch.setattr(Player, "rows", mended_meanwhile)
+    with pytest.raises(QueryError, match="were changed or taken"):
+        await bench.ask("replay", reason="unreadable")
+    monkeypatch.undo()
+    assert (await bench.ask("replay", reason="unreadable")).replayed == 2
+    assert bench.ids() == [1, 4, 22]
+
+
+async def test_an_owner_that_is_overtaken_throws_nothing_away(bench: Bench) -> None:
+    """Others may have put rows aside since it was asked."""
+    await bench.put_aside(*LINES)
+    bench.run("UPDATE sparkherd_fence SET token = 99")
+    with pytest.raises(QueryError) as refused:
+        await bench.ask("discard")
+    assert refused.value.fenced
+    assert (await bench.ask("list")).total == 4

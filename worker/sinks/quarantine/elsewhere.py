@@ -8,7 +8,8 @@ and the sink does not, and writes it. So no row is lost or there twice, if the s
 - What is done with it is the same: a digest of the definition, and of the sink's conditions that rows are put
   aside by, is part of the quarantine's mark. With another one, a batch that was left between the steps is
   refused.
-- It comes out the same: conditions that call what has another value each time are refused in definitions.
+- It comes out the same: a digest of the rows that are put aside is part of the mark, too. Where others would
+  be put aside, as conditions may have it that hang on the time of day, the batch is refused.
 
 A batch that the sink has was put aside before, or had nothing to be put aside: the quarantine is not asked.
 docs/exactly-once.md has the whole of it; a test goes through every order of two owners' steps.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
 from worker.sinks.base import Sifted, Sink
@@ -113,7 +115,8 @@ class QuarantinedSink(Sink):
 
     def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
         """Unless the quarantine has them, from before a crash; if there are none, it is to have none."""
-        own = replace(mark, plan=f"{mark.plan or ''}/{rules_with(self._rules, batch.conditions)}")
+        rules = rules_with(self._rules, batch.conditions)
+        own = replace(mark, plan=f"{mark.plan or ''}/{rules}/{_digest(aside)}")
         if self._is_there(own) or not aside:
             return
         rows = rows_of(aside, self._owner, mark, int(self._clock() * 1_000_000))
@@ -131,7 +134,13 @@ class QuarantinedSink(Sink):
         last = None if self._put_aside is None else self._put_aside.last
         if last is None or (last.checkpoint, last.batch_id) != (mark.checkpoint, mark.batch_id):
             return False
-        if last.plan is not None and last.plan != mark.plan and _plan(last) == _plan(mark):
+        if last.plan is not None and last.plan != mark.plan and _planned(last) == _planned(mark):
+            if _rules(last) == _rules(mark):
+                raise OutOfOrderError(
+                    f"{self._owner} has put rows of batch {mark.batch_id} aside, and not written the others;"
+                    " now other rows would be put aside: what they hang on has another value each time, or a"
+                    " static source was changed; reset the task"
+                )
             raise OutOfOrderError(
                 f"{self._owner} has put rows of batch {mark.batch_id} aside by another definition, or other"
                 " constraints of the sink, and not written the others: bring the former ones back for that"
@@ -145,5 +154,17 @@ def quarantine_owner(owner: Owner) -> Owner:
     return replace(owner, task=f"{owner.task}~quarantine", skips=True)
 
 
-def _plan(mark: Mark) -> str:
-    return (mark.plan or "").rpartition("/")[0]
+def _planned(mark: Mark) -> str:
+    return (mark.plan or "").rsplit("/", 2)[0]
+
+
+def _rules(mark: Mark) -> str:
+    return (mark.plan or "").rsplit("/", 2)[1]
+
+
+def _digest(aside: Sequence[Aside]) -> str:
+    """Of the rows that are put aside, in whatever order they come."""
+    whole = sha256()
+    for told in sorted(sha256(repr((row.names, row.form)).encode() + row.raw).digest() for row in aside):
+        whole.update(told)
+    return whole.hexdigest()[:12]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from worker.sinks.fence import Owner
     from worker.sinks.fence_table import FenceTable
     from worker.sinks.parts import Rows
+    from worker.sinks.quarantine.store import Choice, StoredRow
 
 
 class SqlReplay:
@@ -74,7 +75,7 @@ class SqlReplay:
             keys=tuple(at for at, column in enumerate(self._table.columns) if column.primary_key),
         )
 
-    def move(self, ids: Sequence[str], rows: Rows) -> None:
+    def move(self, played: Sequence[StoredRow], rows: Rows) -> None:
         """Put rows into the sink's table, and take those out of the quarantine that they are made of.
 
         Raises:
@@ -89,11 +90,21 @@ class SqlReplay:
         with transaction(self._engine) as connection:
             total = self._admitted(connection)
             check_at_once(connection)
-            self.store.remove(connection, ids)
+            self.store.remove(connection, played)
             with refusable(connection):
                 for chunk in chunked(iter(encoded)):
                     connection.exec_driver_sql(self._statement, chunk)
             self._fence.count(connection, self._owner, total + len(rows))
+
+    def discard(self, choice: Choice) -> int:
+        """Throw rows away in a transaction in which the fence is looked at; returns how many.
+
+        Raises:
+            FencedError: a newer owner has the task.
+        """
+        with transaction(self._engine) as connection:
+            self._admitted(connection)
+            return self.store.discard_in(connection, choice)
 
     def close(self) -> None:
         """Close the connections."""

@@ -36,22 +36,28 @@ class SqlStore(QuarantineStore):
         """The database and the table."""
         return f"{place(self._engine)}, table {self._table.name}"
 
-    def find(self, choice: Choice, limit: int) -> Found:
+    def find(self, choice: Choice, limit: int, *, oldest_first: bool = False) -> Found:
         """In one look."""
         with transaction(self._engine) as connection:
             if not self._is_there(connection):
                 return Found((), 0)
             chosen = self._chosen(choice)
             number = connection.execute(sa.select(sa.func.count()).select_from(self._table).where(chosen))
-            return Found(self._rows(connection, chosen, limit), number.scalar_one())
+            return Found(
+                self._rows(connection, chosen, limit, oldest_first=oldest_first), number.scalar_one()
+            )
 
     def discard(self, choice: Choice) -> int:
         """In one transaction."""
         with transaction(self._engine) as connection:
-            if not self._is_there(connection):
-                return 0
-            free = sa.and_(self._chosen(choice), self._table.c.replay.is_(None))
-            return connection.execute(self._table.delete().where(free)).rowcount
+            return self.discard_in(connection, choice)
+
+    def discard_in(self, connection: Connection, choice: Choice) -> int:
+        """As `discard`, in somebody else's transaction."""
+        if not self._is_there(connection):
+            return 0
+        free = sa.and_(self._chosen(choice), self._table.c.replay.is_(None))
+        return connection.execute(self._table.delete().where(free)).rowcount
 
     def take(self, choice: Choice, replay: str, limit: int) -> Sequence[StoredRow]:
         """In one transaction: whoever comes later finds them taken."""
@@ -59,11 +65,11 @@ class SqlStore(QuarantineStore):
             if not self._is_there(connection):
                 return ()
             free = sa.and_(self._chosen(choice), self._table.c.replay.is_(None))
-            ids = [row.id for row in self._rows(connection, free, limit)]
+            ids = [row.id for row in self._rows(connection, free, limit, oldest_first=True)]
             for some in _chunks(ids):
                 taken = sa.and_(self._id.in_(some), self._mine, self._table.c.replay.is_(None))
                 connection.execute(self._table.update().where(taken).values(replay=replay))
-            return self._rows(connection, self._of(replay), limit)
+            return self._rows(connection, self._of(replay), limit, oldest_first=True)
 
     def give_back(self, replay: str, ids: Collection[str] | None = None) -> None:
         """Others may take them."""
@@ -86,18 +92,24 @@ class SqlStore(QuarantineStore):
             found = sa.select(column).where(self._mine, column.is_not(None)).distinct()
             return connection.execute(found).scalars().all()
 
-    def remove(self, connection: Connection, ids: Sequence[str]) -> None:
-        """Remove rows in somebody else's transaction.
+    def remove(self, connection: Connection, rows: Sequence[StoredRow]) -> None:
+        """Remove rows in somebody else's transaction, as they were read.
 
         Raises:
-            SinkError: some are not there any more.
+            SinkError: some are not there any more, or were changed since, as people do who mend them.
         """
-        number = 0
-        for some in _chunks(ids):
+        as_read = {row.id: bytes(row.raw) for row in rows}
+        found = 0
+        for some in _chunks(sorted(as_read)):
             those = sa.and_(self._mine, self._id.in_(some), self._table.c.replay.is_(None))
-            number += connection.execute(self._table.delete().where(those)).rowcount
-        if number != len(ids):
-            raise SinkError(f"of {len(ids)} rows in {self.place} {len(ids) - number} are gone: ask again")
+            there = connection.execute(sa.select(self._id, self._table.c.raw).where(those)).all()
+            found += sum(as_read[row] == bytes(raw or b"") for row, raw in there)
+            connection.execute(self._table.delete().where(those))
+        if found != len(as_read):
+            changed = len(as_read) - found
+            raise SinkError(
+                f"{changed} of {len(as_read)} rows in {self.place} were changed or taken: ask again"
+            )
 
     def close(self) -> None:
         """Close the connections."""
@@ -127,10 +139,13 @@ class SqlStore(QuarantineStore):
             wanted.append(among.contains(f", {choice.name}, ", autoescape=True))
         return sa.and_(*wanted)
 
-    def _rows(self, connection: Connection, chosen: ColumnElement[bool], limit: int) -> list[StoredRow]:
+    def _rows(
+        self, connection: Connection, chosen: ColumnElement[bool], limit: int, *, oldest_first: bool = False
+    ) -> list[StoredRow]:
         columns = self._table.c
         wanted = sa.select(*(columns[name] for name in StoredRow._fields)).where(chosen)
-        order = (columns.resets.desc(), columns.batch_id.desc(), columns.nth)
+        newest = (columns.resets.desc(), columns.batch_id.desc(), columns.nth)
+        order = (columns.resets, columns.batch_id, columns.nth) if oldest_first else newest
         return [StoredRow(*row) for row in connection.execute(wanted.order_by(*order).limit(limit))]
 
     def _is_there(self, connection: Connection) -> bool:

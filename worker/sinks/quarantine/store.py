@@ -82,12 +82,13 @@ class QuarantineStore(ABC):
         """Where it is, as a person may see it."""
 
     @abstractmethod
-    def find(self, choice: Choice, limit: int) -> Found:
+    def find(self, choice: Choice, limit: int, *, oldest_first: bool = False) -> Found:
         """Look at rows.
 
         Args:
             choice: which.
             limit: how many at most.
+            oldest_first: in place of the newest batch.
         """
 
     @abstractmethod

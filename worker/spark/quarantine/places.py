@@ -8,13 +8,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from definition.sinks.sql import SQL_SINK
-from definition.spark_conf import SQL_ON_FILES
 from definition.tables import read_table_name
 from worker.query_engine import QueryError
 from worker.sinks.database import connect
-from worker.sinks.factory import open_sink
+from worker.sinks.factory import newest_fence, open_sink
+from worker.sinks.fence import fenced
 from worker.sinks.quarantine.sql_replay import SqlReplay
 from worker.sinks.quarantine.sql_store import SqlStore
+from worker.spark.payload_formats import name as quoted
 from worker.spark.quarantine.player import Player
 from worker.spark.quarantine.spark_store import SparkStore
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from worker.sinks.base import Sink
     from worker.sinks.fence import Owner
     from worker.sinks.quarantine.plan import PuttingAside
-    from worker.sinks.quarantine.store import QuarantineStore
+    from worker.sinks.quarantine.store import Choice, QuarantineStore
     from worker.spark.backend import SparkBackend
     from worker.spark.check_session import CheckSession
 
@@ -90,6 +91,21 @@ class Place:
             raise QueryError("sink: has no fence")
         return self._opened.enter_context(closing(made))
 
+    def discard(self, choice: Choice) -> int:
+        """Throw rows away, if the task is still its owner's; returns how many.
+
+        Raises:
+            FencedError: a newer owner has it.
+        """
+        if self.beside is not None:
+            self.beside.claim()
+            return self.beside.discard(choice)
+        self._at("the fence of the sink")
+        newest = newest_fence(self._sink_definition, self.owner, lambda: self.session.spark)
+        if newest is not None and newest.token > self.owner.token:
+            raise fenced(self.owner, newest)
+        return self.store.discard(choice)
+
     def close(self) -> None:
         """Let go of all that was opened."""
         self._opened.close()
@@ -115,7 +131,6 @@ class Place:
         if place.format == SQL_SINK:
             return SqlStore(connect(options.url, self.owner), read_table_name(options.table), self.owner)
         spark = self.session.spark
-        spark.conf.set(SQL_ON_FILES, "true")  # for statements about the table
         reading, table = _rows_of(spark, place, options)
         return SparkStore(spark, self.owner, place.shown, reading, table)
 
@@ -147,7 +162,7 @@ def _rows_of(
 ) -> tuple[Callable[[], DataFrame | None], str | None]:
     """How the rows of a format are read, and what statements call its table."""
     if place.format == "delta" and options.path is not None:
-        table = f"delta.`{options.path}`"
+        table = f"delta.{quoted(options.path)}"
         return partial(_there, lambda: spark.read.format("delta").load(options.path)), table
     if place.table is not None:
         name = place.table

@@ -8,29 +8,43 @@ one that would be dropped: nobody would notice.
 from __future__ import annotations
 
 import base64
+import json
+import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
+from pyspark.errors import (
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    NumberFormatException,
+    PySparkException,
+    SparkRuntimeException,
+)
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from worker.query_engine import QueryError
 from worker.sinks.bisection import RowsRefusedError
 from worker.sinks.sifting import MASK
+from worker.spark.causes import describe
 from worker.spark.columns import fields
-from worker.spark.expectations import masked, sifting
+from worker.spark.expectations import expected, masked, sifting
 from worker.spark.payload import take_apart
 from worker.spark.payload_formats import text
 from worker.spark.reader import Read, load, read
+from worker.spark.rows import compute, counted
 from worker.spark.unreadable import ASIDE, CORRUPT, line_error, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
     from definition.document import Definition
     from worker.sinks.base import Field
+    from worker.sinks.parts import Rows
     from worker.sinks.quarantine.store import StoredRow
     from worker.spark.check_session import CheckSession
 
@@ -40,6 +54,8 @@ _KAFKA: Final = (
     f"{ID} INT, key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp BIGINT,"
     " timestampType INT, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
+_PARTITION: Final = re.compile(r"/([^/=]+)=(?=[^/]*/)")
+"""A column whose values are in the names of folders."""
 _LINES: Final = f"{ID} INT, line STRING"
 
 
@@ -67,6 +83,7 @@ class Player:
         self._session = session
         self._definition = msgspec.structs.replace(definition, expect=strict)
         self._read: Read = read(session, definition)
+        expected(session, self._read.result, strict)  # what a start refuses is not run here either
         self.fields: Sequence[Field] = fields(self._read.result)
         self._schema: StructType = self._read.result.schema
         self._sifting = sifting(strict, self.fields)
@@ -74,7 +91,7 @@ class Player:
 
     def screen(self, rows: Sequence[StoredRow]) -> list[Stays]:
         """The rows that cannot be read, or that violate an expectation, where that can be told of each."""
-        found: dict[int, str] = {}
+        found = {at: why for at, row in enumerate(rows) if (why := self._strange(row)) is not None}
         for frame, is_source in self._frames(rows):
             bad = frame.where(f.col(ASIDE).isNotNull()).select(ID, f"{ASIDE}.error")
             found |= {row[0]: row[1] for row in bad.collect()}
@@ -99,6 +116,30 @@ class Player:
                 raise RowsRefusedError(self._told(wrong[0][0]))
             marked = marked.drop(MASK)
         return marked
+
+    def rows(self, rows: Sequence[StoredRow]) -> Rows:
+        """What goes to the sink, computed.
+
+        Raises:
+            RowsRefusedError: as `result` does, or because the query fails on some of them.
+        """
+        with _failing_rows():
+            return [tuple(row) for row in counted(self.result(rows)).collect()]
+
+    def try_out(self, rows: Sequence[StoredRow]) -> None:
+        """Compute it, and keep nothing; raises as `rows` does."""
+        with _failing_rows():
+            compute(self.result(rows))
+
+    def _strange(self, row: StoredRow) -> str | None:
+        """Why something of a row would be lost if it were played; None if nothing would."""
+        if row.form == "row":
+            known = {field.name for field in self.fields}
+            others = [each for each in _names_in(row.raw) if each not in known]
+            return f"the result has no column {others[0]} any more" if others else None
+        path = str(row.places.get("file") or "") if row.form == "line" else ""
+        columns = {each.lower() for each in _PARTITION.findall(path)} & _columns_of(self._source().schema)
+        return f"{min(columns)} is a name of folders, and no part of the line" if columns else None
 
     def _violating(self, frame: DataFrame) -> Mapping[int, str]:
         if self._sifting is None:
@@ -160,6 +201,35 @@ class Player:
 
     def _path(self) -> str:
         return self._definition.path_of(self._view)
+
+
+@contextmanager
+def _failing_rows() -> Iterator[None]:
+    """What Spark raises about values while it computes is of one of the rows."""
+    try:
+        yield
+    except (ArithmeticException, ArrayIndexOutOfBoundsException, DateTimeException) as error:
+        raise RowsRefusedError(describe(error).partition("\n")[0]) from error
+    except (NumberFormatException, SparkRuntimeException) as error:
+        raise RowsRefusedError(describe(error).partition("\n")[0]) from error
+
+
+def _names_in(raw: bytes) -> Iterable[str]:
+    """Of the fields of an object in JSON; none of what is none."""
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        return ()
+    return found if isinstance(found, dict) else ()
+
+
+def _columns_of(schema: str | None) -> set[str]:
+    """Their names as Spark tells them apart; of text that is no schema, none."""
+    try:
+        found = StructType.fromDDL(schema or "")
+    except PySparkException:
+        return set()
+    return {each.lower() for each in found.fieldNames()} if isinstance(found, StructType) else set()
 
 
 def _parsed(frame: DataFrame, kind: str, schema: str, options: Mapping[str, Any], error: str) -> DataFrame:

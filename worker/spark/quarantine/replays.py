@@ -19,7 +19,6 @@ from worker.query_engine import QueryError
 from worker.sinks.bisection import put_by_halves
 from worker.sinks.fence import Mark
 from worker.spark.local_batch import FrameBatch
-from worker.spark.rows import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +30,10 @@ if TYPE_CHECKING:
     from worker.spark.quarantine.places import Place
     from worker.spark.quarantine.player import Player
 
-ROUND: Final = 1000
+ROUND: Final = 250
 """Rows that are played at once."""
+ROUND_BYTES: Final = 8 * 2**20
+"""Of their values together; a single row may be larger."""
 CHECKPOINT: Final = "replay"
 """What the batches of replays have in place of a checkpoint."""
 _MOST_NOTES: Final = 20
@@ -79,15 +80,15 @@ def _moved(
 ) -> None:
     beside.claim()
     beside.prepare(player.fields)
-    while rows := _left(beside.store.find(choice, ROUND + len(tally.stayed)).rows, tally):
+    while rows := _left(beside.store.find(choice, ROUND + len(tally.stayed), oldest_first=True).rows, tally):
         at(f"{len(rows)} rows that are played again")
         rest = _screened(player, rows, tally)
 
         def put(some: range, rest: Sequence[StoredRow] = rest) -> None:
             at("the next of them")
             these = rest[some.start : some.stop]
-            made = [tuple(row) for row in counted(player.result(these)).collect()]
-            beside.move([row.id for row in these], made)
+            made = player.rows(these)
+            beside.move(these, made)
 
         refused = put_by_halves(len(rest), put, len(rest))
         tally.stayed |= {rest[each.at].id: each.why for each in refused}
@@ -95,7 +96,16 @@ def _moved(
 
 
 def _left(rows: Sequence[StoredRow], tally: Tally) -> list[StoredRow]:
-    return [row for row in rows if row.id not in tally.stayed]
+    """Those that are still to be played, as many of them as a JVM bears at once."""
+    left: list[StoredRow] = []
+    size = 0
+    for row in rows:
+        size += len(row.raw) if row.id not in tally.stayed else 0
+        if left and size > ROUND_BYTES:
+            break
+        if row.id not in tally.stayed:
+            left.append(row)
+    return left
 
 
 def _screened(player: Player, rows: Sequence[StoredRow], tally: Tally) -> list[StoredRow]:
@@ -120,7 +130,7 @@ class _Elsewhere:
         player = self._place.player
         sink.prepare(player.fields)
         store, tally = self._place.store, self._tally
-        while _left(store.find(choice, ROUND + len(tally.stayed)).rows, tally):
+        while _left(store.find(choice, ROUND + len(tally.stayed), oldest_first=True).rows, tally):
             self._at("rows that are played again")
             number += 1
             if not self._round(sink, player, choice, number):
@@ -167,7 +177,7 @@ class _Elsewhere:
     def _try(self, player: Player, rows: Sequence[StoredRow], some: range) -> None:
         """Only what comes of them is of interest."""
         self._at("the next of them")
-        player.result(rows[some.start : some.stop])
+        player.try_out(rows[some.start : some.stop])
 
 
 def _is_there(name: str, last: Mark) -> bool:

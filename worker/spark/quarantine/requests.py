@@ -14,6 +14,7 @@ from worker.secrets import Secrets
 from worker.sinks.fence import Owner
 from worker.sinks.quarantine.plan import PuttingAside, putting_aside
 from worker.sinks.quarantine.store import Choice
+from worker.spark.jdbc import require_harmless
 from worker.spark.quarantine.places import opened
 from worker.spark.quarantine.replays import replay
 
@@ -50,6 +51,7 @@ def answer(
         QueryError, SinkError: it cannot be done.
     """
     definition = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
+    require_harmless(definition, spec.definition, settings.allow_jdbc)
     aside = putting_aside(spec.definition, definition) or _formerly(definition)
     if aside is None:
         raise NoQuarantineError(f"the definition of task {spec.task} puts no rows aside")
@@ -75,7 +77,7 @@ def _done(place: Place, request: QuarantineRequest, at: Callable[[str], None]) -
         found = place.store.find(choice, request.limit)
         return QuarantineAnswer(rows=tuple(map(_told, found.rows)), total=found.total)
     if request.action == "discard":
-        return QuarantineAnswer(discarded=place.store.discard(choice))
+        return QuarantineAnswer(discarded=place.discard(choice))
     return replay(place, choice, at)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from definition.spark_conf import SQL_ON_FILES
 from worker.sinks.errors import SinkError
 from worker.sinks.quarantine.store import Found, QuarantineStore, StoredRow
 from worker.spark.payload_formats import text
@@ -52,12 +53,12 @@ class SparkStore(QuarantineStore):
         """The table or the folder."""
         return self._place
 
-    def find(self, choice: Choice, limit: int) -> Found:
+    def find(self, choice: Choice, limit: int, *, oldest_first: bool = False) -> Found:
         """By two jobs."""
         frame = self._chosen(choice)
         if frame is None:
             return Found((), 0)
-        return Found(_rows(frame, limit), frame.count())
+        return Found(_rows(frame, limit, oldest_first=oldest_first), frame.count())
 
     def discard(self, choice: Choice) -> int:
         """By their count before and after."""
@@ -73,12 +74,12 @@ class SparkStore(QuarantineStore):
         frame = self._chosen(choice)
         if frame is None:
             return ()
-        ids = [row.id for row in _rows(frame.where(f.col("replay").isNull()), limit)]
+        ids = [row.id for row in _rows(frame.where(f.col("replay").isNull()), limit, oldest_first=True)]
         if ids:
             among = f"replay IS NULL AND {self._mine} AND {_among(ids)}"
             self._run(f"UPDATE {self._own_table} SET replay = {text(replay)} WHERE {among}")  # noqa: S608
         mine = self._chosen_where(f"{self._mine} AND replay = {text(replay)}")
-        return () if mine is None else _rows(mine, limit)
+        return () if mine is None else _rows(mine, limit, oldest_first=True)
 
     def give_back(self, replay: str, ids: Collection[str] | None = None) -> None:
         """Others may take them."""
@@ -135,16 +136,23 @@ class SparkStore(QuarantineStore):
         return None if frame is None else frame.where(condition)
 
     def _run(self, statement: str) -> None:
-        self._session.sql(statement)
+        """Statements about a table by its path are off in this session but for this one."""
+        before = self._session.conf.get(SQL_ON_FILES)
+        self._session.conf.set(SQL_ON_FILES, "true")
+        try:
+            self._session.sql(statement)
+        finally:
+            self._session.conf.set(SQL_ON_FILES, str(before))
 
 
 def _among(ids: Collection[str]) -> str:
     return f"{_ID} IN ({', '.join(map(text, ids))})"
 
 
-def _rows(frame: DataFrame, limit: int) -> list[StoredRow]:
+def _rows(frame: DataFrame, limit: int, *, oldest_first: bool = False) -> list[StoredRow]:
     """Times as numbers: the worker's zone is none of theirs."""
-    order = (f.col("resets").desc(), f.col("batch_id").desc(), f.col("nth"))
+    newest = (f.col("resets").desc(), f.col("batch_id").desc(), f.col("nth"))
+    order = (f.col("resets"), f.col("batch_id"), f.col("nth")) if oldest_first else newest
     found = frame.select(*map(_column, StoredRow._fields)).orderBy(*order).limit(limit).collect()
     return [StoredRow.of_spark(tuple(row)) for row in found]
 

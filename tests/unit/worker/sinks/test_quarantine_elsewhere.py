@@ -219,6 +219,21 @@ def test_a_batch_between_the_steps_is_not_done_by_another_definition() -> None:
     assert herd.sink.rows == ["good0", "good1", "good2"]
 
 
+def test_a_batch_between_the_steps_that_comes_out_otherwise_is_refused() -> None:
+    """By the same definition: a condition on what is another value each time, or a static source."""
+    herd = Herd()
+    with pytest.raises(CrashError):
+        herd.run(herd.owner(crashing(4)), 0)
+    made = herd.owner()
+    made.claim()
+    again = batch(0)
+    again.bad = (*again.bad, Aside("violation", ("a",), "a is violated", "row", b"good0"))
+    again.good = []
+    with pytest.raises(OutOfOrderError, match="now other rows would be put aside"):
+        made.write(again)
+    assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
+
+
 def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_steps() -> None:
     """It would write a row that was put aside."""
     herd = Herd()

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from psycopg import Binary
 
 from worker.sinks.row_json import as_json
 
@@ -26,6 +27,8 @@ WALL_CLOCK = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC).replace(tzinfo=None)
         ("decimal(38,2)", Decimal("1E+3"), "1000"),
         ("decimal(38,18)", Decimal("0.000000000000000001"), "0.000000000000000001"),
         ("binary", b"\x00\xff", '"AP8="'),
+        ("binary", memoryview(b"\x00\xff"), '"AP8="'),
+        ("binary", Binary(b"\x00\xff"), '"AP8="'),
         ("date", 1, '"1970-01-02"'),
         ("date", 10**9, '"1000000000"'),
         ("timestamp", 1, '"1970-01-01T00:00:00.000001Z"'),
