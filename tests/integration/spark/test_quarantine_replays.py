@@ -301,6 +301,7 @@ async def test_a_replay_runs_nothing_that_a_start_refuses(bench: Bench) -> None:
     assert (await bench.ask("list")).total == 4
 
 
+_JOINED = {"source": None, "sql": "SELECT s.* FROM s"}
 _DERBY = {
     "format": "jdbc",
     "static": True,
