@@ -78,6 +78,10 @@ class SiftedBatch(SparkBatch):
         if self._steps.sifting is not None:
             self._look_for_violations(self._result(self._frame), self._steps.sifting)
 
+    def pass_over(self) -> None:
+        """Nothing is looked for: a sink may compute a batch that it has by a frame that it puts nowhere."""
+        self._was_looked_at = True
+
     def release(self) -> None:
         """The batch is over."""
         if self._was_looked_at:
