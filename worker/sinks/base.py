@@ -164,6 +164,10 @@ class Sifted(Protocol):
         """Compute which rows are to be put aside, before anything else is done with the batch."""
         ...
 
+    def pass_over(self) -> None:
+        """The place has it: whatever is computed of it now, nothing is put aside or counted any more."""
+        ...
+
     def of_rows(self, rows: Rows, fields: Sequence[Field], mark: Mark) -> Batch:
         """A batch of other rows, in the session of this one."""
         ...

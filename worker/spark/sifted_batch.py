@@ -82,6 +82,10 @@ class SiftedBatch(SparkBatch):
             self._made = self._cached(self._result(self._frame))
             self._look_for_violations(self._made, self._steps.sifting)
 
+    def pass_over(self) -> None:
+        """Nothing is looked for: a sink may compute a batch that it has by a frame that it puts nowhere."""
+        self._was_looked_at = True
+
     def release(self) -> None:
         """The batch is over."""
         while self._in_cache:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self
 
 from worker.sinks.base import Sifted, Sink
 from worker.sinks.errors import OutOfOrderError, SinkError
-from worker.sinks.fence import FenceRow, Mark, Verdict, judge
+from worker.sinks.fence import FenceRow, Mark, admits
 from worker.sinks.quarantine.plan import rules_with
 from worker.sinks.quarantine.rows import FIELDS, rows_of
 
@@ -98,12 +98,29 @@ class QuarantinedSink(Sink):
         return self._sink.conditions()
 
     def write(self, batch: Batch) -> Written:
+<<<<<<< HEAD
         """Put rows aside, unless that was done, then write the others."""
         if isinstance(batch, Sifted) and judge(self._written, self._owner, batch.mark) is Verdict.WRITE:
             batch.look()
             self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, batch.mark)
             self._put(batch.aside, batch, batch.mark)
+=======
+        """Put rows aside, unless that was done, then write the others.
+
+        What the sink is known to refuse is refused before it, which may compute a batch before it says so.
+        """
+        is_new = admits(self._written, self._owner, batch.mark)
+        if isinstance(batch, Sifted):
+            if is_new:
+                self._put_first(batch, batch.mark)
+            else:
+                batch.pass_over()
+>>>>>>> 22fdbe3a432dea611877beb8846f00dce0f664fe
         written = self._sink.write(batch)
+        if not (is_new or written.duplicate):
+            raise SinkError(
+                f"{self._owner}: batch {batch.mark.batch_id} was in {self._sink.place}, and is not"
+            )
         if self._written is not None:
             self._written = replace(self._written, last=batch.mark, rows=written.total)
         return written
@@ -112,6 +129,13 @@ class QuarantinedSink(Sink):
         """Let go of both."""
         self._quarantine.close()
         self._sink.close()
+
+    def _put_first(self, batch: Sifted, mark: Mark) -> None:
+        """What comes before the sink's own step."""
+        batch.look()
+        self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, mark)
+        if batch.aside:
+            self._put(batch.aside, batch, mark)
 
     def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
         """Unless the quarantine has them, from before a crash; if there are none, it is to have none."""

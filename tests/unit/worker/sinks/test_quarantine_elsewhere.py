@@ -64,6 +64,7 @@ class Memory(Sink):
 
     def write(self, batch: Any) -> Written:
         self._step()
+        batch.compute()
         if not admits(self._there.row, self._owner, batch.mark):
             return Written(0, self._there.row.rows, duplicate=True)
         self._there.rows += batch.good
@@ -82,6 +83,9 @@ class Rows:
     mark: Mark
     good: list[Any]
 
+    def compute(self) -> None:
+        """Sinks do so with a batch that they have, too."""
+
 
 @dataclass
 class SomeBatch(Rows):
@@ -91,6 +95,7 @@ class SomeBatch(Rows):
     step: Callable[[], None] = lambda: None
     aside: tuple[Aside, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    is_known: bool = False
 
     @property
     def left_out(self) -> LeftOut:
@@ -103,6 +108,13 @@ class SomeBatch(Rows):
     def look(self) -> None:
         self.step()
         self.aside = self.bad
+        self.is_known = True
+
+    def pass_over(self) -> None:
+        self.is_known = True
+
+    def compute(self) -> None:
+        assert self.is_known
 
     def of_rows(self, rows: list[Any], fields: Any, mark: Mark) -> Rows:
         del fields
