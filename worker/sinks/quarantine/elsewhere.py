@@ -98,13 +98,6 @@ class QuarantinedSink(Sink):
         return self._sink.conditions()
 
     def write(self, batch: Batch) -> Written:
-<<<<<<< HEAD
-        """Put rows aside, unless that was done, then write the others."""
-        if isinstance(batch, Sifted) and judge(self._written, self._owner, batch.mark) is Verdict.WRITE:
-            batch.look()
-            self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, batch.mark)
-            self._put(batch.aside, batch, batch.mark)
-=======
         """Put rows aside, unless that was done, then write the others.
 
         What the sink is known to refuse is refused before it, which may compute a batch before it says so.
@@ -115,7 +108,6 @@ class QuarantinedSink(Sink):
                 self._put_first(batch, batch.mark)
             else:
                 batch.pass_over()
->>>>>>> 22fdbe3a432dea611877beb8846f00dce0f664fe
         written = self._sink.write(batch)
         if not (is_new or written.duplicate):
             raise SinkError(
@@ -134,8 +126,7 @@ class QuarantinedSink(Sink):
         """What comes before the sink's own step."""
         batch.look()
         self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, mark)
-        if batch.aside:
-            self._put(batch.aside, batch, mark)
+        self._put(batch.aside, batch, mark)
 
     def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
         """Unless the quarantine has them, from before a crash; if there are none, it is to have none."""
