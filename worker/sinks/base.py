@@ -156,8 +156,28 @@ class Sifted(Protocol):
     """What a batch has besides, of which rows are left out before the sink sees it."""
 
     @property
+    def aside(self) -> Sequence[Aside]:
+        """Those that are to be put aside with it; known when it was computed."""
+        ...
+
+    @property
+    def left_out(self) -> LeftOut:
+        """How many were left out; known when it was computed."""
+        ...
+
+
+@runtime_checkable
+class Lookable(Sifted, Protocol):
+    """What such a batch has for a quarantine elsewhere, which has to have rows before the sink has others."""
+
+    @property
     def rows(self) -> int:
         """All that were computed; known when they were."""
+        ...
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The sink's, by which rows of it are put aside."""
         ...
 
     def look(self) -> None:
@@ -170,21 +190,6 @@ class Sifted(Protocol):
 
     def of_rows(self, rows: Rows, fields: Sequence[Field], mark: Mark) -> Batch:
         """A batch of other rows, in the session of this one."""
-        ...
-
-    @property
-    def aside(self) -> Sequence[Aside]:
-        """Those that are to be put aside with it; known when it was computed."""
-        ...
-
-    @property
-    def left_out(self) -> LeftOut:
-        """How many were left out; known when it was computed."""
-        ...
-
-    @property
-    def conditions(self) -> Sequence[Condition]:
-        """The sink's, by which rows of it are put aside."""
         ...
 
 

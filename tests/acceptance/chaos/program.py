@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from worker.sinks.aside import Aside
-    from worker.sinks.base import Batch, Sifted, Written
+    from worker.sinks.base import Batch, Lookable, Written
     from worker.sinks.fence import Mark, Owner
     from worker.sinks.parts import Part
     from worker.sinks.sql_target import SqlTarget
 
-    PutAside = Callable[[QuarantinedSink, Sequence[Aside], Sifted, Mark], None]
+    PutAside = Callable[[QuarantinedSink, Sequence[Aside], Lookable, Mark], None]
     Put = Callable[[SqlSink, SqlTarget, FenceTable, Batch, Sequence[Part]], Written]
 
 FENCED, UNFENCED = "fenced", "unfenced"
@@ -82,7 +82,7 @@ def _wait(task: str, mark: Mark) -> bool:
 def _holding_between(put: PutAside) -> PutAside:
     """`QuarantinedSink._put` ends where the bad rows of a batch are put aside, and the others not written."""
 
-    def held(sink: QuarantinedSink, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
+    def held(sink: QuarantinedSink, aside: Sequence[Aside], batch: Lookable, mark: Mark) -> None:
         put(sink, aside, batch, mark)
         _wait(sink._owner.task, mark)
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
-from worker.sinks.base import Sifted, Sink
+from worker.sinks.base import Lookable, Sink
 from worker.sinks.errors import OutOfOrderError, SinkError
 from worker.sinks.fence import FenceRow, Mark, admits
 from worker.sinks.quarantine.plan import rules_with
@@ -103,7 +103,7 @@ class QuarantinedSink(Sink):
         What the sink is known to refuse is refused before it, which may compute a batch before it says so.
         """
         is_new = admits(self._written, self._owner, batch.mark)
-        if isinstance(batch, Sifted):
+        if isinstance(batch, Lookable):
             if is_new:
                 self._put_first(batch, batch.mark)
             else:
@@ -122,13 +122,13 @@ class QuarantinedSink(Sink):
         self._quarantine.close()
         self._sink.close()
 
-    def _put_first(self, batch: Sifted, mark: Mark) -> None:
+    def _put_first(self, batch: Lookable, mark: Mark) -> None:
         """What comes before the sink's own step."""
         batch.look()
         self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, mark)
         self._put(batch.aside, batch, mark)
 
-    def _put(self, aside: Sequence[Aside], batch: Sifted, mark: Mark) -> None:
+    def _put(self, aside: Sequence[Aside], batch: Lookable, mark: Mark) -> None:
         """Unless the quarantine has them, from before a crash; if there are none, it is to have none."""
         rules = rules_with(self._rules, batch.conditions)
         own = replace(mark, plan=f"{mark.plan or ''}/{rules}/{_digest(aside)}")
