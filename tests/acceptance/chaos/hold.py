@@ -7,7 +7,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.acceptance.chaos.program import HELD, PUT, hold_of
+from tests.acceptance.chaos.program import HELD, OVER, PUT, hold_of
 from tests.acceptance.chaos.stage import REFUSED
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class Hold:
 
     def await_end(self) -> None:
         """Until the batch that was held is in the sink, or was refused."""
-        self._stage.wait(lambda: bool(self._told(PUT, REFUSED)), f"the batch of {self._flow.name} is over")
+        self._stage.wait(
+            lambda: bool(self._told(PUT, REFUSED, OVER)), f"the batch of {self._flow.name} is over"
+        )
 
     def _told(self, *what: str) -> list[str]:
         """What the worker has logged of the task since."""

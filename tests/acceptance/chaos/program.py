@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from worker.sinks.parts import Part
     from worker.sinks.sql_target import SqlTarget
 
+    Write = Callable[[QuarantinedSink, Batch], Written]
     PutAside = Callable[[QuarantinedSink, Sequence[Aside], Lookable, Mark], None]
     Put = Callable[[SqlSink, SqlTarget, FenceTable, Batch, Sequence[Part]], Written]
 
@@ -40,6 +41,7 @@ FENCED, UNFENCED = "fenced", "unfenced"
 HELD = "batch held"
 LOG_STORE = "sparkherd.chaos.HeldLogStore"
 PUT = "held batch written"
+OVER = "held batch over"
 
 log = structlog.get_logger(__name__)
 
@@ -79,14 +81,28 @@ def _wait(task: str, mark: Mark) -> bool:
     return True
 
 
-def _holding_between(put: PutAside) -> PutAside:
+def _holding_between(put: PutAside, held_in: set[tuple[str, int]]) -> PutAside:
     """`QuarantinedSink._put` ends where the bad rows of a batch are put aside, and the others not written."""
 
     def held(sink: QuarantinedSink, aside: Sequence[Aside], batch: Lookable, mark: Mark) -> None:
         put(sink, aside, batch, mark)
-        _wait(sink._owner.task, mark)
+        if _wait(sink._owner.task, mark):
+            held_in.add((sink._owner.task, mark.batch_id))
 
     return held
+
+
+def _telling_end(write: Write, held_in: set[tuple[str, int]]) -> Write:
+    """Nobody else tells it of a batch that comes to nothing because its query is stopped, too."""
+
+    def told(sink: QuarantinedSink, batch: Batch) -> Written:
+        try:
+            return write(sink, batch)
+        finally:
+            if (sink._owner.task, batch.mark.batch_id) in held_in:
+                log.warning(OVER, task=sink._owner.task, batch=batch.mark.batch_id)
+
+    return told
 
 
 def _claim_of_anybody(fence: FenceTable, connection: Connection, owner: Owner) -> FenceRow:
@@ -119,8 +135,11 @@ def _never_back(move: Callable[..., None]) -> Callable[..., None]:
 def _run(fence: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(patch.object(SqlSink, "_put", _holding(SqlSink._put)))
-        between = _holding_between(QuarantinedSink._put)
+        held_in: set[tuple[str, int]] = set()
+        between = _holding_between(QuarantinedSink._put, held_in)
         stack.enter_context(patch.object(QuarantinedSink, "_put", between))
+        told = _telling_end(QuarantinedSink.write, held_in)
+        stack.enter_context(patch.object(QuarantinedSink, "write", told))
         stack.enter_context(patch("worker.sinks.delta.places.LINK_STORE", LOG_STORE))
         if fence == UNFENCED:
             stack.enter_context(patch.object(FenceTable, "claim", _claim_of_anybody))
