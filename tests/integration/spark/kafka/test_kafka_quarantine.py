@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -25,8 +26,8 @@ RECORD = {
 }
 AVRO = {"format": "avro", "schema": json.dumps(RECORD)}
 SQL = "SELECT id, name, offset FROM source WHERE name IS NULL OR name <> 'never'"
-AT = 1_700_000_000_123
-"""When a row was produced, in ms since 1970."""
+AT = int(time.time()) * 1000 - 60_000 + 123
+"""In milliseconds; not long past, for then retention takes the row."""
 
 
 class Put(NamedTuple):
