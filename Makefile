@@ -68,7 +68,11 @@ test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Ch
 
 .PHONY: test-connectors
 test-connectors: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## the tests with connectors: Kafka with real brokers
-	@$(ARCHIVED) $(BIN)/pytest -m connectors $(SIDE_BY_SIDE) $(ARGS)
+	@$(ARCHIVED) $(BIN)/pytest -m 'connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-by-hand
+test-by-hand: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## those tests with connectors that take minutes each
+	@$(ARCHIVED) $(BIN)/pytest -m by_hand $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-newest
 test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors, with the newest Spark

@@ -120,6 +120,7 @@ def test_each_bad_row_is_put_aside_once_or_dropped(tmp_path: Path, postgres: str
 
 
 @pytest.mark.connectors
+@pytest.mark.by_hand
 def test_each_bad_row_of_kafka_s_is_put_aside_once_or_dropped(tmp_path: Path, postgres: str) -> None:
     """With the broker killed, and then a zombie in PostgreSQL."""
     script_of = script(Source.KAFKA, bad_rows=True)
@@ -132,6 +133,7 @@ def test_each_bad_row_of_kafka_s_is_put_aside_once_or_dropped(tmp_path: Path, po
 
 
 @pytest.mark.connectors
+@pytest.mark.by_hand
 def test_each_bad_row_is_put_aside_once_elsewhere_or_dropped(tmp_path: Path, postgres: str) -> None:
     """A worker dies, another one freezes, where the bad rows are put aside and the others are not written."""
     script_of = script(into=Into.DELTA, bad_rows=True)

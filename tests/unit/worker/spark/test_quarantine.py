@@ -25,12 +25,6 @@ def answers(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., QuarantineAns
     monkeypatch.setattr("worker.spark.engine.answer", answer)
 
 
-async def test_what_it_cannot_do_yet_is_told(engine: SparkEngine) -> None:
-    """Clearly, until it can."""
-    with pytest.raises(QueryError, match="this worker's Spark cannot replay quarantined rows of task t yet"):
-        await engine.quarantine(spec(), REPLAY)
-
-
 async def test_a_task_without_a_quarantine_is_told_apart(
     engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
