@@ -54,8 +54,8 @@ def _ratio_fault(ratio: float) -> str | None:
 class Quarantine(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fenced format of its own; without `format`, a table beside the rows of a sink `sql`.
 
-    More rows of a batch than `max_quarantined_per_batch`, or than `max_quarantined_ratio` of all its rows
-    where there are more than a hundred, fail the batch: something else is wrong then than a row.
+    A batch fails of which more rows than `max_quarantined_per_batch` would be put aside, or more than a
+    hundred and more than `max_quarantined_ratio` of all its rows: something else is wrong then than a row.
     """
 
     format: Format | None = None

@@ -41,8 +41,8 @@ class Backend(Protocol):
 class SiftedBatch(SparkBatch):
     """What a backend's batch is to a sink, if rows of it may be left out.
 
-    `aside`, `left_out` and `rows` are as `worker.sinks.base.Sifted` has them. A sink that puts rows aside in
-    its own transaction has the batch computed once; for another one they are looked for before (`look`).
+    `aside`, `left_out` and `rows` are as `worker.sinks.base.Lookable` has them. A sink that puts rows aside
+    in its own transaction has the batch computed once; for another one they are looked for before (`look`).
     """
 
     def __init__(self, frame: DataFrame, steps: BatchSteps, backend: Backend) -> None:
