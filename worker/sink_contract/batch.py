@@ -70,3 +70,27 @@ class ContractBatch:
     def discard(self) -> None:
         """Computed, and no more."""
         self.computed += 1
+
+
+class StoppedError(Exception):
+    """A batch goes no further."""
+
+
+class StoppedBatch(ContractBatch):
+    """One that goes no further once it is computed, as where its bad rows could not be put aside."""
+
+    def collect(self, limit: int) -> Rows | None:
+        """All of it."""
+        if super().collect(limit) is not None:
+            raise StoppedError
+        return None
+
+    def scatter(self, take: Take) -> list[Part]:
+        """Each partition."""
+        super().scatter(take)
+        raise StoppedError
+
+    def save(self, file_format: str, folder: str) -> int:
+        """In files."""
+        super().save(file_format, folder)
+        raise StoppedError

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from worker.sink_contract.batch import ContractBatch
+from worker.sink_contract.batch import ContractBatch, StoppedBatch, StoppedError
 from worker.sink_contract.race import Hold
 from worker.sink_contract.steps import Crash, Steps, spread
 from worker.sinks.base import Field, Sink, Written
@@ -168,6 +168,19 @@ class SinkContract(ABC):
         anew = self._skipping(3, resets=1)
         assert anew.write(self._batch(4, checkpoint="new")).total == len(_rows(3, 7, 9, 4))
         self._has(3, 4, 7, 9)
+
+    def test_a_sink_that_stages_has_nothing_of_a_batch_that_is_stopped(self) -> None:
+        """Its bad rows are put aside when it was computed; before that no row may count."""
+        sink = self._claimed(1)
+        if not sink.stages:
+            return
+        batch = self._batch(0)
+        with suppress(StoppedError):
+            sink.write(StoppedBatch(batch.mark, _rows(0), FIELDS, self.session))
+            raise AssertionError("a sink that stages has its batches collected, scattered or saved")
+        self._has()
+        self._write(sink, 0)
+        self._has(0)
 
     def test_nothing_is_written_unclaimed(self) -> None:
         """A sink that was opened and not claimed refuses to make ready, or to write."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from worker.left_out import NOTHING, LeftOut
 from worker.sinks.errors import SinkError
@@ -180,8 +180,15 @@ class Lookable(Sifted, Protocol):
         """The sink's, by which rows of it are put aside."""
         ...
 
-    def look(self) -> None:
-        """Compute which rows are to be put aside, before anything else is done with the batch."""
+    def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
+        """Have `put` called when it is known which rows are put aside, and before the sink's place has any.
+
+        Args:
+            put: puts them aside; raises if the sink is to have nothing.
+            is_staged: whether the sink keeps the rows of a batch where they do not count until it has
+                computed them all. Else the batch is looked at, and `put` called, now.
+            is_clean: whether it is likely that none is put aside, so that it pays to look in passing.
+        """
         ...
 
     def pass_over(self) -> None:
@@ -197,6 +204,13 @@ class Sink(ABC):
     """One task's place to write, in the order open, claim, prepare, write for each batch, close.
 
     The calls come from threads, never two at a time. Each raises `SinkError` if it cannot be done.
+    """
+
+    stages: ClassVar[bool] = False
+    """Whether `write` has the batch collected, scattered or saved as a whole before any row of it counts.
+
+    What such a batch puts aside elsewhere is found in passing. A sink that does not say so has its batches
+    computed once before, and kept in Spark's cache.
     """
 
     @classmethod

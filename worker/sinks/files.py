@@ -38,6 +38,8 @@ _UNWRITABLE = {"void", "interval"}
 class FilesSink(Sink):
     """Rows into Parquet or JSON files below one folder, which belongs to one task."""
 
+    stages = True
+
     def __init__(self, options: FilesOptions, owner: Owner) -> None:
         self._format = options.format
         self._owner = owner

@@ -38,6 +38,8 @@ INLINE_ROWS = 20_000
 class SqlSink(Sink):
     """Rows into one table of SQLite or PostgreSQL, appended or upserted by key."""
 
+    stages = True
+
     def __init__(self, options: SqlOptions, owner: Owner, beside: Beside | None = None) -> None:
         self._name = read_table_name(options.table)
         self._key = options.key

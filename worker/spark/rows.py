@@ -69,8 +69,8 @@ class SparkBatch(ABC):
         return answer
 
     def save(self, file_format: str, folder: str) -> int:
-        """Write the rows as files, by Spark's own writer."""
-        return self.write(lambda frame: frame.write.format(file_format).save(folder))
+        """Write the rows as files, by Spark's own writer, in place of what it has left there before."""
+        return self.write(lambda frame: frame.write.mode("overwrite").format(file_format).save(folder))
 
     def discard(self) -> None:
         """Compute all rows and keep none."""

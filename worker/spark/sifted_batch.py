@@ -42,7 +42,9 @@ class SiftedBatch(SparkBatch):
     """What a backend's batch is to a sink, if rows of it may be left out.
 
     `aside`, `left_out` and `rows` are as `worker.sinks.base.Lookable` has them. A sink that puts rows aside
-    in its own transaction has the batch computed once; for another one they are looked for before (`look`).
+    in its own transaction has the batch computed once, and so has one that stages it. For another one they
+    are looked for before, and so are they if it turns out that there are some when Spark has saved a batch,
+    for then they are not at hand.
     """
 
     def __init__(self, frame: DataFrame, steps: BatchSteps, backend: Backend) -> None:
@@ -55,6 +57,8 @@ class SiftedBatch(SparkBatch):
         self._steps = steps
         self._backend = backend
         self._was_looked_at = False
+        self._put: Callable[[], None] | None = None
+        self._is_clean = False
         self._made: DataFrame | None = None
         self._in_cache: list[DataFrame] = []
 
@@ -68,8 +72,23 @@ class SiftedBatch(SparkBatch):
         """Those of the whole batch."""
         return self._batch.partitions
 
-    def look(self) -> None:
-        """All is counted, and what is put aside fetched if there is any.
+    def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
+        """See `worker.sinks.base.Lookable`."""
+        self._put, self._is_clean = put, is_clean
+        if not is_staged:
+            self._look()
+
+    def pass_over(self) -> None:
+        """Nothing is looked for: a sink may compute a batch that it has by a frame that it puts nowhere."""
+        self._was_looked_at = True
+
+    def release(self) -> None:
+        """The batch is over."""
+        while self._in_cache:
+            self._in_cache.pop().unpersist()
+
+    def _look(self) -> None:
+        """All is counted, and what is put aside fetched, and put there.
 
         Until `release` the batch is in Spark's cache, and the result if it is sifted: that comes out the same
         each time then, whatever it makes of the time of day.
@@ -81,15 +100,13 @@ class SiftedBatch(SparkBatch):
         if self._steps.sifting is not None:
             self._made = self._cached(self._result(self._frame))
             self._look_for_violations(self._made, self._steps.sifting)
+        self._put_aside()
 
-    def pass_over(self) -> None:
-        """Nothing is looked for: a sink may compute a batch that it has by a frame that it puts nowhere."""
-        self._was_looked_at = True
-
-    def release(self) -> None:
-        """The batch is over."""
-        while self._in_cache:
-            self._in_cache.pop().unpersist()
+    def _put_aside(self) -> None:
+        """Now it is known what; once."""
+        put, self._put = self._put, None
+        if put is not None:
+            put()
 
     def _cached(self, frame: DataFrame) -> DataFrame:
         self._in_cache.append(frame.persist())
@@ -101,7 +118,7 @@ class SiftedBatch(SparkBatch):
 
     def collect(self, limit: int) -> Rows | None:
         """The limit is one of rows that are computed."""
-        self._require_look()
+        self._require_order()
         sieve, counting = self._sieve(), Observation()
         batch = self._backend(self._counted(counting))
         rows = batch.collect(limit)
@@ -111,11 +128,12 @@ class SiftedBatch(SparkBatch):
         if sieve is not None:
             self._take(sieve.left_out, sieve.kept)
         self._note(len(rows), batch, counting)
+        self._put_aside()
         return good
 
     def scatter(self, take: Take) -> list[Part]:
         """Sifted where a partition is computed."""
-        self._require_look()
+        self._require_order()
         counting, sifting = Observation(), self._sifting
         wanted = take if sifting is None else SiftingTake(take.stage, take.inline_rows, sifting)
         batch = self._backend(self._counted(counting))
@@ -123,11 +141,25 @@ class SiftedBatch(SparkBatch):
         for part in parts:
             self._take(part.left_out, part.aside)
         self._note(sum(part.count for part in parts) + self.left_out.total, batch, counting)
+        self._put_aside()
         return [part.bare() for part in parts]
 
+    def save(self, file_format: str, folder: str) -> int:
+        """In passing, if that is likely to do; else, and where it did not, looked at before."""
+        rows = None if self._put is None or not self._is_clean else self._saved(file_format, folder)
+        if rows is None:
+            return super().save(file_format, folder)
+        self._put_aside()
+        return rows
+
     def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:
-        """Sifted by Spark, which counts in passing what was not counted before."""
-        self._require_look()
+        """Sifted by Spark, which counts in passing what was not counted before.
+
+        What `use` does may count at once.
+        """
+        self._require_order()
+        if self._put is not None:
+            self._look()
         sifting, counting = self._sifting, Observation()
         if sifting is None:
             return self._backend(self._kept()).hand_over(use)
@@ -141,9 +173,27 @@ class SiftedBatch(SparkBatch):
         """The whole batch."""
         self._batch.discard()
 
-    def _require_look(self) -> None:
+    def _saved(self, file_format: str, folder: str) -> int | None:
+        """How many rows Spark has saved; None if that is in vain, for some are to be put aside."""
+        sifting, reading, counting = self._steps.sifting, Observation(), Observation()
+        result = self._counted(reading)
+        if sifting is not None:
+            result = without_violations(result.observe(counting, *counts(sifting)))
+        rows = self._backend(result).save(file_format, folder)
+        if self._steps.reading is not None and _may_have_some(observed(reading)):
+            return None
+        if sifting is None:
+            self.rows = rows
+            return rows
+        found = observed(counting)
+        if found is None or found["aside"]:
+            return None
+        self._count(found, sifting)
+        return rows
+
+    def _require_order(self) -> None:
         """Rows that are put aside elsewhere have to be there before the others are anywhere."""
-        if self._steps.looks_first and not self._was_looked_at:
+        if self._steps.looks_first and not self._was_looked_at and self._put is None:
             raise SinkError(f"batch {self.mark.batch_id} was not looked at for rows that are put aside")
 
     @property
@@ -178,10 +228,8 @@ class SiftedBatch(SparkBatch):
         if self._was_looked_at:
             return
         self.rows = rows
-        if self._steps.reading is not None:
-            found = batch.observed(counting)
-            if found is None or found["aside"] or not found["rows"]:  # it may be that none had to be read
-                self._take_unreadable(unreadable(self._frame, self._steps.most))
+        if self._steps.reading is not None and _may_have_some(batch.observed(counting)):
+            self._take_unreadable(unreadable(self._frame, self._steps.most))
 
     def _look_for_unreadable(self, frame: DataFrame) -> None:
         [(total, number)] = frame.agg(f.count(f.lit(1)), f.count(f.col(ASIDE))).collect()
@@ -213,6 +261,11 @@ class SiftedBatch(SparkBatch):
     def _take(self, left_out: LeftOut, rows: Sequence[Aside]) -> None:
         self.left_out += left_out
         self.aside = [*self.aside, *rows]
+
+
+def _may_have_some(found: Mapping[str, Any] | None) -> bool:
+    """Whether rows may be there that cannot be read; of a batch that was not read, nobody knows."""
+    return found is None or bool(found["aside"]) or not found["rows"]
 
 
 def _counts(result: DataFrame, sifting: Sifting) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from worker.left_out import LeftOut
 from worker.query_engine import QueryError
+from worker.spark.sifted_batch import SiftedBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -334,3 +335,63 @@ async def test_a_batch_without_a_bad_row_is_computed_once(
     )
     assert await query.ended() is None
     assert (database.ids(), looks) == ([1, 1000], [])
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[SiftedBatch]:
+    """The batches that were looked at before the sink had them."""
+    found: list[SiftedBatch] = []
+    look = SiftedBatch._look
+
+    def noted(batch: SiftedBatch) -> None:
+        found.append(batch)
+        look(batch)
+
+    monkeypatch.setattr(SiftedBatch, "_look", noted)
+    return found
+
+
+@pytest.mark.usefixtures("way")
+async def test_elsewhere_violations_of_rows_for_a_database_are_found_in_passing(
+    start: Any, tmp_path: Path, database: Any, looked: list[SiftedBatch]
+) -> None:
+    """In one piece, or where executors stage it; either way it is computed once."""
+    good_json = [line for line in LINES if "no json" not in line and "one" not in line]
+    query = await start(
+        source=source(tmp_path / "in", *good_json),
+        expect=[KNOWN, SMALL],
+        sink=database.sink(),
+        quarantine={
+            "format": "fenced_files",
+            "options": {"path": str(tmp_path / "aside"), "format": "json"},
+        },
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    assert (database.ids(), looked) == ([1, 2, 4], [])
+    assert [row["name"] for row in rows_in(tmp_path / "aside")] == ["known", "known"]
+
+
+@pytest.mark.parametrize(("lines", "looks"), [(LINES[:1], 0), (LINES, 1)])
+async def test_elsewhere_a_batch_for_files_is_done_once_more_where_it_has_bad_rows(
+    start: Any, tmp_path: Path, looked: list[SiftedBatch], lines: list[str], looks: int
+) -> None:
+    """Spark has saved the others by then; what it has saved is replaced. A good one is computed once."""
+    places = {
+        name: {"format": "fenced_files", "options": {"path": str(tmp_path / name), "format": "json"}}
+        for name in ("out", "aside")
+    }
+    query = await start(
+        source=source(tmp_path / "in", *lines),
+        sql="SELECT * FROM source",
+        expect=[KNOWN, SMALL],
+        on_error="quarantine",
+        sink=places["out"],
+        quarantine=places["aside"],
+        trigger=ONCE,
+    )
+    assert await query.ended() is None
+    written = sorted(row["id"] for row in rows_in(tmp_path / "out"))
+    assert (written, len(looked)) == ([1, 2, 4] if looks else [1], looks)
+    aside = sorted(row["name"] for row in rows_in(tmp_path / "aside"))
+    assert aside == (["known", "known", "source", "source"] if looks else [])

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
@@ -67,6 +68,7 @@ class QuarantinedSink(Sink):
         self._clock = clock
         self._written: FenceRow | None = None
         self._put_aside: FenceRow | None = None
+        self._is_clean = True
 
     @classmethod
     def open(cls, task: SinkTask) -> Self:
@@ -105,7 +107,8 @@ class QuarantinedSink(Sink):
         is_new = admits(self._written, self._owner, batch.mark)
         if isinstance(batch, Lookable):
             if is_new:
-                self._put_first(batch, batch.mark)
+                put = partial(self._put_first, batch, batch.mark)
+                batch.put_first(put, is_staged=self._sink.stages, is_clean=self._is_clean)
             else:
                 batch.pass_over()
         written = self._sink.write(batch)
@@ -124,7 +127,7 @@ class QuarantinedSink(Sink):
 
     def _put_first(self, batch: Lookable, mark: Mark) -> None:
         """What comes before the sink's own step."""
-        batch.look()
+        self._is_clean = not batch.aside
         self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, mark)
         self._put(batch.aside, batch, mark)
 

@@ -65,6 +65,9 @@ class Memory(Sink):
     def write(self, batch: Any) -> Written:
         self._step()
         batch.compute()
+        return self.put(batch)
+
+    def put(self, batch: Any) -> Written:
         if not admits(self._there.row, self._owner, batch.mark):
             return Written(0, self._there.row.rows, duplicate=True)
         self._there.rows += batch.good
@@ -74,6 +77,17 @@ class Memory(Sink):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+class Staging(Memory):
+    """One that computes a batch before its step."""
+
+    stages = True
+
+    def write(self, batch: Any) -> Written:
+        batch.compute()
+        self._step()
+        return self.put(batch)
 
 
 @dataclass
@@ -89,13 +103,14 @@ class Rows:
 
 @dataclass
 class SomeBatch(Rows):
-    """One whose bad rows are known when it was looked at."""
+    """One whose bad rows are known when it was looked at, or was computed."""
 
     bad: tuple[Aside, ...] = ()
     step: Callable[[], None] = lambda: None
     aside: tuple[Aside, ...] = ()
     conditions: tuple[Condition, ...] = ()
     is_known: bool = False
+    put: Callable[[], None] | None = None
 
     @property
     def left_out(self) -> LeftOut:
@@ -105,16 +120,25 @@ class SomeBatch(Rows):
     def rows(self) -> int:
         return len(self.good) + len(self.aside)
 
-    def look(self) -> None:
+    def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
+        del is_clean
+        self.put = put
+        if not is_staged:
+            self.find()
+
+    def find(self) -> None:
         self.step()
         self.aside = self.bad
         self.is_known = True
+        assert self.put is not None
+        self.put()
 
     def pass_over(self) -> None:
         self.is_known = True
 
     def compute(self) -> None:
-        assert self.is_known
+        if not self.is_known:
+            self.find()
 
     def of_rows(self, rows: list[Any], fields: Any, mark: Mark) -> Rows:
         del fields
@@ -124,14 +148,15 @@ class SomeBatch(Rows):
 class Herd:
     """The places of a task, and its owners, one newer than the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[Memory]) -> None:
         self.sink, self.quarantine = Place(), Place()
         self.tokens = 0
+        self.kind = kind
 
     def owner(self, step: Callable[[], None] = lambda: None, rules: str = "same", most: int = 10) -> Any:
         self.tokens += 1
         owner = Owner("g", "t", self.tokens)
-        sink = Memory(self.sink, owner, step)
+        sink = self.kind(self.sink, owner, step)
         quarantine = Memory(self.quarantine, quarantine_owner(owner), step)
         made = QuarantinedSink(
             sink, quarantine, owner, limits=Limits(most, 1.0), rules=rules, clock=lambda: 1.0
@@ -148,6 +173,12 @@ class Herd:
         made.claim()
         for number in numbers:
             made.write(batch(number, made.step))
+
+
+@pytest.fixture(params=[Memory, Staging], ids=["looked at before", "in passing"])
+def herd(request: pytest.FixtureRequest) -> Herd:
+    """Over a sink that does not stage, and over one that does."""
+    return Herd(request.param)
 
 
 def batch(
@@ -190,9 +221,8 @@ def overtaken() -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("first", "second"), overtaken())
-def test_every_crash_of_two_owners_leaves_each_row_once(first: int, second: int) -> None:
+def test_every_crash_of_two_owners_leaves_each_row_once(first: int, second: int, herd: Herd) -> None:
     """A first one crashes, then a second one, and a third one does the batch."""
-    herd = Herd()
     for crash in (first, second):
         with suppress(CrashError):
             herd.go_on(herd.owner(crashing(crash)))
@@ -202,9 +232,10 @@ def test_every_crash_of_two_owners_leaves_each_row_once(first: int, second: int)
 
 
 @pytest.mark.parametrize(("first", "second"), overtaken())
-def test_a_zombie_changes_nothing_at_whichever_step_it_is_overtaken(first: int, second: int) -> None:
+def test_a_zombie_changes_nothing_at_whichever_step_it_is_overtaken(
+    first: int, second: int, herd: Herd
+) -> None:
     """By an owner that crashes itself, and by one that does not."""
-    herd = Herd()
 
     def takeover() -> None:
         with suppress(CrashError):
@@ -218,9 +249,8 @@ def test_a_zombie_changes_nothing_at_whichever_step_it_is_overtaken(first: int, 
     assert herd.quarantine.rows == [b"bad0", b"bad2"]
 
 
-def test_a_batch_between_the_steps_is_not_done_by_another_definition() -> None:
+def test_a_batch_between_the_steps_is_not_done_by_another_definition(herd: Herd) -> None:
     """It would put other rows aside; with the former definition it is done, and then the new one goes on."""
-    herd = Herd()
     with pytest.raises(CrashError):
         herd.run(herd.owner(crashing(4)), 0)
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
@@ -231,9 +261,8 @@ def test_a_batch_between_the_steps_is_not_done_by_another_definition() -> None:
     assert herd.sink.rows == ["good0", "good1", "good2"]
 
 
-def test_a_batch_between_the_steps_that_comes_out_otherwise_is_refused() -> None:
+def test_a_batch_between_the_steps_that_comes_out_otherwise_is_refused(herd: Herd) -> None:
     """By the same definition: a condition on what is another value each time, or a static source."""
-    herd = Herd()
     with pytest.raises(CrashError):
         herd.run(herd.owner(crashing(4)), 0)
     made = herd.owner()
@@ -246,9 +275,8 @@ def test_a_batch_between_the_steps_that_comes_out_otherwise_is_refused() -> None
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
 
 
-def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_steps() -> None:
+def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_steps(herd: Herd) -> None:
     """It would write a row that was put aside."""
-    herd = Herd()
     with pytest.raises(CrashError):
         herd.run(herd.owner(crashing(4)), 0)
     made = herd.owner(rules="other")
@@ -260,9 +288,8 @@ def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_st
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
 
 
-def test_a_batch_between_the_steps_is_not_done_by_other_conditions_of_the_sink() -> None:
+def test_a_batch_between_the_steps_is_not_done_by_other_conditions_of_the_sink(herd: Herd) -> None:
     """A constraint that the table got meanwhile, or lost, would put other rows aside."""
-    herd = Herd()
     positive = Condition("positive", "id > 0")
     made = herd.owner(crashing(4))
     made.claim()
@@ -280,9 +307,8 @@ def test_a_batch_between_the_steps_is_not_done_by_other_conditions_of_the_sink()
     assert (herd.sink.rows, herd.quarantine.rows) == (["good0"], [b"bad0"])
 
 
-def test_a_batch_that_the_sink_has_puts_nothing_aside_by_another_definition() -> None:
+def test_a_batch_that_the_sink_has_puts_nothing_aside_by_another_definition(herd: Herd) -> None:
     """Nor does it ask the quarantine."""
-    herd = Herd()
     herd.run(herd.owner(), 0, 1)
     made = herd.owner(rules="other")
     made.claim()
@@ -292,9 +318,8 @@ def test_a_batch_that_the_sink_has_puts_nothing_aside_by_another_definition() ->
     assert herd.quarantine.rows == [b"bad0"]
 
 
-def test_too_many_rows_fail_the_batch_before_anything_is_put_aside() -> None:
+def test_too_many_rows_fail_the_batch_before_anything_is_put_aside(herd: Herd) -> None:
     """Nor is anything written."""
-    herd = Herd()
     made = herd.owner(most=0)
     made.claim()
     with pytest.raises(SinkError, match="max_quarantined_per_batch"):
@@ -302,9 +327,8 @@ def test_too_many_rows_fail_the_batch_before_anything_is_put_aside() -> None:
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [])
 
 
-def test_an_older_copy_of_the_checkpoint_puts_nothing_aside() -> None:
+def test_an_older_copy_of_the_checkpoint_puts_nothing_aside(herd: Herd) -> None:
     """The sink refuses it, and is asked first."""
-    herd = Herd()
     herd.run(herd.owner(), 0, 1, 2)
     made = herd.owner()
     made.claim()
