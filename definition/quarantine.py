@@ -178,8 +178,23 @@ def _error_faults(definition: Definition) -> Iterator[Problem]:
     if len(streams) > 1:
         yield Problem("on_error", "must be fail with several sources that stream: no batch is of one of them")
     for view in streams[:1]:
-        for problem in _source_faults(definition.views[view]):
+        source = definition.views[view]
+        for problem in _source_faults(source):
             yield Problem(f"{definition.path_of(view)}.{problem.path}", problem.message)
+        if readable(source.format) and (source.format or "").lower() in BY_LINES:
+            yield from _hidden_faults(definition)
+
+
+def _hidden_faults(definition: Definition) -> Iterator[Problem]:
+    """What Spark knows of a row only while it reads the row's file."""
+    from definition.sql.lexer import tokens  # noqa: PLC0415 - not for readers
+
+    texts = [("sql", definition.sql)]
+    texts += [(f"expect[{at}].where", each.where) for at, each in enumerate(definition.expect)]
+    for path, text in texts:
+        parts = tokens(text) if readable(text) and text is not None else ()
+        if any(part.kind in _NAMES and part.text.lower().strip("`") == _HIDDEN for part in parts):
+            yield Problem(path, _NO_HIDDEN)
 
 
 def _source_faults(source: Source) -> Iterator[Problem]:
@@ -204,6 +219,14 @@ _NOT_BY_LINES = {
     "singleVariantColumn": "in a row of one variant, nobody finds what does not fit",
 }
 """Options of files that cannot stand beside it."""
+
+
+_HIDDEN = "_metadata"
+_NAMES = frozenset({"word", "name"})
+_NO_HIDDEN = (
+    f"must not name {_HIDDEN} with on_error: quarantine: when sql sees a line, its file is not known any more; of a"
+    " row that is put aside it is in origin"
+)
 
 
 def _fenced_names() -> str:
