@@ -224,8 +224,8 @@ _NOT_BY_LINES = {
 _HIDDEN = "_metadata"
 _NAMES = frozenset({"word", "name"})
 _NO_HIDDEN = (
-    f"must not name {_HIDDEN} with on_error: quarantine: when sql sees a line, its file is not known any more; of a"
-    " row that is put aside it is in origin"
+    f"must not name {_HIDDEN} with on_error: quarantine: when sql sees a line, its file is not known any more;"
+    " of a row that is put aside it is in origin"
 )
 
 
