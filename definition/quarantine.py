@@ -224,7 +224,7 @@ _NOT_BY_LINES = {
 _HIDDEN = "_metadata"
 _NAMES = frozenset({"word", "name"})
 _NO_HIDDEN = (
-    f"must not name {_HIDDEN} with on_error: quarantine: when sql sees a line, its file is not known any more;"
+    f"must not name {_HIDDEN} with on_error: quarantine: when sql sees a line its file is not known any more;"
     " of a row that is put aside it is in origin"
 )
 
