@@ -10,23 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from definition.resets import begin_with, offsets_of
-from protocol.messages.tasks import EARLIEST
 from worker.lag.offset_log import offsets_in
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
+from worker.sinks.errors import SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
+from worker.sinks.quarantine.elsewhere import quarantine_owner
 from worker.sinks.quarantine.plan import putting_aside
-from worker.spark import entrypoint
-from worker.spark.batch_steps import BatchSteps, Reading
-from worker.spark.columns import fields
-from worker.spark.conditions import usable
-from worker.spark.context import TaskContext
-from worker.spark.expectations import dropped_by_spark, expected, sifting, with_conditions
 from worker.spark.jdbc import require_harmless
-from worker.spark.query_output import apply_trigger
-from worker.spark.reader import read
+from worker.spark.quarantine.moved import leave_former
+from worker.spark.query_writer import begun_anew, writer_of
 from worker.spark.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
 from worker.spark.sources import require_sources, watch_sources, with_patience
 
@@ -34,23 +28,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from definition.document import Definition
+    from definition.quarantine import Quarantine
     from definition.sink import Sink
-    from definition.source import Source
-    from protocol.messages.tasks import Offsets, TaskReset
     from worker.lag.offset_log import Offsets as KafkaOffsets
     from worker.lag.offset_log import Order
     from worker.query_engine import QuerySpec
-    from worker.sinks.base import Condition, Field
+    from worker.sinks.fence import FenceRow
     from worker.sinks.quarantine.plan import PuttingAside
     from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.brokers import Watching
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.group_progress import Following
-    from worker.spark.query_output import ClaimedSink
-    from worker.spark.reader import Read
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 
@@ -92,7 +82,8 @@ def launch(
     resets = 0 if spec.reset is None else spec.reset.number
     owner = Owner(spec.group, spec.task, spec.token, resets)
     checkpoint = settings.checkpoint(spec.group, spec.task, resets)
-    resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition)
+    secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
+    resolved = secrets.resolve(spec.definition)
     require_harmless(resolved.definition, spec.definition, settings.allow_jdbc)
     steps.at("Spark, for a session")
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
@@ -101,14 +92,17 @@ def launch(
         if spec.reached is not None:
             steps.at(f"the checkpoint {checkpoint}")
             session.checkpoint.require(spec.reached)
-        definition = _begun_anew(resolved.definition, spec.reset)
+        definition = begun_anew(resolved.definition, spec.reset)
         if backend.brokers is None:
             definition = with_patience(definition)
         aside = putting_aside(spec.definition, resolved.definition)
-        writer = _writer(session, definition, settings, steps, aside).queryName(spec.task)
+        writer = writer_of(session, definition, settings, steps, aside).queryName(spec.task)
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit()
         found = session.checkpoint.verify(owner, session.output.claimed)
+        former = partial(_claim_former, session, spec.definition, secrets, owner)
+        present = None if aside is None else spec.definition.quarantine
+        leave_former(session.checkpoint, present, former, found, session.output.claimed)
         order = session.sources_of(writer) if is_order_needed(definition) else ()
         require_sources(backend.brokers, definition, session.checkpoint, order, steps.at)
         follow = _follower(backend, spec, definition, session.checkpoint, order)
@@ -127,6 +121,19 @@ def launch(
     except BaseException:
         session.close()
         raise
+
+
+def _claim_former(
+    session: QuerySession, definition: Definition, secrets: Secrets, owner: Owner, former: Quarantine
+) -> FenceRow:
+    """Raise the fence of a quarantine that the task has no more; returns what is there."""
+    before = secrets.resolve(msgspec.structs.replace(definition, quarantine=former)).definition.quarantine
+    place = None if before is None else before.sink
+    sink = None if place is None else open_sink(place, quarantine_owner(owner), lambda: session.spark)
+    if sink is None:
+        raise SinkError(f"{former.format}: has no fence")
+    with closing(sink):
+        return sink.claim()
 
 
 def _followed(launched: Launched, following: Following) -> Launched:
@@ -241,90 +248,3 @@ def _claim(
 def _require_lease(may_write: Callable[[], bool]) -> None:
     if not may_write():
         raise QueryError("the worker has lost its lease, so it may not start a query")
-
-
-def _begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
-    """The definition with what a reset says about where its source, or its entry point, is to begin."""
-    if reset is None:
-        return definition
-    if definition.entrypoint is None:
-        return _sources_begun_anew(definition, reset.offsets)
-    given = {} if reset.offsets == EARLIEST else reset.offsets
-    return msgspec.structs.replace(definition, options={**definition.options, **given})
-
-
-def _sources_begun_anew(definition: Definition, offsets: Offsets) -> Definition:
-    """Each source with what the reset says of it; a static one has nowhere to begin."""
-
-    def begun(view: str, source: Source) -> Source:
-        own = offsets if definition.source is not None else offsets_of(view, offsets)
-        options = source.options if source.static else begin_with(source.format or "", source.options, own)
-        return msgspec.structs.replace(source, options=options)
-
-    return definition.with_sources(begun)
-
-
-def _writer(
-    session: QuerySession,
-    definition: Definition,
-    settings: SparkSettings,
-    steps: StartSteps,
-    aside: PuttingAside | None,
-) -> DataStreamWriter:
-    if definition.entrypoint is None:
-        return apply_trigger(_declared(session, definition, steps, aside), definition.trigger)
-    steps.at(f"the entry point {definition.entrypoint}")
-    context = TaskContext(session.spark, definition, session.checkpoint.place, session.output)
-    made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, session)
-    return apply_trigger(made, definition.trigger)
-
-
-def _declared(
-    session: QuerySession, definition: Definition, steps: StartSteps, aside: PuttingAside | None
-) -> DataStreamWriter:
-    if definition.sink is None:
-        raise QueryError("sink: is required with source")
-    claim = session.output.claim(definition.sink, session.spark, aside)
-    found = read(session, definition, steps.at)
-    frame = expected(session, found.result, definition.expect)
-    steps.at(f"the sink {definition.sink.shown}")
-    if claim is None:
-        dropping = sifting(definition.expect, fields(frame))
-        into = frame if dropping is None else dropped_by_spark(frame, dropping)
-        writer = session.output.spark_sink(into, definition.sink)
-    else:
-        writer = _fenced(session, definition, found._replace(result=frame), claim, aside)
-    return writer.outputMode(definition.output_mode)
-
-
-def _fenced(
-    session: QuerySession, definition: Definition, found: Read, claim: ClaimedSink, aside: PuttingAside | None
-) -> DataStreamWriter:
-    """A writer into a claimed sink; what that asks of rows is looked at with the expectations."""
-    sifts = sum(each.sifts for each in definition.expect)
-    columns = fields(found.result)
-    asked = session.output.prepare(claim, columns)
-    is_asked = aside is not None and aside.takes_refused
-    conditions = usable(found.result, asked, sifts) if is_asked else ()
-    doing = _steps(definition, found, columns, aside, conditions)
-    into = with_conditions(found.result, conditions, sifts) if found.source is None else found.source
-    return session.output.write(into, claim, columns, doing)
-
-
-def _steps(
-    definition: Definition,
-    found: Read,
-    columns: Sequence[Field],
-    aside: PuttingAside | None,
-    conditions: tuple[Condition, ...],
-) -> BatchSteps:
-    """What is to be done with each batch."""
-    most = 0 if aside is None else aside.limits.rows
-    reading = Reading(found.view, definition.sql, definition.expect, conditions)
-    return BatchSteps(
-        sifting=sifting(definition.expect, columns, most, conditions),
-        reading=None if found.source is None else reading,
-        most=most,
-        looks_first=aside is not None and aside.elsewhere is not None,
-        conditions=conditions,
-    )

@@ -10,6 +10,8 @@ import pytest
 
 from worker.left_out import LeftOut
 from worker.query_engine import QueryError
+from worker.sinks.errors import SinkError
+from worker.sinks.files import FilesSink
 from worker.spark.sifted_batch import SiftedBatch
 
 if TYPE_CHECKING:
@@ -395,3 +397,43 @@ async def test_elsewhere_a_batch_for_files_is_done_once_more_where_it_has_bad_ro
     assert (written, len(looked)) == ([1, 2, 4] if looks else [1], looks)
     aside = sorted(row["name"] for row in rows_in(tmp_path / "aside"))
     assert aside == (["known", "known", "source", "source"] if looks else [])
+
+
+async def test_elsewhere_a_batch_between_the_steps_is_not_done_without_its_quarantine(
+    start: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Neither with one at another place nor with none; when it is done, the task may have either."""
+    lines = tmp_path / "in"
+    given: dict[str, Any] = {"source": source(lines, '{"id": 1}', '{"id": -1}'), "trigger": ONCE}
+    places = {
+        name: {"format": "fenced_files", "options": {"path": str(tmp_path / name), "format": "json"}}
+        for name in ("out", "first", "second")
+    }
+    many = {"max_quarantined_ratio": 1.0}
+    without = {**given, "sink": places["out"]}
+    first, second = (
+        {**without, "expect": [KNOWN], "quarantine": {**places[name], **many}} for name in ("first", "second")
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(FilesSink, "_publish", _crashing(FilesSink._publish))
+        assert (await (await start("t", 1, **first)).ended()).cause == "crashed"
+    for token, other in ((2, second), (3, without)):
+        with pytest.raises(QueryError, match="rows of batch 0 were put aside at fenced_files") as refused:
+            await start("t", token, **other)
+        assert (refused.value.path, refused.value.permanent) == ("quarantine", True)
+    assert await (await start("t", 4, **first)).ended() is None
+    source(lines, '{"id": 2}', '{"id": -2}')
+    assert await (await start("t", 5, **second)).ended() is None
+    there = {name: sorted(row.get("id", 0) for row in rows_in(tmp_path / name)) for name in places}
+    assert there == {"out": [1, 2], "first": [0], "second": [0]}
+
+
+def _crashing(publish: Any) -> Any:
+    """What the sink does last; its quarantine goes on."""
+
+    def published(sink: FilesSink, *batch: Any) -> Any:
+        if sink.place.endswith("/out"):
+            raise SinkError("crashed")
+        return publish(sink, *batch)
+
+    return published

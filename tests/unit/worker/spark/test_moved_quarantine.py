@@ -1,0 +1,144 @@
+"""A quarantine that a task has no more: what is asked of it, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from definition.quarantine import Quarantine
+from worker.query_engine import QueryError
+from worker.sinks.errors import FencedError, SinkError
+from worker.sinks.fence import FenceRow, Mark
+from worker.spark.checkpoint import CheckpointFolder
+from worker.spark.checkpoint_rules import Checkpoint
+from worker.spark.quarantine.moved import NOTE_FILE, leave_former
+
+FORMER = Quarantine(format="fenced_files", options={"path": "/former"})
+PRESENT = Quarantine(format="fenced_files", options={"path": "/present"}, max_quarantined_ratio=0.5)
+DONE = Checkpoint("place", "query", planned=4, plan="p", committed=4)
+BEGUN = Checkpoint("place", "query", planned=5, plan="p", committed=4)
+IS_THERE = FenceRow(1, last=Mark("query", 5, "p"))
+
+
+class Folder(CheckpointFolder):
+    """A checkpoint in memory, of a task that had a quarantine."""
+
+    def __init__(self) -> None:
+        super().__init__("folder")
+        self.files: dict[str, str] = {}
+        leave_former(self, FORMER, self.claim, DONE, ())
+        self.claimed: list[Quarantine] = []
+        self.answer: FenceRow | Exception = FenceRow(1, last=Mark("query", 4, "p"))
+
+    def read(self, name: str) -> str | None:
+        return self.files.get(name)
+
+    def last(self, log: str) -> int | None:
+        raise NotImplementedError(log)
+
+    def create(self, name: str, text: str) -> None:
+        self.files[name] = text
+
+    def claim(self, former: Quarantine) -> FenceRow:
+        self.claimed.append(former)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def leave(
+        self, present: Quarantine | None = PRESENT, reached: Checkpoint = BEGUN, *rows: FenceRow
+    ) -> list[Quarantine]:
+        """Returns whose fences were raised."""
+        self.claimed.clear()
+        leave_former(self, present, self.claim, reached, rows)
+        return list(self.claimed)
+
+
+@pytest.mark.parametrize("present", [PRESENT, None, Quarantine(table="beside")])
+def test_a_former_quarantine_is_claimed_once(present: Quarantine | None) -> None:
+    """Also where the task has none elsewhere; then the present one is noted, whatever its bounds are."""
+    folder = Folder()
+    assert folder.leave(FORMER) == []
+    assert folder.leave(present) == [FORMER]
+    assert folder.leave(present) == []
+
+
+def test_a_batch_that_is_put_aside_there_and_not_written_is_refused() -> None:
+    """Again and again, until it is done with that quarantine."""
+    folder = Folder()
+    folder.answer = IS_THERE
+    for _ in range(2):
+        with pytest.raises(QueryError, match="rows of batch 5 were put aside at fenced_files") as refused:
+            folder.leave(None)
+        assert refused.value.permanent
+    assert folder.leave(FORMER) == []
+    assert folder.leave(None, Checkpoint("place", "query", 5, "p", 5)) == [FORMER]
+
+
+@pytest.mark.parametrize(
+    ("reached", "last"),
+    [
+        (DONE, IS_THERE.last),
+        (BEGUN, Mark("query", 4, "p")),
+        (BEGUN, Mark("another", 5, "p")),
+        (BEGUN, None),
+    ],
+)
+def test_a_batch_of_which_nothing_was_put_aside_is_done(reached: Checkpoint, last: Mark | None) -> None:
+    """What is there is of an earlier batch, of another checkpoint, or nothing."""
+    folder = Folder()
+    folder.answer = FenceRow(1, last=last)
+    assert folder.leave(PRESENT, reached) == [FORMER]
+
+
+def test_a_batch_that_the_sink_has_is_over() -> None:
+    """Though Spark has not noted it."""
+    folder = Folder()
+    folder.answer = IS_THERE
+    assert folder.leave(None, BEGUN, IS_THERE) == [FORMER]
+
+
+def test_a_former_quarantine_that_does_not_answer_is_waited_for_where_a_batch_was_begun_only() -> None:
+    """It may be what the task was given another for."""
+    folder = Folder()
+    folder.answer = SinkError("is away")
+    with pytest.raises(QueryError, match="does not answer: whether rows of batch 5") as refused:
+        folder.leave()
+    assert not refused.value.permanent
+    assert folder.leave(PRESENT, DONE) == [FORMER]
+    assert folder.leave() == []
+
+
+def test_a_newer_owner_there_is_one_of_the_task() -> None:
+    """So this one is not to go on."""
+    folder = Folder()
+    folder.answer = FencedError("newer")
+    with pytest.raises(FencedError):
+        folder.leave(PRESENT, DONE)
+
+
+def test_a_note_that_cannot_be_read_stops_nobody() -> None:
+    """On local disks, whoever is killed over writing it may leave half of it."""
+    folder = Folder()
+    folder.files[NOTE_FILE] = '{"elsewhere": {'
+    assert folder.leave(FORMER) == []
+    assert folder.leave(None) == [FORMER]
+
+
+def test_a_task_that_never_had_one_notes_nothing() -> None:
+    """Most have none."""
+    folder = Folder()
+    folder.files.clear()
+    assert folder.leave(None) == []
+    assert folder.files == {}
+
+
+def test_options_may_be_anything_a_definition_may_have() -> None:
+    """They come back as they were."""
+    folder = Folder()
+    options: dict[str, Any] = {"path": "${env:PLACE}", "n": 3, "deep": {"a": [1, None]}}
+    former = Quarantine(format="fenced_files", options=options)
+    folder.leave(former)
+    assert folder.leave(former) == []
+    assert folder.leave(None) == [former]
