@@ -109,6 +109,9 @@ class FakeCheckpoint:
         """Nothing to find fault with, and no batch."""
         return Checkpoint(self.place)
 
+    def read(self, _name: str) -> None:
+        """There are no files."""
+
 
 class FakeQuerySession(QuerySession):
     """One query's session."""
