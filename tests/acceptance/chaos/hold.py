@@ -76,8 +76,10 @@ class MoveHold:
 
     @property
     def reached(self) -> bool:
-        """The worker has told so."""
-        return self._told(HELD)
+        """The worker has told so; nobody else is held from then on."""
+        if is_held := self._told(HELD):
+            self._path.unlink(missing_ok=True)
+        return is_held
 
     @property
     def outcome(self) -> str | None:
