@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ErrorCode, RefusedError
 from tests.acceptance.chaos.put_aside import PutsAside
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from protocol.messages.quarantine import QuarantineResponse
     from tests.acceptance.chaos.flows import Flow
     from tests.acceptance.chaos.stage import Stage
+
+
+_HALF_DONE: Final = frozenset({ErrorCode.QUARANTINE_INTERRUPTED, ErrorCode.QUARANTINE_TIMED_OUT})
+"""Answers to a replay that has come to no end that anybody knows of."""
 
 
 class Mending:
@@ -44,9 +48,10 @@ class Mending:
         try:
             self.answers.append(self._stage.view.replay(flow.name))
         except RefusedError as refused:
-            if not refused.failure.code.retriable:
+            code = refused.failure.code
+            if not (code.retriable or code in _HALF_DONE):
                 raise
-            self.interrupted += refused.failure.code is ErrorCode.QUARANTINE_INTERRUPTED
+            self.interrupted += code in _HALF_DONE
             return False
         return True
 
@@ -54,6 +59,12 @@ class Mending:
         """Until all rows that were fed are in the sink, whoever of them was put aside meanwhile."""
         self._stage.wait(lambda: self._is_empty(flow), f"the quarantine of {flow.name} is empty")
         assert self._stage.view.put_aside(flow.name) == 0
+
+    def empty_mended(self) -> None:
+        """Rows of other tasks have come as well, of which some can be read by nothing."""
+        for flow in self._stage.flows:
+            if flow.mended:
+                self.empty(flow)
 
     def __str__(self) -> str:
         played = sum(answer.replayed for answer in self.answers)

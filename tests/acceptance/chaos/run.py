@@ -88,7 +88,7 @@ def _replay_all(
     for flow in stage.flows:
         if not flow.mended:
             mending.mend(flow)
-        mending.empty(flow)
+    mending.empty_mended()
     stage.await_calm("all that was put aside is played again")
 
 
@@ -113,6 +113,8 @@ def _play(stage: Stage, planned: Round, mending: Mending | None) -> Line:
         make_good = blow.strike()
     stage.feed.add()
     make_good()
+    if mending is not None:
+        mending.empty_mended()
     stage.await_calm(f"round {planned.number} is over")
     refused_now = stage.refusals()
     return Line(
