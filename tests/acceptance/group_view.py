@@ -9,6 +9,7 @@ import msgspec
 from cli.client.admin_client import AdminClient, path_of
 from protocol.messages.base import Response
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
+from protocol.messages.quarantine import LONGEST_MS, QuarantineChangeRequest, QuarantineResponse
 from protocol.messages.tasks import (
     CreateTaskRequest,
     PutTaskRequest,
@@ -84,6 +85,17 @@ class GroupView:
         """Have a stopped task begin anew; returns the reset's number."""
         where = path_of("groups", GROUP, "tasks", name, "reset")
         return self._client.call("POST", where, ResetTaskRequest(), into=ResetTaskResponse).token
+
+    def replay(self, name: str) -> QuarantineResponse:
+        """Have all rows played again that a task has put aside."""
+        body = QuarantineChangeRequest(all=True, timeout_ms=LONGEST_MS)
+        where = path_of("groups", GROUP, "tasks", name, "quarantine", "replay")
+        return self._client.call("POST", where, body, into=QuarantineResponse, held_s=LONGEST_MS / 1000)
+
+    def put_aside(self, name: str) -> int:
+        """How many rows that are."""
+        where = path_of("groups", GROUP, "tasks", name, "quarantine")
+        return self._client.get(where, QuarantineResponse).total
 
     def settled(self, members: int) -> bool:
         """Whether so many members share all tasks, each of which has done a batch where it is assigned."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -19,9 +20,9 @@ DUE: dict[str, Counter[Thing]] = {
 }
 
 
-def fed(database: str = "sqlite") -> Flow:
+def fed() -> Flow:
     """A flow with its bad rows."""
-    flow, rows = Flow(FLIGHTS, "EWR", database, "append"), JsonRows(1)
+    flow, rows = Flow(FLIGHTS, "EWR", "sqlite", "append"), JsonRows(1)
     for number in range(ROWS):
         rows.line(flow, number, "UA", "NA" if number % 7 else "1.5")
     return flow
@@ -37,16 +38,38 @@ def test_bad_rows_are_as_many_as_they_are_to_be() -> None:
     assert fed().bad == fed().bad
 
 
-def test_a_table_that_refuses_nothing_is_given_nothing_to_refuse() -> None:
-    """As those of Delta's."""
-    assert Kind.REFUSED not in {bad.kind for bad in fed("iceberg").bad.values()}
-
-
 def test_a_malformed_row_is_none_of_json_s_and_like_no_other() -> None:
     """Nor of the schema."""
     lines = [bad.line for bad in fed().bad.values() if bad.kind is Kind.MALFORMED]
     assert len(set(lines)) == len(lines)
     assert not any(isinstance(_number(line), int) or b"\n" in line for line in lines)
+
+
+def test_what_is_wrong_with_a_malformed_row_can_be_mended() -> None:
+    """By options in every second one, else by hand; the others need neither."""
+    bad = fed().bad.values()
+    assert all(json.loads(each.whole)["id"] == each.number for each in bad)
+    malformed = [each for each in bad if each.kind is Kind.MALFORMED]
+    loose = [each.line for each in malformed if not each.needs_a_hand]
+    assert loose
+    assert all(re.match(rb"{id: \d+, carrier: ", line) for line in loose)
+    assert len(loose) < len(malformed)
+    assert not any(each.needs_a_hand for each in bad if each.kind is not Kind.MALFORMED)
+
+
+def test_of_a_flow_that_is_mended_all_is_due_but_what_is_dropped() -> None:
+    """With the keys that the bad rows have."""
+    flow = fed()
+    number = len(flow.bad)
+    flow.fed = ["UA"] * ROWS
+    assert len(flow.due) == ROWS - number
+    flow.mended = True
+    dropped = [bad for bad in flow.bad.values() if bad.kind is Kind.DROPPED]
+    assert len(flow.due) == ROWS - len(dropped)
+    assert flow.due_aside == []
+    assert Counter(key for _, key in flow.due)["?"] == sum(
+        bad.kind is Kind.VIOLATING for bad in flow.bad.values()
+    )
 
 
 def test_a_row_that_was_put_aside_is_known_by_its_number() -> None:

@@ -32,6 +32,8 @@ public class HeldLogStore extends LinkLogStore {
             lines.add(line);
             if (line.contains("SPARKHERD CLAIM")) {
                 work = "claim";
+            } else if (work.equals("batch") && line.contains("~replay\"")) {
+                work = "replay";
             }
         }
         String of = path.getParent().getParent().getName() + "-" + work;

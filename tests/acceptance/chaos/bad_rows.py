@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -36,23 +37,22 @@ EVERY: Final[Mapping[Kind, int]] = {
     Kind.MALFORMED: 100,
 }
 """Of so many rows that follow each other one is so, at a place that is drawn; the rarer one has it."""
-REFUSING: Final = frozenset({"sqlite", "postgres"})
-"""Whose tables can refuse a row; "delta" is to come once constraints of Delta's tables are supported."""
-CONSTRAINT: Final = f"CHECK (key <> '{Kind.REFUSED.value}')"
-RULES: Final[Mapping[str, Any]] = {
-    "expect": [
-        {"name": "known", "where": f"key <> '{Kind.VIOLATING.value}'", "on_violation": "quarantine"},
-        {"name": "wanted", "where": f"key <> '{Kind.DROPPED.value}'", "on_violation": "drop"},
-    ],
-    "on_error": "quarantine",
-}
-"""What the task of a flow is to do with them."""
+ALLOWED: Final = "allowed"
+"""The name of a table's constraint."""
+CONSTRAINT: Final = f"key <> '{Kind.REFUSED.value}'"
+"""What it says."""
+_KNOWN: Final = f"key <> '{Kind.VIOLATING.value}'"
+_ANY: Final = "key IS NOT NULL"
+"""The same expectation, when it has turned out that it was too strict."""
+LOOSE: Final[Mapping[str, Any]] = {"allowUnquotedFieldNames": "true"}
+"""Options by which JSON can be read that is none otherwise."""
 _PUT_ASIDE_BY: Final[Mapping[Kind, tuple[str, tuple[str, ...]]]] = {
-    Kind.REFUSED: ("refused", ("sink",)),
+    Kind.REFUSED: ("refused", ("sink", ALLOWED)),
     Kind.VIOLATING: ("violation", ("known",)),
     Kind.MALFORMED: ("unreadable", ("source", "source.value")),
 }
-"""Reason and names: one that cannot be read is called by its place, which is another one for Kafka."""
+"""Reason and names: what cannot be read is called by its place, which is another one for Kafka; a row that a
+table of Delta's refuses, by the constraint."""
 
 Content: TypeAlias = "bytes | tuple[tuple[str, Any], ...]"
 """The bytes of a row that cannot be read; of another one its fields, for JSON is written in many ways."""
@@ -67,11 +67,13 @@ class Aside(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A bad row as it was fed."""
+    """A bad row as it was fed, and as it should have been written."""
 
     number: int
     kind: Kind
     line: bytes
+    whole: bytes
+    key: str
     value: float | None
 
     @property
@@ -84,10 +86,15 @@ class Bad(NamedTuple):
         return Aside(self.number, reason, content)
 
     @property
+    def needs_a_hand(self) -> bool:
+        """No options make it readable: somebody has to write it anew."""
+        return self.kind is Kind.MALFORMED and not _is_loose(self.number)
+
+    @property
     def _columns(self) -> Content:
         """A field that is NULL is left out of a row of the result."""
         value = {} if self.value is None else {"value": self.value}
-        return _content({"id": self.number, "key": self.kind.value, **value})
+        return _content({"id": self.number, "key": self.key, **value})
 
 
 class JsonRows(Rows):
@@ -98,7 +105,8 @@ class JsonRows(Rows):
 
     def payload(self, flow: Flow) -> dict[str, Any]:
         """The columns are as in the tables."""
-        return {"format": "json", "schema": flow.table.schema, "options": {}}
+        options = dict(LOOSE) if flow.mended else {}
+        return {"format": "json", "schema": flow.table.schema, "options": options}
 
     def line(self, flow: Flow, number: int, key: str, value: str) -> bytes:
         """As good or as bad as its number has it."""
@@ -110,18 +118,28 @@ class JsonRows(Rows):
         if kind is None:
             return line
         bad = _broken(line, number) if kind is Kind.MALFORMED else line
-        flow.bad[number] = Bad(number, kind, bad, read)
+        flow.bad[number] = Bad(number, kind, bad, line, shown, read)
         return bad
 
     def _kind(self, flow: Flow, number: int) -> Kind | None:
         """What is wrong with the flow's row of this number."""
         for kind, every in EVERY.items():
-            if kind is Kind.REFUSED and flow.database not in REFUSING:
-                continue
             block, at = divmod(number, every)
             if at == _drawn(f"{self._seed}/{flow.name}/{kind.name}/{block}", every):
                 return kind
         return None
+
+
+def rules(flow: Flow) -> dict[str, Any]:
+    """What the flow's task is to do with them."""
+    known = _ANY if flow.mended else _KNOWN
+    return {
+        "expect": [
+            {"name": "known", "where": known, "on_violation": "quarantine"},
+            {"name": "wanted", "where": f"key <> '{Kind.DROPPED.value}'", "on_violation": "drop"},
+        ],
+        "on_error": "quarantine",
+    }
 
 
 def read_aside(flow: Flow, reason: str, name: str, form: str, raw: bytes) -> Aside:
@@ -138,8 +156,17 @@ def _content(fields: Mapping[str, Any]) -> Content:
     return tuple(sorted(fields.items()))
 
 
+def _is_loose(number: int) -> bool:
+    return number % 2 == 0
+
+
 def _broken(line: bytes, number: int) -> bytes:
-    """Cut off, not what the schema says, no JSON, no text; its number makes it one of its kind."""
+    """Names without quotes, in every second row; cut off, not what the schema says, no JSON, no text.
+
+    Its number makes it one of its kind.
+    """
+    if _is_loose(number):
+        return re.sub(rb'"(\w+)": ', rb"\1: ", line)
     shapes = (
         line[:-4],
         b'{"id": "no %d"}' % number,
@@ -148,7 +175,7 @@ def _broken(line: bytes, number: int) -> bytes:
         line[:-4] + b"\xc3(",
         "{Zürich, %d}".encode() % number,
     )
-    return shapes[number % len(shapes)]
+    return shapes[number // 2 % len(shapes)]
 
 
 @cache

@@ -43,7 +43,7 @@ class Flow:
 
     A flow that does not append counts its rows by key: a batch replaces the keys it has, or all there are.
     After a reset rows before the number `first` do not come again. `bad` are those that do not belong into
-    its table, by their numbers.
+    its table, by their numbers, until what is wrong with them is `mended`; those that are dropped never do.
     """
 
     table: Table
@@ -53,6 +53,7 @@ class Flow:
     fed: list[str] = field(default_factory=list)
     first: int = 0
     bad: dict[int, Bad] = field(default_factory=dict)
+    mended: bool = False
 
     @property
     def counts(self) -> bool:
@@ -62,17 +63,33 @@ class Flow:
     @property
     def due(self) -> list[tuple[int, str]]:
         """Number and key of each row that has to be there."""
-        return [row for row in list(enumerate(self.fed))[self.first :] if row[0] not in self.bad]
+        fed = list(enumerate(self.fed))[self.first :]
+        return [row for row in fed if row[0] not in self.bad] + [
+            (bad.number, bad.key) for bad in self._mended
+        ]
+
+    @property
+    def due_aside(self) -> list[Bad]:
+        """The rows that have to be put aside."""
+        return [] if self.mended else self._can_be_aside
 
     @property
     def due_bad(self) -> list[Bad]:
-        """The bad ones among the rows that are due."""
+        """The bad ones among the rows that were fed."""
         return [bad for number, bad in self.bad.items() if number >= self.first]
 
     @property
     def numbers(self) -> dict[bytes, int]:
-        """The number of each bad row, by its bytes."""
-        return {bad.line: number for number, bad in self.bad.items()}
+        """The number of each bad row, by its bytes, and by those that it should have had."""
+        return {line: number for number, bad in self.bad.items() for line in (bad.line, bad.whole)}
+
+    @property
+    def _can_be_aside(self) -> list[Bad]:
+        return [bad for bad in self.due_bad if bad.aside is not None]
+
+    @property
+    def _mended(self) -> list[Bad]:
+        return self._can_be_aside if self.mended else []
 
     @property
     def name(self) -> str:

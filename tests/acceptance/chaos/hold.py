@@ -7,7 +7,9 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.acceptance.chaos.program import HELD, OVER, PUT, hold_of
+from tests.acceptance.chaos.lake import MADE
+from tests.acceptance.chaos.lake import REFUSED as NOT_MADE
+from tests.acceptance.chaos.program import HELD, OVER, PUT, hold_of, replay_of
 from tests.acceptance.chaos.stage import REFUSED
 
 if TYPE_CHECKING:
@@ -59,3 +61,39 @@ class Hold:
         lines = self._worker.log()[self._log_from :].splitlines()
         of_task = [line for line in lines if f"task={self._flow.name}" in line]
         return [line for line in of_task if any(each in line for each in what)]
+
+
+class MoveHold:
+    """Rows of one task that a worker plays again into a database, from now on; as `lake.CommitHold`."""
+
+    def __init__(self, stage: Stage, flow: Flow, worker: str) -> None:
+        self._task = replay_of(flow.name)
+        self._worker = stage.herd.workers[worker]
+        self._log_from = len(self._worker.log())
+        self._path = hold_of(stage.herd.folder, self._task)
+        self._file = self._path.open("w")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    @property
+    def reached(self) -> bool:
+        """The worker has told so; nobody else is held from then on."""
+        if is_held := self._told(HELD):
+            self._path.unlink(missing_ok=True)
+        return is_held
+
+    @property
+    def outcome(self) -> str | None:
+        """As the worker has it."""
+        if self._told(PUT):
+            return MADE
+        return NOT_MADE if self._told(OVER) else None
+
+    def release(self, *, lost: bool = False) -> None:
+        """The dead do not go on anyhow."""
+        del lost
+        self._path.unlink(missing_ok=True)
+        self._file.close()
+
+    def _told(self, what: str) -> bool:
+        lines = self._worker.log()[self._log_from :].splitlines()
+        return any(what in line and f"task={self._task}" in line for line in lines)

@@ -24,6 +24,7 @@ class Work(Enum):
 
     BATCH = "batch"
     CLAIM = "claim"
+    REPLAY = "replay"
 
 
 MADE: Final = "made"

@@ -88,6 +88,12 @@ class Moment(Enum):
     ASIDE_COMMITTING = "aside: inside"
     BETWEEN = "rows put aside"
     """Inside a batch whose bad rows are put aside elsewhere, and whose others are not written."""
+    REPLAY = "replay: moving"
+    """Rows that are played again are computed, and neither in the sink nor out of the quarantine."""
+    REPLAY_WRITTEN = "replay: written"
+    """The commit of rows that are played again is held where others are."""
+    REPLAY_COMMITTING = "replay: inside"
+    """The same; the rows are not out of the quarantine yet."""
 
 
 AIMED: Final = (Moment.WRITTEN, Moment.COMMITTING)
@@ -97,6 +103,12 @@ IN_QUARANTINE: Final[Mapping[Moment, Moment]] = {
 }
 """Moments of a commit into a quarantine, and those of any commit that they are."""
 IN_COMMIT: Final = (*AIMED, *IN_QUARANTINE)
+OF_REPLAYS: Final[Mapping[Moment, Moment]] = {
+    Moment.REPLAY: Moment.HELD,
+    Moment.REPLAY_WRITTEN: Moment.WRITTEN,
+    Moment.REPLAY_COMMITTING: Moment.COMMITTING,
+}
+"""Moments of a replay, and those of any batch that they are."""
 IN_PYTHON: Final = (Moment.HELD, Moment.BETWEEN)
 """Where the worker's own Python holds a batch."""
 _AIMED_ONLY: Final = {Strike.TWO_OWNERS, Strike.RESET}
@@ -216,3 +228,23 @@ def _decks(chance: random.Random, drawn_from: Script) -> Iterator[tuple[Strike, 
         for _ in drawn_from.moments:
             for strike in chance.sample(deck, len(deck)):
                 yield strike, next(moments[strike])
+
+
+STRIKES_AT_REPLAYS: Final[Mapping[Into, tuple[tuple[Strike, Moment], ...]]] = {
+    Into.SQL: ((Strike.KILL, Moment.REPLAY), (Strike.FREEZE, Moment.REPLAY)),
+    Into.DELTA: (
+        (Strike.KILL, Moment.REPLAY_COMMITTING),
+        (Strike.FREEZE, Moment.REPLAY_WRITTEN),
+        (Strike.JVM, Moment.REPLAY_WRITTEN),
+    ),
+}
+"""While the rows of one task each are played again: whoever does so dies, or goes on when another one has."""
+
+
+def replays(into: Into, rounds_before: int) -> list[Round]:
+    """The rounds behind all others: each of another task, by its place among them."""
+    struck = STRIKES_AT_REPLAYS[into]
+    return [
+        Round(rounds_before + 1 + at, strike, moment, 0, at / len(struck), whole=into is not Into.SQL)
+        for at, (strike, moment) in enumerate(struck)
+    ]

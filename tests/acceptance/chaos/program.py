@@ -20,6 +20,7 @@ from cli.main import main
 from worker.sinks.fence import FenceRow, Verdict
 from worker.sinks.fence_table import FenceTable
 from worker.sinks.quarantine.elsewhere import QuarantinedSink
+from worker.sinks.quarantine.sql_replay import SqlReplay
 from worker.sinks.sql import SqlSink
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from worker.sinks.aside import Aside
     from worker.sinks.base import Batch, Lookable, Written
     from worker.sinks.fence import Mark, Owner
-    from worker.sinks.parts import Part
+    from worker.sinks.parts import Part, Rows
+    from worker.sinks.quarantine.store import StoredRow
     from worker.sinks.sql_target import SqlTarget
 
+    Move = Callable[[SqlReplay, Sequence[StoredRow], Rows], None]
     Write = Callable[[QuarantinedSink, Batch], Written]
     PutAside = Callable[[QuarantinedSink, Sequence[Aside], Lookable, Mark], None]
     Put = Callable[[SqlSink, SqlTarget, FenceTable, Batch, Sequence[Part]], Written]
@@ -44,6 +47,11 @@ PUT = "held batch written"
 OVER = "held batch over"
 
 log = structlog.get_logger(__name__)
+
+
+def replay_of(task: str) -> str:
+    """What a task's replays are called, where they are held and in the log."""
+    return f"{task}~replay"
 
 
 def hold_of(folder: Path, task: str) -> Path:
@@ -61,7 +69,7 @@ def _holding(put: Put) -> Put:
         sink: SqlSink, target: SqlTarget, fence: FenceTable, batch: Batch, parts: Sequence[Part]
     ) -> Written:
         task = sink._owner.task
-        was_held = _wait(task, batch.mark)
+        was_held = _wait(task, batch.mark.batch_id)
         written = put(sink, target, fence, batch, parts)
         if was_held:
             log.warning(PUT, task=task, batch=batch.mark.batch_id)
@@ -70,13 +78,13 @@ def _holding(put: Put) -> Put:
     return held
 
 
-def _wait(task: str, mark: Mark) -> bool:
+def _wait(task: str, batch: int) -> bool:
     """As long as the task's batches are to be held; returns whether they were."""
     hold = hold_of(Path.cwd(), task)
     if not hold.exists():
         return False
     with hold.open() as file:
-        log.warning(HELD, task=task, batch=mark.batch_id)
+        log.warning(HELD, task=task, batch=batch)
         fcntl.flock(file, fcntl.LOCK_SH)
     return True
 
@@ -86,7 +94,7 @@ def _holding_between(put: PutAside, held_in: set[tuple[str, int]]) -> PutAside:
 
     def held(sink: QuarantinedSink, aside: Sequence[Aside], batch: Lookable, mark: Mark) -> None:
         put(sink, aside, batch, mark)
-        if _wait(sink._owner.task, mark):
+        if _wait(sink._owner.task, mark.batch_id):
             held_in.add((sink._owner.task, mark.batch_id))
 
     return held
@@ -103,6 +111,22 @@ def _telling_end(write: Write, held_in: set[tuple[str, int]]) -> Write:
                 log.warning(OVER, task=sink._owner.task, batch=batch.mark.batch_id)
 
     return told
+
+
+def _holding_move(move: Move) -> Move:
+    """`SqlReplay.move` takes rows that are computed from the quarantine into the sink, in a transaction."""
+
+    def held(replay: SqlReplay, played: Sequence[StoredRow], rows: Rows) -> None:
+        task = replay_of(replay._owner.task)
+        was_held, told = _wait(task, len(played)), OVER
+        try:
+            move(replay, played, rows)
+            told = PUT
+        finally:
+            if was_held:
+                log.warning(told, task=task, batch=len(played))
+
+    return held
 
 
 def _claim_of_anybody(fence: FenceTable, connection: Connection, owner: Owner) -> FenceRow:
@@ -140,6 +164,7 @@ def _run(fence: str) -> None:
         stack.enter_context(patch.object(QuarantinedSink, "_put", between))
         told = _telling_end(QuarantinedSink.write, held_in)
         stack.enter_context(patch.object(QuarantinedSink, "write", told))
+        stack.enter_context(patch.object(SqlReplay, "move", _holding_move(SqlReplay.move)))
         stack.enter_context(patch("worker.sinks.delta.places.LINK_STORE", LOG_STORE))
         if fence == UNFENCED:
             stack.enter_context(patch.object(FenceTable, "claim", _claim_of_anybody))

@@ -6,10 +6,12 @@ from abc import abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import TableNotFoundError
+from deltalake.schema import PrimitiveType
 
-from tests.acceptance.chaos.bad_rows import CONSTRAINT, REFUSING, RULES, Kind, read_aside
+from tests.acceptance.chaos.bad_rows import ALLOWED, CONSTRAINT, Kind, read_aside, rules
 from tests.acceptance.chaos.balance import Balance, of_places
 from tests.acceptance.chaos.delta_lake import DeltaLake
 from tests.acceptance.chaos.plan import IN_QUARANTINE, Moment
@@ -17,15 +19,24 @@ from tests.acceptance.chaos.sinks import Sinks
 from tests.acceptance.chaos.sql_sinks import SqlSinks
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
     from pathlib import Path
 
-    from tests.acceptance.chaos.bad_rows import Aside
+    from tests.acceptance.chaos.bad_rows import Aside, Bad
     from tests.acceptance.chaos.flows import Flow
     from tests.acceptance.chaos.lake import CommitHold, Work
 
+_COLUMNS: Final = Schema(
+    [
+        Field("id", PrimitiveType("long")),
+        Field("key", PrimitiveType("string")),
+        Field("value", PrimitiveType("double")),
+    ]
+)
 PUT_ASIDE: Final = "put aside"
 DROPPED: Final = "dropped"
+_SQL_COLUMNS: Final = "id BIGINT, key TEXT, value FLOAT"
+_WRITE_ANEW: Final = "UPDATE sparkherd_quarantine SET raw = :whole WHERE task = :task AND raw = :line"
 _ASIDE = "SELECT reason, name, form, raw FROM sparkherd_quarantine WHERE task = :task"
 
 
@@ -37,10 +48,7 @@ class Told(NamedTuple):
 
 
 class PutsAside(Sinks):
-    """Over other sinks; rows are put aside one by one, so all flows append.
-
-    To replay what was put aside, and to look again, comes behind the last round (`chaos.run`).
-    """
+    """Over other sinks; rows are put aside one by one, so all flows append."""
 
     def append_all(self) -> None:
         """What is counted by key is no row any more that could be put aside."""
@@ -51,10 +59,17 @@ class PutsAside(Sinks):
     def aside(self, flow: Flow) -> Counter[Aside]:
         """How often each row is in the flow's quarantine."""
 
+    @abstractmethod
+    def lift(self, flow: Flow) -> None:
+        """Take away the constraint of the flow's table."""
+
+    @abstractmethod
+    def write_anew(self, flow: Flow, bad: Sequence[Bad]) -> None:
+        """Replace these rows in the flow's quarantine by what they should have been."""
+
     def has_all_of(self, flow: Flow) -> bool:
         """In whichever place: a row that is in the wrong one is no reason to wait for it."""
-        due = len(flow.due) + sum(bad.aside is not None for bad in flow.due_bad)
-        return self.arrived(flow) + len(self.aside(flow)) >= due
+        return self.arrived(flow) + len(self.aside(flow)) >= len(flow.due) + len(flow.due_aside)
 
     def due(self, flow: Flow) -> dict[str, int]:
         """By place."""
@@ -73,8 +88,8 @@ class PutsAside(Sinks):
 
     def fault_of_told(self, flow: Flow, told: Told) -> str | None:
         """What a task's counts say that cannot be; they are lower bounds, for each owner begins anew."""
-        due = _due(flow)
-        most = Told(due[DROPPED].total(), due[PUT_ASIDE].total())
+        dropped = sum(bad.aside is None for bad in flow.due_bad)
+        most = Told(dropped, len(flow.due_bad) - dropped)
         if told.dropped <= most.dropped and told.quarantined <= most.quarantined:
             return None
         return f"{flow.name}: told {told}, of {most}"
@@ -99,12 +114,12 @@ class SiftedSql(PutsAside, SqlSinks):
         super().__init__(folder, postgres, fenced=fenced)
         self.append_all()
         for flow in self.flows:
-            self.execute(flow, f"CREATE TABLE {flow.target} (id BIGINT, key TEXT, value FLOAT, {CONSTRAINT})")
+            constraint = f"CONSTRAINT {ALLOWED} CHECK ({CONSTRAINT})"
+            self.execute(flow, f"CREATE TABLE {flow.target} ({_SQL_COLUMNS}, {constraint})")
 
     def rules(self, flow: Flow) -> dict[str, Any]:
         """The default is beside."""
-        del flow
-        return dict(RULES)
+        return rules(flow)
 
     def aside(self, flow: Flow) -> Counter[Aside]:
         """Of one table in each database."""
@@ -113,21 +128,41 @@ class SiftedSql(PutsAside, SqlSinks):
             for reason, name, form, raw in self.asked(flow, _ASIDE, task=flow.name)
         )
 
+    def lift(self, flow: Flow) -> None:
+        """In one transaction; SQLite knows no way but to make the table anew."""
+        name, former = flow.target, f"{flow.target}_former"
+        anew = (
+            "BEGIN IMMEDIATE",
+            f"ALTER TABLE {name} RENAME TO {former}",
+            f"CREATE TABLE {name} ({_SQL_COLUMNS})",
+            f"INSERT INTO {name} SELECT * FROM {former}",
+            f"DROP TABLE {former}",
+        )
+        is_sqlite = flow.database == "sqlite"
+        self.execute(flow, *(anew if is_sqlite else (f"ALTER TABLE {name} DROP CONSTRAINT {ALLOWED}",)))
+
+    def write_anew(self, flow: Flow, bad: Sequence[Bad]) -> None:
+        """As docs/tasks.md has it."""
+        for each in bad:
+            self.execute(flow, _WRITE_ANEW, task=flow.name, line=each.line, whole=each.whole)
+
 
 class SiftedDelta(PutsAside, DeltaLake):
     """The quarantine is elsewhere: a table of Delta's for each flow, beside that of its rows."""
 
     def __init__(self, folder: Path, postgres: str, *, fenced: bool) -> None:
-        """Only what has a fence can be given rows aside."""
+        """Only what has a fence can be given rows aside; the tables are made here, with their constraints."""
         assert fenced
         super().__init__(folder, postgres, fenced=fenced)
         self.append_all()
-        assert not REFUSING & {self.name}, "the tables have to be made here, with their constraint"
+        for flow in self.flows:
+            table = DeltaTable.create(str(self.path(flow)), _COLUMNS)
+            table.alter.add_constraint({ALLOWED: CONSTRAINT})
 
     def rules(self, flow: Flow) -> dict[str, Any]:
         """To another path."""
         place = {"format": self.format, "options": {"path": str(self._aside(flow))}}
-        return {**RULES, "quarantine": place}
+        return {**rules(flow), "quarantine": place}
 
     def aside(self, flow: Flow) -> Counter[Aside]:
         """By another engine."""
@@ -142,6 +177,18 @@ class SiftedDelta(PutsAside, DeltaLake):
             lambda rows: Counter(read_aside(flow, **row) for row in rows),
         )
         return found
+
+    def lift(self, flow: Flow) -> None:
+        """By another engine."""
+        DeltaTable(str(self.path(flow))).alter.drop_constraint(ALLOWED)
+
+    def write_anew(self, flow: Flow, bad: Sequence[Bad]) -> None:
+        """In one commit, by another engine."""
+        lines = {"line": [each.line for each in bad], "whole": [each.whole for each in bad]}
+        merging = DeltaTable(str(self._aside(flow))).merge(
+            pa.table(lines), "aside.raw = anew.line", source_alias="anew", target_alias="aside"
+        )
+        merging.when_matched_update({"raw": "anew.whole"}).execute()
 
     def empty(self, flow: Flow) -> None:
         """Both: what is read again is put aside again, too."""
@@ -160,7 +207,7 @@ class SiftedDelta(PutsAside, DeltaLake):
 
 def _due(flow: Flow) -> Mapping[str, Counter[tuple[int, Hashable]]]:
     """Each row that was fed, at the one place where it has to be."""
-    asides = [bad.aside for bad in flow.due_bad]
+    asides = [bad.aside for bad in flow.due_aside]
     return {
         "": Counter(flow.due),
         PUT_ASIDE: Counter((aside.number, aside[1:]) for aside in asides if aside is not None),

@@ -51,7 +51,7 @@ class Line:
 class Report:
     """All rounds, and what was in the databases at the end; `notes` tell of the source and of the sinks.
 
-    `faults` are counts of tasks that cannot be.
+    `faults` are counts of tasks that cannot be. `before` has what `places` had before the first replay.
     """
 
     seed: int
@@ -61,11 +61,17 @@ class Report:
     lines: list[Line] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     balance: dict[str, Balance] = field(default_factory=dict)
+    before: tuple[str, ...] = ()
 
     @property
     def total(self) -> Balance:
         """Over all places."""
         return sum(self.balance.values(), Balance())
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What is to be in each of them, and what is not as it is to be."""
+        return tuple(f"{name}: rows in {self.rows[name]:,}, {found}" for name, found in self.balance.items())
 
     def __str__(self) -> str:
         strikes = Counter(line.planned.strike.value for line in self.lines)
@@ -78,7 +84,8 @@ class Report:
                 ", ".join(f"{what} {count}" for what, count in sorted(strikes.items())),
                 f"zombies' writes refused: {refused[0]} by the fence, {refused[1]} by their lease",
                 *self.notes,
-                *(f"{name}: rows in {self.rows[name]:,}, {found}" for name, found in self.balance.items()),
+                *(f"before the replays: {told}" for told in self.before),
+                *self.places,
                 *(f"told wrongly: {fault}" for fault in self.faults),
             ]
         )

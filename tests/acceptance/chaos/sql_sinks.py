@@ -75,10 +75,11 @@ class SqlSinks(Sinks):
         with self._engines[flow.database].connect() as connection:
             return list(connection.execute(sa.text(query), values).all())
 
-    def execute(self, flow: Flow, statement: str) -> None:
-        """In the flow's database."""
+    def execute(self, flow: Flow, *statements: str, **values: Any) -> None:
+        """In the flow's database, in one transaction."""
         with self._engines[flow.database].begin() as connection:
-            connection.execute(sa.text(statement))
+            for statement in statements:
+                connection.execute(sa.text(statement), values)
 
     def _asked(self, flow: Flow, what: str) -> list[Any]:
         return self.asked(flow, f"SELECT {what} FROM {flow.target}")

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from protocol.errors import RefusedError
 from protocol.task_metrics import figure
@@ -88,9 +88,13 @@ class Stage:
         self.feed.add()
         self.wait(self._is_full, "all are members")
         for flow in self.flows:
-            definition = flow.definition(self.feed.source(flow), self.sinks.definition(flow))
-            self.view.create(flow.name, {**definition, **self.sinks.rules(flow)})
+            self.view.create(flow.name, self.definition(flow))
         self.await_calm("all tasks run and have done all there is")
+
+    def definition(self, flow: Flow) -> dict[str, Any]:
+        """The flow's task as it is to be now."""
+        definition = flow.definition(self.feed.source(flow), self.sinks.definition(flow))
+        return {**definition, **self.sinks.rules(flow)}
 
     def close(self) -> None:
         """Stop all of it."""

@@ -30,6 +30,7 @@ from worker.sinks.bisection import RowsRefusedError
 from worker.sinks.sifting import MASK
 from worker.spark.causes import describe
 from worker.spark.columns import fields
+from worker.spark.conditions import usable
 from worker.spark.expectations import expected, masked, sifting
 from worker.spark.payload import take_apart
 from worker.spark.payload_formats import text
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from definition.document import Definition
-    from worker.sinks.base import Field
+    from worker.sinks.base import Condition, Field
     from worker.sinks.parts import Rows
     from worker.sinks.quarantine.store import StoredRow
     from worker.spark.check_session import CheckSession
@@ -86,11 +87,18 @@ class Player:
         expected(session, self._read.result, strict)  # what a start refuses is not run here either
         self.fields: Sequence[Field] = fields(self._read.result)
         self._schema: StructType = self._read.result.schema
+        self._conditions: tuple[Condition, ...] = ()
         self._sifting = sifting(strict, self.fields)
         self._view = next((view for view, each in definition.views.items() if not each.static), "")
 
+    def ask(self, conditions: Sequence[Condition]) -> None:
+        """Look at the conditions of the sink as well, which does not tell which row it is that it refuses."""
+        expect = self._definition.expect
+        self._conditions = usable(self._read.result, conditions, len(expect))
+        self._sifting = sifting(expect, self.fields, conditions=self._conditions)
+
     def screen(self, rows: Sequence[StoredRow]) -> list[Stays]:
-        """The rows that cannot be read, or that violate an expectation, where that can be told of each."""
+        """The rows that cannot be read, or that violate something, where that can be told of each."""
         found = {at: why for at, row in enumerate(rows) if (why := self._strange(row)) is not None}
         for frame, is_source in self._frames(rows):
             bad = frame.where(f.col(ASIDE).isNotNull()).select(ID, f"{ASIDE}.error")
@@ -103,13 +111,13 @@ class Player:
         """What goes to the sink of rows that can be read.
 
         Raises:
-            RowsRefusedError: some of it violates an expectation.
+            RowsRefusedError: some of it violates an expectation, or what the sink asks.
         """
         results = [self._result(readable(frame).drop(ID), is_source=own) for frame, own in self._frames(rows)]
         whole = results[0]
         for other in results[1:]:
             whole = whole.unionByName(other)
-        marked = masked(whole, self._definition.expect)
+        marked = masked(whole, self._definition.expect, self._conditions)
         if self._sifting is not None:
             wrong = marked.where(f.col(MASK) != f.lit(0)).select(MASK).limit(1).collect()
             if wrong:
@@ -144,12 +152,15 @@ class Player:
     def _violating(self, frame: DataFrame) -> Mapping[int, str]:
         if self._sifting is None:
             return {}
-        marked = masked(frame, self._definition.expect).where(f.col(MASK) != f.lit(0))
+        marked = masked(frame, self._definition.expect, self._conditions).where(f.col(MASK) != f.lit(0))
         return {at: self._told(mask) for at, mask in marked.select(ID, MASK).collect()}
 
     def _told(self, mask: int) -> str:
-        names = () if self._sifting is None else self._sifting.violated(mask)
-        return f"{', '.join(names)} is violated" if len(names) == 1 else f"{', '.join(names)} are violated"
+        if self._sifting is None:
+            return ""
+        names = self._sifting.violated(mask)
+        told = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} violated"
+        return f"the sink refuses it: {told}" if mask & self._sifting.refusing else told
 
     def _result(self, frame: DataFrame, *, is_source: bool) -> DataFrame:
         sql = self._definition.sql

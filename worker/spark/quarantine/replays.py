@@ -129,6 +129,7 @@ class _Elsewhere:
         number = self._settled(sink.claim())
         player = self._place.player
         sink.prepare(player.fields)
+        player.ask(sink.conditions())
         store, tally = self._place.store, self._tally
         while _left(store.find(choice, ROUND + len(tally.stayed), oldest_first=True).rows, tally):
             self._at("rows that are played again")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from protocol.messages.quarantine import QuarantineRequest
 from tests.integration.spark.connectors.test_lake_quarantine import Places, PowerCut, done
 from worker.left_out import LeftOut
 from worker.sinks.base import Condition
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from worker.spark.engine import SparkEngine
 
 SCHEMA = "id BIGINT, carrier STRING, delay DOUBLE"
 EXPECT = [
@@ -142,6 +145,31 @@ async def test_another_constraint_between_the_two_steps_is_refused(
     await done(await start(token=3, **table.task()))
     assert table.ids() == [1, 2]
     assert len(table.aside()) == 1
+
+
+async def test_what_the_table_refuses_still_stays_when_it_is_played_again(
+    start: Any, engine: SparkEngine, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Row by row, whether it is one of the result or a line; what it takes now is played."""
+    table = Table(spark, tmp_path, "delta")
+    table.run("ALTER TABLE {} ADD CONSTRAINT positive CHECK (delay >= 0)")
+    table.add(*lines((1, "UA", 1.0), (2, "UA", -1.0), (None, "UA", 2.0)), "no json")
+    query = await start(**table.task(sql="SELECT * FROM source"))
+    await done(query)
+    line = lines((4, "UA", -4.0))[0]
+    table.session.sql(f"UPDATE delta.`{tmp_path}/aside` SET raw = '{line}' WHERE form = 'line'").collect()
+    replay = QuarantineRequest(action="replay", masked=False)
+    told = await engine.quarantine(query.spec, replay)
+    assert (told.replayed, told.stayed) == (0, 3)
+    assert sorted(note.partition(" stays: ")[2] for note in told.notes) == [
+        "the sink refuses it: NOT NULL id is violated",
+        "the sink refuses it: positive is violated",
+        "the sink refuses it: positive is violated",
+    ]
+    table.run("ALTER TABLE {} DROP CONSTRAINT positive")
+    told = await engine.quarantine(query.spec, replay)
+    assert (told.replayed, told.stayed) == (2, 1)
+    assert (table.ids(), len(table.aside())) == ([1, 2, 4], 1)
 
 
 def test_conditions_that_a_plan_cannot_look_at_are_left_to_the_table(spark: SparkSession) -> None:
