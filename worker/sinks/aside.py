@@ -88,6 +88,15 @@ class Limits(NamedTuple):
     rows: int
     ratio: float
 
+    def left(self, number: int, total: int) -> int:
+        """How many more rows may be put aside.
+
+        Args:
+            number: of those that are.
+            total: of the rows of the batch.
+        """
+        return max(min(self.rows, max(RATIO_FROM, int(self.ratio * total))) - number, 0)
+
     def require(self, aside: Sequence[Aside], number: int, total: int, mark: Mark) -> None:
         """Refuse a batch of which too much would be put aside.
 

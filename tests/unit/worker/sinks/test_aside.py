@@ -71,6 +71,27 @@ def test_as_many_as_may_be_are_put_aside() -> None:
     Limits(1000, 0.5).require([BROKEN], 500, 1000, MARK)
 
 
+@pytest.mark.parametrize(
+    ("limits", "number", "total", "left"),
+    [
+        (Limits(5, 1.0), 2, 1000, 3),
+        (Limits(5, 1.0), 6, 1000, 0),
+        (Limits(10_000, 0.1), 20, 5000, 480),
+        (Limits(10_000, 0.1), 20, 50, RATIO_FROM - 20),
+        (Limits(10_000, 0.07), 0, 10_001, 700),
+    ],
+)
+def test_what_may_still_be_put_aside_is_what_the_bounds_leave(
+    limits: Limits, number: int, total: int, left: int
+) -> None:
+    """Nobody looks for more refused rows than the batch would get through with."""
+    assert limits.left(number, total) == left
+    if left:
+        limits.require([BROKEN], number + left, total, MARK)
+        with pytest.raises(SinkError):
+            limits.require([BROKEN], number + left + 1, total, MARK)
+
+
 def test_more_bytes_than_a_driver_bears_are_refused() -> None:
     """However few rows have them."""
     large = BROKEN._replace(raw=b"x" * 2**27)
