@@ -41,6 +41,7 @@ class Aside(NamedTuple):
         form: what `raw` is.
         raw: the row as it came.
         origin: where it came from, as far as that is known.
+        public_error: what anybody may read of `error`, if that is less.
     """
 
     reason: Reason
@@ -49,11 +50,17 @@ class Aside(NamedTuple):
     form: Form
     raw: bytes
     origin: Mapping[str, object] = {}
+    public_error: str | None = None
 
     @property
     def counted_as(self) -> tuple[str, ...]:
         """What it counts for: each expectation that it violates, or why else it was put aside."""
         return self.names if self.reason == "violation" else (self.reason,)
+
+    @property
+    def told(self) -> str:
+        """What is wrong, as anybody may read it."""
+        return self.error if self.public_error is None else self.public_error
 
     @property
     def shown(self) -> str:
@@ -142,6 +149,6 @@ def _examples(aside: Sequence[Aside]) -> str:
     """The error that most rows have, and three of those rows."""
     if not aside:
         return "no row of them was kept"
-    [(error, _)] = Counter(row.error for row in aside).most_common(1)
-    rows = [row.shown for row in aside if row.error == error][:SHOWN_ROWS]
+    [(error, _)] = Counter(row.told for row in aside).most_common(1)
+    rows = [row.shown for row in aside if row.told == error][:SHOWN_ROWS]
     return f"{error}; such as {'; '.join(rows)}"

@@ -23,12 +23,21 @@ ASK_EVERY: Final = 16
 class RowsRefusedError(SinkError):
     """The database refuses some of the rows that it was given, for what they are; none of them is there."""
 
+    def __init__(self, why: str, public: str | None = None) -> None:
+        """`public` is what anybody may read of it, if that is less than `why`."""
+        super().__init__(why)
+        self.public = why if public is None else public
+
 
 class Refusal(NamedTuple):
-    """A row that is refused by itself, as its place among those that were given, and why."""
+    """A row that is refused by itself, as its place among those that were given, and why.
+
+    `public` is what anybody may read of that.
+    """
 
     at: int
     why: str
+    public: str
 
 
 class Search:
@@ -100,9 +109,9 @@ def put_by_halves(number: int, put: Callable[[range], None], search: Search) -> 
         try:
             put(some)
         except RowsRefusedError as error:
-            search.note_refusal(len(some), str(error))
+            search.note_refusal(len(some), error.public)
             if len(some) == 1:
-                refused.append(Refusal(some[0], str(error)))
+                refused.append(Refusal(some[0], str(error), error.public))
             else:
                 middle = len(some) // 2
                 waiting += [some[middle:], some[:middle]]

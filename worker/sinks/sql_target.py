@@ -122,13 +122,11 @@ class SqlTarget:
         """Put what is taken of a part, and return what is refused."""
         if part.rows is not None:
             found = put_by_halves(len(part.rows), partial(self._put_some, connection, part.rows), search)
-            return [self._encoder.refused(part.rows[each.at], each.why) for each in found]
+            return [self._encoder.refused(part.rows[each.at], each.why, each.public) for each in found]
         first, last = self.staging.positions(connection, part)
         found = put_by_halves(last - first + 1, partial(self._move_some, connection, part, first), search)
-        return [
-            self._encoder.refused(self.staging.row(connection, self._table, part, first + each.at), each.why)
-            for each in found
-        ]
+        row = partial(self.staging.row, connection, self._table, part)
+        return [self._encoder.refused(row(first + each.at), each.why, each.public) for each in found]
 
     def _put_some(self, connection: Connection, rows: Rows, some: range) -> None:
         with refusable(connection):

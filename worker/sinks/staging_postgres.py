@@ -97,7 +97,7 @@ class PostgresStage:
                 self._copy_rows(connection, rows[some.start : some.stop], key)
 
         found = put_by_halves(len(rows), put, Search(most))
-        return [self.encoder.refused(rows[each.at], each.why) for each in found]
+        return [self.encoder.refused(rows[each.at], each.why, each.public) for each in found]
 
     def _copy_rows(self, connection: Connection, rows: Rows, key: tuple[int, int]) -> None:
         columns = ", ".join([*(f"c{at}" for at in range(len(self.encoder.names))), PARTITION, ATTEMPT])

@@ -33,7 +33,7 @@ def test_each_row_is_put_or_refused_once_and_in_order(number: int, bad: set[int]
     refused = put_by_halves(number, table.put, Search(200))
     wrong = sorted(bad & set(range(number)))
     assert table.rows == [row for row in range(number) if row not in bad]
-    assert refused == [Refusal(row, "no") for row in wrong]
+    assert refused == [Refusal(row, "no", "no") for row in wrong]
 
 
 def test_one_bad_row_of_many_takes_few_tries() -> None:
