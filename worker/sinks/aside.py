@@ -58,6 +58,11 @@ class Aside(NamedTuple):
         return self.names if self.reason == "violation" else (self.reason,)
 
     @property
+    def size(self) -> int:
+        """Its bytes on their way through the driver, or nearly so; a key and headers are in `origin`."""
+        return len(self.raw) + len(self.error) + sum(len(str(value)) for value in self.origin.values())
+
+    @property
     def told(self) -> str:
         """What is wrong, as anybody may read it."""
         return self.error if self.public_error is None else self.public_error
@@ -84,6 +89,11 @@ def counted(rows: Iterable[Aside]) -> LeftOut:
     return LeftOut(quarantined=number, reasons=dict(reasons))
 
 
+def are_too_large(aside: Iterable[Aside]) -> bool:
+    """Whether rows have more bytes than a batch may put aside."""
+    return sum(row.size for row in aside) > MOST_BYTES
+
+
 class Limits(NamedTuple):
     """How many rows of a batch may be put aside, before something else is wrong than a row.
 
@@ -108,7 +118,7 @@ class Limits(NamedTuple):
         """Refuse a batch of which too much would be put aside.
 
         Args:
-            aside: rows that would be, or the first of them.
+            aside: rows that would be: all of them, unless they are too many or too large.
             number: of all that would be.
             total: of the rows of the batch.
             mark: the batch.
@@ -126,7 +136,7 @@ class Limits(NamedTuple):
             return f"more than quarantine.max_quarantined_per_batch ({self.rows:,}) allows"
         if number > RATIO_FROM and number > self.ratio * total:
             return f"more than quarantine.max_quarantined_ratio ({self.ratio:g}) allows"
-        if sum(len(row.raw) for row in aside) > MOST_BYTES:
+        if len(aside) < number or are_too_large(aside):
             return f"which have more than {MOST_BYTES:,} bytes"
         return None
 

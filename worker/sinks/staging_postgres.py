@@ -81,7 +81,7 @@ class PostgresStage:
             refused += self._copy_chunk(connection, encoded, key)
             count += len(rows) - len(refused)
             aside += refused
-            if too_many(aside, self.encoder.most_aside):
+            if refused and too_many(aside, self.encoder.most_aside):
                 drain(chunks)
         return Staged(count, tuple(aside))
 
