@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 
 from definition.reading import Constraint, Section, readable
+from definition.same_place import same_database, same_place, same_table
 from definition.sink import Sink
 from definition.sinks.sql import SQL_SINK
 from definition.source import BY_LINES
@@ -40,6 +41,7 @@ _VOLATILE = (
     "calls {name}, whose value is another one when a batch is done again; that needs a quarantine beside the"
     " rows of a sink sql"
 )
+_SAME_PLACE = "is the place of the sink's rows, or in it, or around it: what is put aside has to have its own"
 _NEEDS_FENCE = "{what} needs a sink with a fence: {formats}"
 
 
@@ -143,15 +145,33 @@ def _place_faults(definition: Definition, sink: Sink, users: list[str]) -> Itera
     if place is None or place.format is None:
         if not is_sql:
             yield Problem("quarantine" if place is None else "quarantine.format", _ONLY_SQL)
-        elif place is not None and place.table is not None and place.table == sink.options.get("table"):
+        elif place is not None and _is_table_of(sink, place):
             yield Problem("quarantine.table", "is the table of the sink's rows")
         return
-    if not readable(place.format, place.options) or not is_sql:
+    if readable(place.format, place.table, place.options, sink.table, sink.options):
+        yield from _elsewhere_faults(definition, sink, place)
+
+
+def _elsewhere_faults(definition: Definition, sink: Sink, place: Quarantine) -> Iterator[Problem]:
+    """Whether it is another place than the sink's."""
+    if place.sink is not None and (at := same_place(sink, place.sink)):
+        yield Problem(f"quarantine.{at}", _SAME_PLACE)
+    if sink.format != SQL_SINK:
         return
-    if place.format == SQL_SINK and place.options.get("url") == sink.options.get("url"):
+    if place.format == SQL_SINK and same_database(sink.options.get("url"), place.options.get("url")):
         yield Problem("quarantine.format", _BESIDE.format(table=DEFAULT_TABLE))
     elif definition.on_error == "quarantine":
         yield Problem("quarantine.format", _DATABASE_ONLY)
+
+
+def _is_table_of(sink: Sink, place: Quarantine) -> bool:
+    """Whether rows that are put aside would go to the table of the sink's rows."""
+    table, url = sink.options.get("table"), sink.options.get("url")
+    if place.table is None or not readable(place.table) or not isinstance(table, str):
+        return False
+    if table_fault(table) is not None or table_fault(place.table) is not None:
+        return False
+    return same_table(table, place.table, folds=isinstance(url, str) and url.startswith("sqlite"))
 
 
 def _repeated_faults(definition: Definition) -> Iterator[Problem]:

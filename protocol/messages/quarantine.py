@@ -54,6 +54,8 @@ RowId = Annotated[
 ]
 RowIds = Annotated[tuple[RowId, ...], msgspec.Meta(max_length=MOST_IDS)]
 RowName = Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]
+NameFilter = Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00]*(?![\s\S])")]
+"""Databases refuse the character NUL, or take it for the end of a text, which then is that of every name."""
 Notes = Annotated[tuple[SaidText, ...], msgspec.Meta(max_length=MOST_SAID)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)]
@@ -73,7 +75,7 @@ class QuarantineRequest(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     ids: RowIds = ()
     reason: Reason | None = None
-    name: RowName | None = None
+    name: NameFilter | None = None
     limit: Limit = 20
     masked: bool = True
     timeout_ms: PositiveMillis = DEFAULT_MS
@@ -141,7 +143,7 @@ class QuarantineQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     limit: Limit = 20
     reason: Reason | None = None
-    name: RowName | None = None
+    name: NameFilter | None = None
     timeout_ms: TimeoutMs = DEFAULT_MS
 
 
@@ -157,7 +159,7 @@ class QuarantineChangeRequest(Request, frozen=True, kw_only=True):
     ids: RowIds = ()
     all: bool = False
     reason: Reason | None = None
-    name: RowName | None = None
+    name: NameFilter | None = None
     timeout_ms: TimeoutMs = DEFAULT_MS
 
     def __post_init__(self) -> None:

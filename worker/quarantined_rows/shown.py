@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from protocol.messages.quarantine import QuarantineAnswer, QuarantinedRow, QuarantineRequest
 
+_BETWEEN: Final = ", "
+_MORE: Final = f"{_BETWEEN}…"
 MAX_LISTED_LENGTH: Final = 2000
 """Characters of a row in a list; `show` has more."""
 _PLACES: Final = frozenset({"topic", "partition", "offset", "timestamp", "timestampType", "file", "line"})
@@ -85,11 +87,22 @@ def _told(row: QuarantinedRow, most: int) -> tuple[QuarantinedRow, bool]:
     row = msgspec.structs.replace(
         row,
         raw=raw[:most],
-        name=row.name[:MAX_NAME_LENGTH],
+        name=_names(row.name),
         error=scrub(row.error, MAX_SAID_LENGTH),
         origin=dict(map(_place, list(row.origin.items())[:MOST_OF_ORIGIN])),
     )
     return row, is_cut
+
+
+def _names(names: str) -> str:
+    """What a row is called by; of the expectations that it violates as many whole names as there is room for.
+
+    Half a name could be that of another one.
+    """
+    if len(names) <= MAX_NAME_LENGTH:
+        return names
+    whole = names[: MAX_NAME_LENGTH - len(_MORE) + len(_BETWEEN)].rpartition(_BETWEEN)[0]
+    return f"{whole}{_MORE}" if whole else f"{names[: MAX_NAME_LENGTH - 1]}…"
 
 
 def _writable(text: str) -> str:

@@ -32,6 +32,9 @@ class ContractBatch:
         self._fields = fields
         self._session = session
 
+    def check(self) -> None:
+        """It is wanted."""
+
     def collect(self, limit: int) -> Rows | None:
         """All of it, if it is few enough."""
         if len(self._rows) > limit:

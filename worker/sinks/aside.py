@@ -41,6 +41,7 @@ class Aside(NamedTuple):
         form: what `raw` is.
         raw: the row as it came.
         origin: where it came from, as far as that is known.
+        public_error: what anybody may read of `error`, if that is less.
     """
 
     reason: Reason
@@ -49,11 +50,22 @@ class Aside(NamedTuple):
     form: Form
     raw: bytes
     origin: Mapping[str, object] = {}
+    public_error: str | None = None
 
     @property
     def counted_as(self) -> tuple[str, ...]:
         """What it counts for: each expectation that it violates, or why else it was put aside."""
         return self.names if self.reason == "violation" else (self.reason,)
+
+    @property
+    def size(self) -> int:
+        """Its bytes on their way through the driver, or nearly so; a key and headers are in `origin`."""
+        return len(self.raw) + len(self.error) + sum(len(str(value)) for value in self.origin.values())
+
+    @property
+    def told(self) -> str:
+        """What is wrong, as anybody may read it."""
+        return self.error if self.public_error is None else self.public_error
 
     @property
     def shown(self) -> str:
@@ -77,6 +89,11 @@ def counted(rows: Iterable[Aside]) -> LeftOut:
     return LeftOut(quarantined=number, reasons=dict(reasons))
 
 
+def are_too_large(aside: Iterable[Aside]) -> bool:
+    """Whether rows have more bytes than a batch may put aside."""
+    return sum(row.size for row in aside) > MOST_BYTES
+
+
 class Limits(NamedTuple):
     """How many rows of a batch may be put aside, before something else is wrong than a row.
 
@@ -88,11 +105,20 @@ class Limits(NamedTuple):
     rows: int
     ratio: float
 
+    def left(self, number: int, total: int) -> int:
+        """How many more rows may be put aside.
+
+        Args:
+            number: of those that are.
+            total: of the rows of the batch.
+        """
+        return max(min(self.rows, max(RATIO_FROM, int(self.ratio * total))) - number, 0)
+
     def require(self, aside: Sequence[Aside], number: int, total: int, mark: Mark) -> None:
         """Refuse a batch of which too much would be put aside.
 
         Args:
-            aside: rows that would be, or the first of them.
+            aside: rows that would be: all of them, unless they are too many or too large.
             number: of all that would be.
             total: of the rows of the batch.
             mark: the batch.
@@ -110,7 +136,7 @@ class Limits(NamedTuple):
             return f"more than quarantine.max_quarantined_per_batch ({self.rows:,}) allows"
         if number > RATIO_FROM and number > self.ratio * total:
             return f"more than quarantine.max_quarantined_ratio ({self.ratio:g}) allows"
-        if sum(len(row.raw) for row in aside) > MOST_BYTES:
+        if len(aside) < number or are_too_large(aside):
             return f"which have more than {MOST_BYTES:,} bytes"
         return None
 
@@ -133,6 +159,6 @@ def _examples(aside: Sequence[Aside]) -> str:
     """The error that most rows have, and three of those rows."""
     if not aside:
         return "no row of them was kept"
-    [(error, _)] = Counter(row.error for row in aside).most_common(1)
-    rows = [row.shown for row in aside if row.error == error][:SHOWN_ROWS]
+    [(error, _)] = Counter(row.told for row in aside).most_common(1)
+    rows = [row.shown for row in aside if row.told == error][:SHOWN_ROWS]
     return f"{error}; such as {'; '.join(rows)}"

@@ -100,6 +100,8 @@ class Written:
 class Batch(Protocol):
     """One micro-batch on its way into a sink; one of the last five methods is to be called, once.
 
+    `check` is for a sink that is busy with it for long in steps of its own.
+
     Each computes the batch, and raises when the query is being cut short. So does `collect`, which may come
     before them and take their place.
     """
@@ -109,6 +111,10 @@ class Batch(Protocol):
     @property
     def partitions(self) -> int:
         """In how many parts the batch is computed."""
+        ...
+
+    def check(self) -> None:
+        """Raise if the query is being cut short, or the worker may not write any more."""
         ...
 
     def collect(self, limit: int) -> Rows | None:

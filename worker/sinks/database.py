@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from definition.sinks.urls import url_fault
 from worker.sinks.errors import SinkError
+from worker.sinks.refusals import public_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,9 +137,7 @@ def transaction(engine: Engine, attached: Mapping[str, Path] = MappingProxyType(
         with _opened(engine) as connection, _attaching(connection, attached), connection.begin():
             yield connection
     except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
-        reason = error.orig if isinstance(error, DBAPIError) else error
-        first_line = str(reason).strip().partition("\n")[0]
-        raise SinkError(f"the database {place(engine)} refused: {first_line}") from error
+        raise SinkError(f"the database {place(engine)} refused: {public_words(error)}") from error
 
 
 def _opened(engine: Engine) -> Connection:

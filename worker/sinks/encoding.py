@@ -61,9 +61,10 @@ class Encoder:
                 aside.append(self.refused(row, str(error)))
         return good, aside
 
-    def refused(self, row: tuple[Any, ...], why: str) -> Aside:
-        """A row that is put aside because the database does not take it."""
-        return Aside("refused", ("sink",), why, "row", as_json(self.names, self.kinds, row))
+    def refused(self, row: tuple[Any, ...], why: str, public: str | None = None) -> Aside:
+        """A row that is put aside because the database does not take it; anybody may read `public`."""
+        raw = as_json(self.names, self.kinds, row)
+        return Aside("refused", ("sink",), why, "row", raw, public_error=public)
 
     def chunk(self, rows: Rows) -> Rows:
         """The rows, encoded.

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from worker.left_out import NOTHING
-from worker.sinks.aside import counted
+from worker.sinks.aside import are_too_large, counted
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def drain(rows: Iterator[Any]) -> None:
 
 def too_many(aside: Sequence[Aside], most: int | None) -> bool:
     """Whether a batch fails for what is put aside already, so that nobody needs to look at the rest of it."""
-    return most is not None and len(aside) > most
+    return most is not None and (len(aside) > most or are_too_large(aside))
 
 
 def whole(rows: Rows) -> Part:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy.exc import DBAPIError
 
 from worker.sinks.bisection import RowsRefusedError
+from worker.sinks.public_words import public
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def refusable(connection: Connection) -> Iterator[None]:
         if (why := refusal_of(error)) is None:
             raise
         savepoint.rollback()
-        raise RowsRefusedError(why) from error
+        raise RowsRefusedError(why, public_words(error)) from error
 
 
 def check_at_once(connection: Connection) -> None:
@@ -53,12 +54,27 @@ def check_at_once(connection: Connection) -> None:
         connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
 
 
+def public_words(error: Exception) -> str:
+    """What anybody may read of an error, in one line: where it is about rows, no value of them."""
+    raised = _raised(error)
+    return _first_line(raised) if refusal_of(error) is None else public(raised)
+
+
 def refusal_of(error: Exception) -> str | None:
     """What the database has against rows, in one line; None if it is not about them."""
-    raised: Any = error.orig if isinstance(error, DBAPIError) else error
+    raised = _raised(error)
     state = getattr(raised, "sqlstate", None)
     if state is not None:
         is_of_rows = state.startswith(_OF_ROWS) or state in _MORE
     else:
         is_of_rows = type(raised).__name__ in {"IntegrityError", "DataError"}
-    return str(raised).strip().partition("\n")[0] if is_of_rows else None
+    return _first_line(raised) if is_of_rows else None
+
+
+def _raised(error: Exception) -> Any:
+    """What the driver has raised."""
+    return error.orig if isinstance(error, DBAPIError) else error
+
+
+def _first_line(raised: Any) -> str:
+    return str(raised).strip().partition("\n")[0]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from definition.left_out import REFUSED
 from worker.left_out import LeftOut
-from worker.sinks.aside import Aside
+from worker.sinks.aside import MOST_BYTES, SHOWN_ROWS, Aside
 from worker.sinks.parts import Take
 from worker.sinks.row_json import as_json
 
@@ -36,7 +36,7 @@ class Sifting:
         quarantined: those bits whose rows are put aside; the rows of the others are dropped.
         wheres: their conditions, for causes.
         refusing: those bits that are of the sink's conditions.
-        most: how many of the rows of a batch that are put aside are kept; of one more it is too many anyway.
+        most: how many of the rows of a batch may be put aside.
         columns: the names of the result's columns.
         kinds: Spark's types of them.
     """
@@ -70,11 +70,17 @@ class Sifting:
 
 
 class Sieve:
-    """Lets the rows through that violate nothing, without their masks, and counts and keeps the others."""
+    """Lets the rows through that violate nothing, without their masks, and counts and keeps the others.
+
+    Each partition has one. Where it finds by itself that its batch fails, for more rows or bytes than may be
+    put aside, it keeps only as many rows as the cause shows: all that it keeps goes to the driver.
+    """
 
     def __init__(self, sifting: Sifting) -> None:
         self.kept: list[Aside] = []
         self._sifting = sifting
+        self._bytes = 0
+        self._is_over = False
         self._masks: Counter[int] = Counter()
 
     @property
@@ -93,8 +99,15 @@ class Sieve:
     def _leave_out(self, row: Sequence[Any]) -> None:
         mask, sifting = row[-1], self._sifting
         self._masks[mask] += 1
-        if mask & sifting.quarantined and len(self.kept) <= sifting.most:
-            self.kept.append(sifting.aside(mask, as_json(sifting.columns, sifting.kinds, row[:-1])))
+        if mask & sifting.quarantined and not self._is_over:
+            self._keep(sifting.aside(mask, as_json(sifting.columns, sifting.kinds, row[:-1])))
+
+    def _keep(self, row: Aside) -> None:
+        self.kept.append(row)
+        self._bytes += row.size
+        if len(self.kept) > self._sifting.most or self._bytes > MOST_BYTES:
+            self._is_over = True
+            del self.kept[SHOWN_ROWS:]
 
 
 @dataclass(frozen=True, slots=True)

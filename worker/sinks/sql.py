@@ -10,6 +10,7 @@ from worker.left_out import NOTHING
 from worker.sinks import staging_postgres, staging_sqlite
 from worker.sinks.aside import counted
 from worker.sinks.base import Sifted, Sink, Written
+from worker.sinks.bisection import Search
 from worker.sinks.database import connect, end_older_sessions, place, plain_sessions, transaction
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict, judge
@@ -48,7 +49,7 @@ class SqlSink(Sink):
         self._fence: FenceTable | None = None
         self._target: SqlTarget | None = None
         self._limits = None if beside is None else beside.limits
-        self._most_refused = beside.limits.rows if beside is not None and beside.takes_refused else None
+        self._takes_refused = beside is not None and beside.takes_refused
         self._quarantine = (
             None if beside is None else QuarantineTable(self._engine, owner, beside, self._name.schema)
         )
@@ -105,7 +106,7 @@ class SqlSink(Sink):
             table,
             fields,
             stage_in=stage_in,
-            most_refused=self._most_refused,
+            most_refused=self._limits.rows if self._limits is not None and self._takes_refused else None,
         )
 
     def write(self, batch: Batch) -> Written:
@@ -151,6 +152,12 @@ class SqlSink(Sink):
         self._is_small = sum(part.count for part in parts) <= INLINE_ROWS
         return target.encoded(parts)
 
+    def _search(self, batch: Batch, putting: _Putting) -> Search | None:
+        """For rows that the database refuses; None if one of them fails the batch."""
+        if self._limits is None or not self._takes_refused:
+            return None
+        return Search(self._limits.left(putting.number, putting.total), batch.check)
+
     def _schema(self) -> str | None:
         """Where the rows go; None on SQLite."""
         if self._name.schema is not None:
@@ -166,7 +173,7 @@ class SqlSink(Sink):
             is_new, stored = fence.admit(connection, self._owner, batch.mark)
             if not is_new:
                 return Written(0, stored.rows, duplicate=True)
-            putting.refuse(target.write(connection, parts))
+            putting.refuse(target.write(connection, parts, self._search(batch, putting)))
             putting.require(self._limits)
             if self._quarantine is not None:
                 self._quarantine.put(connection, putting.aside, batch.mark)
@@ -188,6 +195,16 @@ class _Putting:
         self._before = NOTHING if sifted is None else sifted.left_out
         self.aside[:0] = () if sifted is None else sifted.aside
 
+    @property
+    def number(self) -> int:
+        """Of those that are put aside."""
+        return self._before.quarantined + self.own.quarantined
+
+    @property
+    def total(self) -> int:
+        """All rows of the batch."""
+        return self.rows + self.number + self._before.dropped
+
     def refuse(self, rows: Sequence[Aside]) -> None:
         """The database has not taken these."""
         self.rows -= len(rows)
@@ -197,6 +214,4 @@ class _Putting:
     def require(self, limits: Limits | None) -> None:
         """Raise unless as many rows may be put aside."""
         if limits is not None:
-            number = self._before.quarantined + self.own.quarantined
-            total = self.rows + number + self._before.dropped
-            limits.require(self.aside, number, total, self.mark)
+            limits.require(self.aside, self.number, self.total, self.mark)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from worker.sinks import staging_postgres, staging_sqlite
 from worker.sinks.aside import counted
-from worker.sinks.bisection import RowsRefusedError, put_by_halves
+from worker.sinks.bisection import RowsRefusedError, Search, put_by_halves
 from worker.sinks.encoding import Encoder
 from worker.sinks.parts import chunked
 from worker.sinks.refusals import check_at_once, refusable
@@ -52,7 +52,6 @@ class SqlTarget:
                 if one of them fails the batch.
         """
         self._table = table
-        self._most_refused = most_refused
         self._statement = insert_statement(table, engine.dialect)
         self._encoder = Encoder(
             driver=engine.url.drivername,
@@ -71,13 +70,20 @@ class SqlTarget:
         """The parts as the driver takes their rows; done before the transaction, to keep that short."""
         return [part if part.rows is None else self._encode(part, part.rows) for part in parts]
 
-    def write(self, connection: Connection, parts: Sequence[Part]) -> list[Aside]:
+    def write(
+        self, connection: Connection, parts: Sequence[Part], search: Search | None = None
+    ) -> list[Aside]:
         """Put all parts into the table, partition by partition: of two rows with one key the last counts.
+
+        Args:
+            connection: in a transaction.
+            parts: encoded.
+            search: for rows that the database refuses; None if one of them fails the batch.
 
         Returns:
             The rows that the database has refused; one more than may be put aside, if there are more.
         """
-        if self._most_refused is None:
+        if search is None:
             self._put(connection, parts)
             return []
         check_at_once(connection)
@@ -85,7 +91,7 @@ class SqlTarget:
             with refusable(connection):
                 self._put(connection, parts)
         except RowsRefusedError:
-            return self._put_without_refused(connection, parts, self._most_refused)
+            return self._put_without_refused(connection, parts, search)
         return []
 
     def _encode(self, part: Part, rows: Rows) -> Part:
@@ -101,25 +107,26 @@ class SqlTarget:
             else:
                 self.staging.move(connection, self._table, list(group))
 
-    def _put_without_refused(self, connection: Connection, parts: Sequence[Part], most: int) -> list[Aside]:
+    def _put_without_refused(
+        self, connection: Connection, parts: Sequence[Part], search: Search
+    ) -> list[Aside]:
+        if any(part.rows is None for part in parts):
+            self.staging.prepare_for_search(connection)
         refused: list[Aside] = []
         for part in parts:
-            left = most - len(refused)
-            if left >= 0:
-                refused += self._of_part(connection, part, left)
+            if not search.is_over:
+                refused += self._of_part(connection, part, search)
         return refused
 
-    def _of_part(self, connection: Connection, part: Part, most: int) -> list[Aside]:
+    def _of_part(self, connection: Connection, part: Part, search: Search) -> list[Aside]:
         """Put what is taken of a part, and return what is refused."""
         if part.rows is not None:
-            found = put_by_halves(len(part.rows), partial(self._put_some, connection, part.rows), most)
-            return [self._encoder.refused(part.rows[each.at], each.why) for each in found]
+            found = put_by_halves(len(part.rows), partial(self._put_some, connection, part.rows), search)
+            return [self._encoder.refused(part.rows[each.at], each.why, each.public) for each in found]
         first, last = self.staging.positions(connection, part)
-        found = put_by_halves(last - first + 1, partial(self._move_some, connection, part, first), most)
-        return [
-            self._encoder.refused(self.staging.row(connection, self._table, first + each.at), each.why)
-            for each in found
-        ]
+        found = put_by_halves(last - first + 1, partial(self._move_some, connection, part, first), search)
+        row = partial(self.staging.row, connection, self._table, part)
+        return [self._encoder.refused(row(first + each.at), each.why, each.public) for each in found]
 
     def _put_some(self, connection: Connection, rows: Rows, some: range) -> None:
         with refusable(connection):

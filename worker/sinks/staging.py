@@ -79,6 +79,10 @@ class Staging(ABC):
             raise SinkError(f"of {wanted} staged rows {there} are left; the batch has to be done again")
         connection.execute(insert_from(table, self._newest(table, chosen), connection.dialect))
 
+    def prepare_for_search(self, connection: Connection) -> None:
+        """Some staged rows will be asked for by their positions, again and again, in this transaction."""
+        del connection
+
     def positions(self, connection: Connection, part: Part) -> tuple[int, int]:
         """Those of the first and the last staged row of a part, which has one at least."""
         ends = sa.select(sa.func.min(self.position), sa.func.max(self.position))
@@ -91,11 +95,11 @@ class Staging(ABC):
         chosen = sa.and_(self.source.c[ATTEMPT] == part.attempt, is_among)
         connection.execute(insert_from(table, self._newest(table, chosen), connection.dialect))
 
-    def row(self, connection: Connection, table: Table, position: int) -> tuple[Any, ...]:
-        """A staged row, as the database has it."""
+    def row(self, connection: Connection, table: Table, part: Part, position: int) -> tuple[Any, ...]:
+        """A staged row of a part, as the database has it."""
         columns = [self.source.c[f"c{at}"] for at in range(len(table.columns))]
-        found = connection.execute(sa.select(*columns).where(self.position == position)).one()
-        return tuple(found)
+        chosen = sa.and_(self.source.c[ATTEMPT] == part.attempt, self.position == position)
+        return tuple(connection.execute(sa.select(*columns).where(chosen)).one())
 
     def _newest(self, table: Table, chosen: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
         """The chosen rows; of several with one key the last: PostgreSQL upserts none twice in one go."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql import quoted_name
 
-from worker.sinks.bisection import put_by_halves
+from worker.sinks.bisection import Search, put_by_halves
 from worker.sinks.database import connect, lock_tables, transaction
 from worker.sinks.errors import SinkError
 from worker.sinks.parts import Staged, drain, too_many
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 PREFIX = "sparkherd_stage_"
 _POSITION = "sparkherd_position"
 _PATIENCE = sa.text("SET LOCAL lock_timeout = '1s'")
+_WAITS = sa.text("SELECT current_setting('lock_timeout')")
+_WAIT = sa.text("SELECT set_config('lock_timeout', :waits, true)")
 _MINE = sa.text("SELECT schemaname, tablename FROM pg_tables WHERE starts_with(tablename, :prefix)")
 
 
@@ -78,7 +81,7 @@ class PostgresStage:
             refused += self._copy_chunk(connection, encoded, key)
             count += len(rows) - len(refused)
             aside += refused
-            if too_many(aside, self.encoder.most_aside):
+            if refused and too_many(aside, self.encoder.most_aside):
                 drain(chunks)
         return Staged(count, tuple(aside))
 
@@ -93,8 +96,8 @@ class PostgresStage:
             with refusable(connection):
                 self._copy_rows(connection, rows[some.start : some.stop], key)
 
-        found = put_by_halves(len(rows), put, most)
-        return [self.encoder.refused(rows[each.at], each.why) for each in found]
+        found = put_by_halves(len(rows), put, Search(most))
+        return [self.encoder.refused(rows[each.at], each.why, each.public) for each in found]
 
     def _copy_rows(self, connection: Connection, rows: Rows, key: tuple[int, int]) -> None:
         columns = ", ".join([*(f"c{at}" for at in range(len(self.encoder.names))), PARTITION, ATTEMPT])
@@ -129,6 +132,18 @@ class PostgresStaging(Staging):
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction like any other: the staging table is in the same database."""
         return transaction(self._engine)
+
+    def prepare_for_search(self, connection: Connection) -> None:
+        """By an index: without one, each try would read all staged rows.
+
+        Who is late with an attempt still holds the table, as the transaction holds the fence row. So it is
+        waited for a moment only, and there is no index then.
+        """
+        waits = connection.execute(_WAITS).scalar_one()
+        with suppress(OperationalError), connection.begin_nested():
+            connection.execute(_PATIENCE)
+            connection.exec_driver_sql(f"CREATE INDEX ON {_escaped(self._place)} ({ATTEMPT}, {_POSITION})")
+        connection.execute(_WAIT, {"waits": waits})
 
     def dispose(self) -> None:
         """Drop the table, if there is one."""

@@ -58,7 +58,7 @@ class SqliteStage:
             encoded, refused = self.encoder.sorted_out(rows)
             count += self._insert(connection, encoded, partition, attempt)
             aside += refused
-            if too_many(aside, self.encoder.most_aside):
+            if refused and too_many(aside, self.encoder.most_aside):
                 drain(chunks)
         return Staged(count, tuple(aside))
 

@@ -74,11 +74,8 @@ def expected(session: SqlSession, frame: DataFrame, expect: Sequence[Expectation
         expect: of its definition.
 
     Raises:
-        QueryError: a condition is none, names a column that there is not, or does what no task's SQL may do;
-            the result has a column of the mask's name.
+        QueryError: a condition is none, names a column that there is not, or does what no task's SQL may do.
     """
-    if expect and MASK in (each.lower() for each in frame.columns):
-        raise QueryError.at("expect", f"does not go with a column {MASK}: call it otherwise", permanent=True)
     for at, each in enumerate(expect):
         _require_condition(session, frame, each, f"expect[{at}].where")
     return masked(frame, expect)

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from worker.query_engine import QueryError, ignore_step
+from worker.spark.columns import require_free_schemas, with_free_names
 from worker.spark.payload import take_apart
 from worker.spark.row_wise import require_row_wise
-from worker.spark.unreadable import is_by_lines, readable, told_by_lines, with_corrupt_lines
+from worker.spark.unreadable import ASIDE, CORRUPT, is_by_lines, readable, told_by_lines, with_corrupt_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +93,7 @@ def query(session: SqlSession, sql: str | None, frames: Mapping[str, DataFrame])
     for view, frame in frames.items():
         frame.createOrReplaceTempView(view)
     session.require_query(sql)
-    return session.spark.sql(sql)
+    return with_free_names(session.spark.sql(sql), "sql")
 
 
 def _not_read(frames: Mapping[str, DataFrame]) -> str:
@@ -112,14 +113,18 @@ def load(session: SparkSession, source: Source, path: str, *, puts_aside: bool =
         puts_aside: whether rows that cannot be read get a value in `worker.spark.unreadable.ASIDE`.
     """
     options = options_of(source)
+    require_free_schemas(source, path)
     if source.static:
-        return shaped(load_batch(session, source, options), source, path)
+        frame = with_free_names(load_batch(session, source, options), path)
+        return with_free_names(shaped(frame, source, path), path)
     if source.is_kafka:
         options = {**options, PLACE: path}
     told = with_corrupt_lines(source) if puts_aside else source
     described = _described(session.readStream, told, {**options, **told.options})
     frame = described.load() if source.table is None else described.table(source.table)
-    return shaped(frame, source, path, puts_aside=puts_aside)
+    with_free_names(frame, path, [CORRUPT] if told is not source else ())
+    made = shaped(frame, source, path, puts_aside=puts_aside)
+    return with_free_names(made, path, [ASIDE] if puts_aside else ())
 
 
 def load_batch(

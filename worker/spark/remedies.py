@@ -38,6 +38,10 @@ _VIOLATED = (
 _TOO_MANY = (
     "something else is wrong than a row: mend that, or raise the bound, then `sparkherd tasks restart`"
 )
+_TOGETHER = (
+    "it has a trigger that is about several rows at once, or other sessions change what it compares them"
+    " with: change that, or leave on_error: quarantine out, then `sparkherd tasks restart`"
+)
 _DELTA = (
     "settings spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and"
     " spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog, each by --spark-conf"
@@ -149,6 +153,7 @@ _KNOWN = (
     KnownFailure(re.compile(r", partition \d+, offset \d+: cannot be taken apart as \w+"), _UNREADABLE),
     KnownFailure(re.compile(r"\bexpect\[\d+\]: \w+ is violated by a row"), _VIOLATED),
     KnownFailure(re.compile(r"rows would be put aside, (?:more than|which have)"), _TOO_MANY),
+    KnownFailure(re.compile(r"tries to find the rows that the database refuses were too many"), _TOGETHER),
     KnownFailure(re.compile(r"does not support streamed (?:reading|writing)")),
     KnownFailure(re.compile(r"\[UNSUPPORTED_FEATURE\.")),
     KnownFailure(re.compile(r"\[PATH_NOT_FOUND\]"), _RESTART, at_start_only=True),

@@ -39,6 +39,10 @@ class SparkBatch(ABC):
     def partitions(self) -> int:
         """In how many parts the batch is computed."""
 
+    def check(self) -> None:
+        """By the query's gate."""
+        self._check()
+
     def collect(self, limit: int) -> Rows | None:
         """A backend that has a way which is cheaper than `scatter` has it here."""
         del limit

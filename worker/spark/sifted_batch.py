@@ -53,7 +53,7 @@ class SiftedBatch(SparkBatch):
         self.left_out: LeftOut = NOTHING
         self.rows = 0
         self._batch = backend(frame)
-        super().__init__(frame, self._batch.mark, lambda: None)
+        super().__init__(frame, self._batch.mark, self._batch.check)
         self._steps = steps
         self._backend = backend
         self._was_looked_at = False

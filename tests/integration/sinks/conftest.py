@@ -50,12 +50,17 @@ class ListBatch:
         self.computed = 0
         self.before_computing: Callable[[], object] = lambda: None
         self.before_return: Callable[[], object] = lambda: None
+        self.before_going_on: Callable[[], object] = lambda: None
         self._partitions: Sequence[Rows] = partitions
         self._tries = tries
 
     @property
     def partitions(self) -> int:
         return len(self._partitions)
+
+    def check(self) -> None:
+        """As a test has it: `before_going_on` may raise."""
+        self.before_going_on()
 
     def collect(self, limit: int) -> Rows | None:
         """What is too much is not counted as computed."""

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
 from definition.quarantine import DEFAULT_TABLE
 from definition.sinks.sql import SqlOptions
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside, Beside, Limits
 from worker.sinks.base import Field, Written
-from worker.sinks.errors import FencedError, SchemaError, SinkError
+from worker.sinks.bisection import ASK_EVERY
+from worker.sinks.database import LOCK_TIMEOUT_S
+from worker.sinks.errors import BatchRefusedError, FencedError, SchemaError, SinkError
 from worker.sinks.fence import Owner
 from worker.sinks.sql import SqlSink
+from worker.sinks.staging_postgres import PostgresStaging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +35,13 @@ MakeSink = Callable[..., SqlSink]
 
 
 @pytest.fixture(autouse=True, params=["collected", "inline", "staged"])
-def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, batch: Any) -> None:
+def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, batch: Any) -> str:
     """Every promise holds for rows that pass through the driver, either way, and for rows that are staged."""
     monkeypatch.setattr(batch, "collects", request.param == "collected")
     if request.param == "staged":
         monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 0)
         monkeypatch.setattr("worker.sinks.parts.CHUNK_ROWS", 3)
+    return str(request.param)
 
 
 @pytest.fixture
@@ -194,3 +199,82 @@ def test_without_it_a_row_that_is_refused_fails_its_batch(
         make_sink(1, FIELDS).write(batch(0, [(1, "a"), (2, "too long")]))
     assert peek(ROWS) == []
     del url
+
+
+def test_a_batch_that_nobody_wants_any_more_is_not_searched_to_its_end(
+    sink: MakeSink, batch: Any, peek: Any
+) -> None:
+    """Between tries it is asked; nothing is written."""
+    asked = []
+
+    def ask() -> None:
+        asked.append(1)
+        raise BatchRefusedError("the query is being stopped")
+
+    unwanted = batch(0, [(number, "bad!!" if number % 8 else "ok") for number in range(8 * ASK_EVERY)])
+    unwanted.before_going_on = ask
+    with pytest.raises(BatchRefusedError):
+        sink(most=1000).write(unwanted)
+    assert (len(asked), peek(ROWS), peek(ASIDE)) == (1, [], [])
+
+
+def test_rows_that_the_ratio_forbids_are_not_looked_for(sink: MakeSink, batch: Any, peek: Any) -> None:
+    """However many `max_quarantined_per_batch` would allow."""
+    rows = [(number, "bad!!" if number % 2 else "ok") for number in range(400)]
+    with pytest.raises(SinkError, match=r"batch 0: 101 of 400 rows .*max_quarantined_ratio"):
+        sink(most=1000, ratio=0.1).write(batch(0, rows))
+    assert (peek(ROWS), peek(ASIDE)) == ([], [])
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """What databases are told."""
+    told: list[str] = []
+
+    def note(*told_of: Any) -> None:
+        told.append(told_of[2])
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    yield told
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+
+
+def test_staged_rows_have_an_index_once_some_are_refused(
+    sink: MakeSink, batch: Any, url: str, limit: str, statements: list[str]
+) -> None:
+    """In PostgreSQL, which would read all of them with each try; not before, for most batches need none."""
+    made = sink()
+    made.write(batch(0, [(1, "ok"), (2, "ok")]))
+    assert not any(each.startswith("CREATE INDEX") for each in statements)
+    made.write(batch(1, [(3, "bad!!"), (4, "ok")], [(5, "bad!!"), (6, "ok")]))
+    is_searched = url.startswith("postgresql") and limit == "staged"
+    assert sum(each.startswith("CREATE INDEX") for each in statements) == is_searched
+
+
+def test_whoever_is_late_with_an_attempt_does_not_hold_up_the_search(
+    *, sink: MakeSink, batch: Any, peek: Any, limit: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no index then, and the transaction waits for locks as long as it did before."""
+    if limit != "staged" or not url.startswith("postgresql"):
+        return
+    monkeypatch.setattr("worker.sinks.staging_postgres._PATIENCE", sa.text("SET LOCAL lock_timeout = '1ms'"))
+    late = batch(0, [(1, "ok"), (2, "bad!!")])
+    opened, waits, move_some = [], [], PostgresStaging.move_some
+
+    def hold() -> None:
+        [area] = peek.leftovers()
+        opened.append(peek.begin())
+        opened[0].exec_driver_sql(f'LOCK TABLE "{area}" IN ROW EXCLUSIVE MODE')
+
+    def put(staging: PostgresStaging, connection: Any, *rest: Any) -> None:
+        waits.append(connection.exec_driver_sql("SHOW lock_timeout").scalar_one())
+        move_some(staging, connection, *rest)
+
+    late.before_return = hold
+    monkeypatch.setattr(PostgresStaging, "move_some", put)
+    try:
+        assert sink().write(late).rows == 1
+    finally:
+        opened[0].close()
+    assert peek(ROWS) == [(1, "ok")]
+    assert set(waits) == {f"{LOCK_TIMEOUT_S // 60}min"}

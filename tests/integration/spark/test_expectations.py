@@ -123,3 +123,23 @@ async def test_a_column_of_the_mask_s_name(start: Any, flights: Any, database: A
             sink=database.sink(),
             trigger=ONCE,
         )
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"sql": "SELECT id AS _Sparkherd_violations FROM source"}, "sql"),
+        ({"sql": "SELECT id AS _sparkherd_aside FROM source", "on_error": "quarantine"}, "sql"),
+        ({"schema": "id BIGINT, _sparkherd_corrupt STRING", "on_error": "quarantine"}, "source"),
+        ({"schema": "id BIGINT, _sparkherd_aside STRING"}, "source"),
+    ],
+)
+async def test_a_name_of_a_hidden_column_is_refused_at_the_start(
+    start: Any, flights: Any, database: Any, fields: dict[str, Any], path: str
+) -> None:
+    """And not by a batch that loses the column, or fails for it."""
+    flights.add(files=1)
+    schema = {name: fields.pop(name) for name in ("schema",) if name in fields}
+    with pytest.raises(QueryError, match="_sparkherd_") as refused:
+        await start(source={**flights.source, **schema}, sink=database.sink(), trigger=ONCE, **fields)
+    assert (refused.value.path, refused.value.permanent) == (path, True)

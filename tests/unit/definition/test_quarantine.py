@@ -101,6 +101,117 @@ def test_a_place_that_cannot_keep_the_promise_is_refused(
     assert (where, why[: len(message)]) == (path, message)
 
 
+@pytest.mark.parametrize(
+    ("rows", "aside"),
+    [
+        ("/d/rows", "/d/rows"),
+        ("/d/rows", "/d/rows/"),
+        ("/d/rows", "/d//x/../rows"),
+        ("/d/rows", "file:/d/rows"),
+        ("/d/rows", "FILE:///d/rows"),
+        ("d/rows", "./d/rows"),
+        ("s3a://Bucket/rows", "S3A://Bucket/rows/"),
+        ("s3a://bucket/rows", "s3://bucket/rows"),
+        ("/d/rows", "/d/rows/aside"),
+        ("/d/rows/sink", "/d/rows"),
+        ("${env:DATA}/rows", "${env:DATA}/rows/"),
+    ],
+)
+@pytest.mark.parametrize("forms", [("delta", "delta"), ("fenced_files", "delta"), ("delta", "fenced_files")])
+def test_rows_are_not_put_aside_into_the_folder_of_the_others(
+    rows: str, aside: str, forms: tuple[str, str]
+) -> None:
+    """However it is written: the readers of one would find the rows of the other, or tidy them away."""
+    if "fenced_files" in forms and ("s3" in rows or "FILE" in aside):
+        return  # no folders of that sink
+    sink = {"format": forms[0], "options": {"path": rows}}
+    place = {"format": forms[1], "options": {"path": aside}}
+    [(where, why)] = problems(sink=sink, quarantine=place, expect=[BAD_IDS])
+    assert (where, why.partition(",")[0]) == ("quarantine.options.path", "is the place of the sink's rows")
+
+
+@pytest.mark.parametrize(
+    ("rows", "aside"),
+    [
+        ("/d/rows", "/d/rows2"),
+        ("/d/rows", "/d/aside"),
+        ("s3a://one/rows", "s3a://two/rows"),
+        ("s3a://one/rows", "s3a://One/rows"),
+        ("${env:ROWS}/x", "${env:ASIDE}/x"),
+    ],
+)
+def test_other_folders_are_other_places(rows: str, aside: str) -> None:
+    """Also where one is the beginning of the other's name."""
+    sink, place = ({"format": "delta", "options": {"path": at}} for at in (rows, aside))
+    assert read(sink=sink, quarantine=place, expect=[BAD_IDS]).quarantine is not None
+
+
+@pytest.mark.parametrize(
+    ("form", "rows", "aside"),
+    [
+        ("delta", "rows", "Rows"),
+        ("delta", "rows", "default.`rows`"),
+        ("iceberg", "lake.db.rows", "lake.`db`.`rows`"),
+    ],
+)
+def test_rows_are_not_put_aside_into_the_table_of_the_others(form: str, rows: str, aside: str) -> None:
+    """However its name is written."""
+    sink, place = ({"format": form, "table": name} for name in (rows, aside))
+    assert problems(sink=sink, quarantine=place, expect=[BAD_IDS])[0][0] == "quarantine.table"
+    other = {**place, "table": f"{aside.rstrip('`')}2{'`' * aside.endswith('`')}"}
+    assert read(sink=sink, quarantine=other, expect=[BAD_IDS]).quarantine is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "rows", "aside"),
+    [
+        ("sqlite:////d/a.db", "rows", "ROWS"),
+        ("sqlite:////d/a.db", "rows", '"rows"'),
+        ("postgresql://h/d", "rows", "public.rows"),
+        ("postgresql://h/d", "herd.rows", "rows"),
+        ("postgresql://h/d", "herd.rows", 'herd."rows"'),
+    ],
+)
+def test_rows_are_not_put_aside_into_the_sink_s_own_table(url: str, rows: str, aside: str) -> None:
+    """As the database reads its name."""
+    sink = {"format": "sql", "options": {"url": url, "table": rows}}
+    told = problems(sink=sink, quarantine={"table": aside}, expect=[BAD_IDS])
+    assert told == [("quarantine.table", "is the table of the sink's rows")]
+
+
+@pytest.mark.parametrize(
+    ("url", "again"),
+    [
+        ("sqlite:////d/a.db", "sqlite:////d/./a.db?timeout=5"),
+        ("sqlite:////d/a.db", "sqlite+aiosqlite:////d/a.db"),
+        ("postgresql://u@h/d", "postgresql+psycopg://v:pw@H:5432/d?connect_timeout=3"),
+        ("postgresql://u:${env:PW}@h/d", "postgresql://u:${env:OTHER}@h/d"),
+        ("postgresql://u@/d?host=h&port=5432", "postgresql://u@h/d"),
+        ("${env:URL}", "${env:URL}"),
+    ],
+)
+def test_the_sink_s_own_database_is_known_by_other_urls(url: str, again: str) -> None:
+    """Whoever logs in there, and with what options."""
+    sink, place = ({"format": "sql", "options": {"url": each, "table": "rows"}} for each in (url, again))
+    [(where, why)] = problems(sink=sink, quarantine={**place}, expect=[BAD_IDS])
+    assert (where, why[:28]) == ("quarantine.format", "is the sink's own database: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("sqlite:////d/a.db", "sqlite:////d/b.db"),
+        ("postgresql://h/d", "postgresql://h/e"),
+        ("postgresql://h/d", "postgresql://h:5433/d"),
+        ("postgresql://${env:A}/d", "postgresql://${env:B}/d"),
+    ],
+)
+def test_other_databases_are_other_places(url: str, other: str) -> None:
+    """What a secret stands for nobody knows here."""
+    sink, place = ({"format": "sql", "options": {"url": each, "table": "rows"}} for each in (url, other))
+    assert read(sink=sink, quarantine=place, expect=[BAD_IDS]).quarantine is not None
+
+
 def test_an_entry_point_puts_nothing_aside() -> None:
     """What becomes of its rows it says itself."""
     told = problems(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from protocol.messages.quarantine import QuarantineAnswer
 from worker.query_engine import QueryError
-from worker.sinks.bisection import put_by_halves
+from worker.sinks.bisection import Search, put_by_halves
 from worker.sinks.fence import Mark
 from worker.spark.local_batch import FrameBatch
 
@@ -90,7 +90,7 @@ def _moved(
             made = player.rows(these)
             beside.move(these, made)
 
-        refused = put_by_halves(len(rest), put, len(rest))
+        refused = put_by_halves(len(rest), put, Search(len(rest)))
         tally.stayed |= {rest[each.at].id: each.why for each in refused}
         tally.replayed += len(rest) - len(refused)
 
@@ -165,7 +165,7 @@ class _Elsewhere:
             store.give_back(name)
             return False
         rest = _screened(player, free, tally)
-        refused = put_by_halves(len(rest), partial(self._try, player, rest), len(rest))
+        refused = put_by_halves(len(rest), partial(self._try, player, rest), Search(len(rest)))
         tally.stayed |= {rest[each.at].id: each.why for each in refused}
         good = _left(rest, tally)
         store.give_back(name, {row.id for row in rows} - {row.id for row in good})

@@ -10,6 +10,7 @@ import pytest
 
 from protocol.messages.errands import MAX_RESULT_BYTES
 from protocol.messages.quarantine import (
+    MAX_NAME_LENGTH,
     MAX_RAW_LENGTH,
     QuarantineAnswer,
     QuarantineRequest,
@@ -90,3 +91,21 @@ def test_no_more_rows_are_told_than_were_asked_for() -> None:
 def test_halves_of_characters_can_be_told() -> None:
     """JSON of a source may have them, UTF-8 has none."""
     assert see(row(form="line", raw="a\ud800", error="\udfff")).rows[0].raw == "a?"
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a" * 99, "b" * 99], f"{'a' * 99}, {'b' * 99}"),
+        (["a" * 100, "b" * 100], f"{'a' * 100}, …"),
+        (["a" * 97, "b" * 98, "ccc"], f"{'a' * 97}, {'b' * 98}, …"),
+        (["a" * 97, "b" * 99, "ccc"], f"{'a' * 97}, …"),
+        (["a" * 300], f"{'a' * 199}…"),
+    ],
+)
+def test_of_many_expectations_those_are_told_that_there_is_room_for(names: list[str], told: str) -> None:
+    """Each as a whole, for half of one may be the name of another; that there are more can be seen."""
+    answer = QuarantineAnswer(rows=(row(name=", ".join(names)),), total=1)
+    [made] = shown(answer, QuarantineRequest(action="list")).rows
+    assert made.name == told
+    assert len(made.name) <= MAX_NAME_LENGTH

@@ -8,6 +8,7 @@ from worker.left_out import LeftOut
 from worker.sinks.aside import RATIO_FROM, Aside, Limits, counted
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Mark
+from worker.sinks.parts import too_many
 
 MARK = Mark("checkpoint", 7)
 BROKEN = Aside(
@@ -60,15 +61,36 @@ def test_the_ratio_holds_from_a_hundred_rows_on(number: int, is_refused: bool) -
     limits = Limits(10_000, 0.1)
     if is_refused:
         with pytest.raises(SinkError, match=r"max_quarantined_ratio \(0.1\)"):
-            limits.require([BROKEN], number, 200, MARK)
+            limits.require([BROKEN] * number, number, 200, MARK)
     else:
-        limits.require([BROKEN], number, 200, MARK)
+        limits.require([BROKEN] * number, number, 200, MARK)
 
 
 def test_as_many_as_may_be_are_put_aside() -> None:
     """The bounds are included."""
     Limits(5, 0.1).require([BROKEN] * 5, 5, 5, MARK)
-    Limits(1000, 0.5).require([BROKEN], 500, 1000, MARK)
+    Limits(1000, 0.5).require([BROKEN] * 500, 500, 1000, MARK)
+
+
+@pytest.mark.parametrize(
+    ("limits", "number", "total", "left"),
+    [
+        (Limits(5, 1.0), 2, 1000, 3),
+        (Limits(5, 1.0), 6, 1000, 0),
+        (Limits(10_000, 0.1), 20, 5000, 480),
+        (Limits(10_000, 0.1), 20, 50, RATIO_FROM - 20),
+        (Limits(10_000, 0.07), 0, 10_001, 700),
+    ],
+)
+def test_what_may_still_be_put_aside_is_what_the_bounds_leave(
+    limits: Limits, number: int, total: int, left: int
+) -> None:
+    """Nobody looks for more refused rows than the batch would get through with."""
+    assert limits.left(number, total) == left
+    if left:
+        limits.require([BROKEN] * (number + left), number + left, total, MARK)
+        with pytest.raises(SinkError):
+            limits.require([BROKEN] * (number + left + 1), number + left + 1, total, MARK)
 
 
 def test_more_bytes_than_a_driver_bears_are_refused() -> None:
@@ -76,3 +98,14 @@ def test_more_bytes_than_a_driver_bears_are_refused() -> None:
     large = BROKEN._replace(raw=b"x" * 2**27)
     with pytest.raises(SinkError, match="bytes"):
         Limits(5, 1.0).require([large] * 3, 3, 3, MARK)
+
+
+def test_keys_and_headers_are_bytes_too() -> None:
+    """They pass through the driver with the value."""
+    small = BROKEN._replace(origin={**BROKEN.origin, "headers": "x" * 1000})
+    assert small.size > 1000
+    large = BROKEN._replace(origin={**BROKEN.origin, "key": "x" * 2**27})
+    with pytest.raises(SinkError, match="bytes"):
+        Limits(5, 1.0).require([large] * 3, 3, 3, MARK)
+    assert too_many([large] * 3, most=5)
+    assert not too_many([small] * 3, most=5)

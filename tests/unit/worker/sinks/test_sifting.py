@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from worker.left_out import LeftOut
+from worker.sinks.aside import Limits
 from worker.sinks.errors import SinkError
+from worker.sinks.fence import Mark
 from worker.sinks.parts import Staged as Parted
 from worker.sinks.sifting import Sieve, Sifting, SiftingTake
 
@@ -81,11 +83,22 @@ def test_a_row_that_is_put_aside_says_what_it_violates() -> None:
     assert sieve.kept[1].error == "known is violated: x IS NOT NULL"
 
 
-def test_no_more_rows_are_kept_than_may_be_put_aside_and_one() -> None:
-    """All of them are counted."""
-    sieve = Sieve(Sifting(("a",), 1, ("x",), 2, ("n",), ("integer",)))
-    assert list(sieve.sifted([(n, 1) for n in range(100)])) == []
-    assert (len(sieve.kept), sieve.left_out.quarantined) == (3, 100)
+@pytest.mark.parametrize(("number", "kept"), [(50, 50), (51, 3), (1000, 3)])
+def test_of_more_rows_than_may_be_put_aside_those_of_the_cause_are_kept(number: int, kept: int) -> None:
+    """All of them are counted, so that the batch fails; each partition may have as many."""
+    sieve = Sieve(Sifting(("a",), 1, ("x",), 50, ("n",), ("integer",)))
+    assert list(sieve.sifted([(n, 1) for n in range(number)])) == []
+    assert (len(sieve.kept), sieve.left_out.quarantined) == (kept, number)
+
+
+def test_of_more_bytes_than_may_be_put_aside_no_more_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In how few rows they ever are; the batch fails for them though the driver has not seen them."""
+    monkeypatch.setattr("worker.sinks.sifting.MOST_BYTES", 1000)
+    sieve = Sieve(Sifting(("a",), 1, ("x",), 50, ("n",), ("string",)))
+    assert list(sieve.sifted([("x" * 100, 1)] * 40)) == []
+    assert (len(sieve.kept), sieve.left_out.quarantined) == (3, 40)
+    with pytest.raises(SinkError, match=r"40 of 40 rows would be put aside, which have more than .* bytes"):
+        Limits(50, 1.0).require(sieve.kept, 40, 40, Mark("c", 0))
 
 
 @pytest.mark.parametrize("inline", [0, 1, 2, 100])

@@ -1,0 +1,112 @@
+"""What anybody may read of a database's error has no value of a row in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from definition.quarantine import DEFAULT_TABLE
+from definition.sinks.sql import SqlOptions
+from worker.sinks.aside import Beside, Limits
+from worker.sinks.base import Field
+from worker.sinks.errors import SinkError
+from worker.sinks.fence import Owner
+from worker.sinks.sql import SqlSink
+
+FIELDS = (Field("id", "integer"), Field("name", "string"))
+SECRET = "sesame"
+BY_COLUMN = {
+    "sqlite": {
+        "TEXT CHECK (name <> 'sesam' || 'e')": "CHECK constraint failed: name <> 'sesam' || 'e'",
+        "TEXT UNIQUE": "UNIQUE constraint failed: t.name",
+    },
+    "postgresql": {
+        "VARCHAR(4)": "value too long for type character varying(4)",
+        "TEXT CONSTRAINT nobody CHECK (length(name) < 6)": (
+            'new row for relation "t" violates check constraint "nobody"'
+        ),
+        "TEXT UNIQUE": 'duplicate key value violates unique constraint "t_name_key"',
+        "TEXT CHECK (name::mood IS NOT NULL)": "invalid text representation (SQLSTATE 22P02)",
+        "TEXT CHECK (name::date IS NOT NULL)": "invalid datetime format (SQLSTATE 22007)",
+        "short": "check violation (SQLSTATE 23514), constraint short_check, datatype short",
+    },
+}
+TYPES = ("CREATE TYPE mood AS ENUM ('ok')", "CREATE DOMAIN short AS TEXT CHECK (length(VALUE) < 6)")
+BY_TRIGGER = {
+    "sqlite": [("", "SQLITE_CONSTRAINT_TRIGGER")],
+    "postgresql": [
+        ("P0001", "raise exception (SQLSTATE P0001), table t"),
+        ("23514", "check violation (SQLSTATE 23514), table t"),
+        ("23505", "unique violation (SQLSTATE 23505), table t"),
+    ],
+}
+TRIGGERS = {
+    "sqlite": ("CREATE TRIGGER no BEFORE INSERT ON t BEGIN SELECT RAISE(ABORT, 'who said sesame?'); END",),
+    "postgresql": (
+        (
+            "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION"
+            " USING ERRCODE = 'STATE', MESSAGE = 'who said ' || NEW.name || '?', TABLE = 't'; END$$"
+        ),
+        "CREATE TRIGGER no BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION no()",
+    ),
+}
+
+
+def cause(url: str, batch: Any, *, most: int | None) -> str:
+    """Of a batch with rows that the database refuses; `most` may be put aside, if any."""
+    beside = None if most is None else Beside(DEFAULT_TABLE, Limits(most, 1.0), takes_refused=True)
+    sink = SqlSink(SqlOptions(url=url, table="t"), Owner("g", "t", 1), beside)
+    try:
+        sink.claim()
+        sink.prepare(FIELDS)
+        with pytest.raises(SinkError) as refused:
+            sink.write(batch(0, [(number, SECRET) for number in range(4)]))
+        return str(refused.value)
+    finally:
+        sink.close()
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_no_cause_has_a_value(url: str, peek: Any, batch: Any, most: int | None) -> None:
+    """Whatever the database says of it: its own words are shown where they have none, else their kind."""
+    dialect = url.partition(":")[0]
+    peek.run(*(TYPES if dialect == "postgresql" else ()))
+    for column, words in BY_COLUMN[dialect].items():
+        peek.run(f"CREATE TABLE t (id INTEGER, name {column})")
+        told = cause(url, batch, most=most)
+        assert words in told
+        assert SECRET not in told
+        peek.run("DROP TABLE t", "DELETE FROM sparkherd_fence")
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_no_cause_has_what_a_trigger_says(url: str, peek: Any, batch: Any, most: int | None) -> None:
+    """Under whichever code: what it puts into its message only whoever made it knows."""
+    dialect = url.partition(":")[0]
+    for state, words in BY_TRIGGER[dialect]:
+        peek.run("CREATE TABLE t (id INTEGER, name TEXT)")
+        peek.run(*(each.replace("STATE", state) for each in TRIGGERS[dialect]))
+        told = cause(url, batch, most=most)
+        assert words in told
+        assert SECRET not in told
+        peek.run("DROP TABLE t", *(["DROP FUNCTION no"] if dialect == "postgresql" else []))
+        peek.run("DELETE FROM sparkherd_fence")
+
+
+def test_whoever_may_see_the_row_may_read_all_that_the_database_has_said(
+    url: str, peek: Any, batch: Any
+) -> None:
+    """It is put aside with the row."""
+    dialect = url.partition(":")[0]
+    peek.run("CREATE TABLE t (id INTEGER, name TEXT)")
+    peek.run(*(each.replace("STATE", "P0001") for each in TRIGGERS[dialect]))
+    beside = Beside(DEFAULT_TABLE, Limits(10, 1.0), takes_refused=True)
+    sink = SqlSink(SqlOptions(url=url, table="t"), Owner("g", "t", 1), beside)
+    sink.claim()
+    sink.prepare(FIELDS)
+    sink.write(batch(0, [(1, SECRET)]))
+    sink.close()
+    [(error, raw)] = peek(f"SELECT error, raw FROM {DEFAULT_TABLE}")
+    assert (error, json.loads(raw)["name"]) == ("who said sesame?", SECRET)
