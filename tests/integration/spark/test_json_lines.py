@@ -230,3 +230,19 @@ async def test_lines_of_folders_with_columns_are_put_aside_and_stay(
     answer = await engine.quarantine(spec("t", 1, **definition), request)
     assert (answer.replayed, answer.stayed) == (0, 1)
     assert "p is a name of folders" in answer.notes[0]
+
+
+async def test_a_folder_that_comes_to_be_a_column_fails_a_batch_and_no_second_one(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """Spark asks for the names of folders when a query starts; nothing is read without them."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    source = {"format": "json", "schema": "id BIGINT, p STRING", "options": {"path": str(folder)}}
+    definition = {"source": source, "on_error": "quarantine", "sink": database.sink(), "trigger": ONCE}
+    query = await start(token=1, **{**definition, "trigger": None})
+    folder_of(folder, '{"id":1}\n', "p=07/a.json")
+    assert "Invalid batch" in (await query.ended()).cause
+    query = await start(token=2, **definition)
+    assert await query.ended() is None
+    assert database.query("SELECT id, p FROM flights") == [(1, "07")]
