@@ -227,8 +227,10 @@ def _source_faults(source: Source) -> Iterator[Problem]:
     given = {name.lower(): value for name, value in source.options.items()}
     if source.schema is None:
         yield Problem("schema", "is required with on_error: quarantine: by it rows are told that do not fit")
-    for name, why in _NOT_BY_LINES.items():
-        if str(given.get(name.lower(), "false")).lower() != "false":
+    alone = _NOT_BY_LINES | (_NOT_OF_JSON if source.format.lower() == "json" else {})
+    for name, why in alone.items():
+        value = given.get(name.lower())
+        if value is not None and str(value).lower() not in _HARMLESS.get(name, {"false"}):
             yield Problem(f"options.{name}", f"does not go with on_error: quarantine: {why}")
 
 
@@ -239,6 +241,15 @@ _NOT_BY_LINES = {
     "singleVariantColumn": "in a row of one variant, nobody finds what does not fit",
 }
 """Options of files that cannot stand beside it."""
+_UTF_8 = "a line of JSON is put aside byte for byte, and so must be UTF-8"
+_NOT_OF_JSON = {
+    "allowComments": "behind a comment, nobody finds another object",
+    "encoding": _UTF_8,
+    "charset": _UTF_8,
+}
+"""Of files of JSON, besides."""
+_HARMLESS = dict.fromkeys(("encoding", "charset"), frozenset({"utf-8", "utf8"}))
+"""Values that change nothing, in small letters; else that is `false` alone."""
 
 
 _HIDDEN = "_metadata"

@@ -73,16 +73,16 @@ def take_apart(frame: DataFrame, source: Source, path: str, *, puts_aside: bool 
     if puts_aside:
         frame = frame.selectExpr("*", f"key AS {RAW_KEY}", f"value AS {RAW_VALUE}")
     if source.key is not None:
-        with _placed(f"{path}.key", source.key, frame.sparkSession):
+        with placed(f"{path}.key", source.key, frame.sparkSession):
             frame = _with_key(frame, source.key, f"{path}.key", puts_aside=puts_aside)
     if source.value is not None:
-        with _placed(f"{path}.value", source.value, frame.sparkSession):
+        with placed(f"{path}.value", source.value, frame.sparkSession):
             frame = _with_fields(frame, source.value, f"{path}.value", puts_aside=puts_aside)
     return told_of_kafka(frame, source, path) if puts_aside else frame
 
 
 @contextmanager
-def _placed(path: str, payload: Payload, session: SparkSession) -> Iterator[None]:
+def placed(path: str, payload: Payload, session: SparkSession) -> Iterator[None]:
     """What Spark has against a schema that can be read, or an option, with its place.
 
     It is asked again with nothing of ours around it, and without the options, to know which of them it is.
@@ -129,7 +129,7 @@ def _with_key(frame: DataFrame, payload: Payload, path: str, *, puts_aside: bool
     frame, names = _read(frame, "key", payload, path, puts_aside=puts_aside)
     if not names:
         return frame
-    fields = ", ".join(_fields(frame, "key", names))
+    fields = ", ".join(fields_of(frame, "key", names))
     return frame.withColumn("key", f.expr(f"CASE WHEN key IS NOT NULL THEN struct({fields}) END"))
 
 
@@ -141,10 +141,10 @@ def _with_fields(frame: DataFrame, payload: Payload, path: str, *, puts_aside: b
         return frame
     shown = [names.get(each, each) for each in kind.fieldNames()]
     _refuse_hidden((each for each in shown if each is not None), kept, path)
-    return frame.selectExpr(*_fields(frame, "value", names), *map(name, kept))
+    return frame.selectExpr(*fields_of(frame, "value", names), *map(name, kept))
 
 
-def _fields(frame: DataFrame, column: str, names: Mapping[str, str | None]) -> Iterator[str]:
+def fields_of(frame: DataFrame, column: str, names: Mapping[str, str | None]) -> Iterator[str]:
     """The fields of a column that was read, by the names that the definition has for them.
 
     One that it calls otherwise is null: in a row that comes through, nothing was corrupt.
@@ -180,24 +180,41 @@ def _refuse_hidden(fields: Iterable[str], kept: Iterable[str], path: str) -> Non
 def _read(
     frame: DataFrame, column: str, payload: Payload, path: str, *, puts_aside: bool
 ) -> tuple[DataFrame, Mapping[str, str | None]]:
-    """The frame with the column read, and the fields in it that are called otherwise (`Reading.names`).
-
-    In two steps, so that Spark takes each row apart once, however often it is looked at.
-    """
-    reading = READERS[payload.format](column, payload, path, _corrupt_column(frame, payload))
-    if payload.options:
-        _try(frame.sparkSession, reading, column, payload)
-    row = f.expr(reading.row)
-    if reading.is_bad is None:
-        return frame.withColumn(column, row), reading.names
-    frame = frame.withColumn(ROW, row)
-    is_bad = f"{column} IS NOT NULL AND ({_is_bad(frame, reading)})"
+    """The frame with the column read, and the fields in it that are called otherwise (`Reading.names`)."""
+    frame, is_bad, names = with_row(frame, column, payload, path)
+    if is_bad is None:
+        return frame.withColumn(column, f.col(ROW)).drop(ROW), names
     if puts_aside:
         told = frame.withColumn(is_bad_column(column), f.expr(is_bad))
         value = f.expr(f"CASE WHEN NOT coalesce({is_bad_column(column)}, false) THEN {ROW} END")
-        return told.withColumn(column, value).drop(ROW), reading.names
+        return told.withColumn(column, value).drop(ROW), names
     value = f.expr(f"CASE WHEN {is_bad} THEN {_error(path, payload)} ELSE {ROW} END")
-    return frame.withColumn(column, value).drop(ROW), reading.names
+    return frame.withColumn(column, value).drop(ROW), names
+
+
+def with_row(
+    frame: DataFrame, column: str, payload: Payload, path: str, *, has_corrupt: bool = True
+) -> tuple[DataFrame, str | None, Mapping[str, str | None]]:
+    """The frame with what was read of a column as `ROW`, which is in a step of its own: so Spark reads once.
+
+    Args:
+        frame: with the column, of bytes.
+        column: its name.
+        payload: what it is read by.
+        path: its place in the definition.
+        has_corrupt: whether a field may be the one that Spark puts a text into which it cannot read.
+
+    Returns:
+        Besides the frame, when a row is bad, in SQL, None if none is; and `Reading.names`.
+    """
+    corrupt = _corrupt_column(frame, payload) if has_corrupt else ""
+    reading = READERS[payload.format](column, payload, path, corrupt)
+    if payload.options:
+        _try(frame.sparkSession, reading, column, payload)
+    frame = frame.withColumn(ROW, f.expr(reading.row))
+    if reading.is_bad is None:
+        return frame, None, reading.names
+    return frame, f"{column} IS NOT NULL AND ({_is_bad(frame, reading)})", reading.names
 
 
 def _is_bad(frame: DataFrame, reading: Reading) -> str:

@@ -60,7 +60,8 @@ _MOST_COLUMNS = "maxColumns"
 _USUAL_COLUMNS = 20_480
 """How many there may be if the option says nothing."""
 _MOST_CHARACTERS = "maxCharsPerColumn"
-_SPACE = " \t\r\n"
+SPACE = " \t\r\n"
+"""What JSON has for white space."""
 _ESCAPED = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 """What Spark takes for one character in a separator, behind a backslash."""
 
@@ -136,7 +137,7 @@ def _json(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     Where comments are allowed, a brace may be in one; so nothing is put there, and what is behind the object
     is not looked at.
     """
-    schema, value = _schema(payload, path), _string(column)
+    schema, value = schema_of(payload, path), _string(column)
     if not payload.fails:
         return Reading(_from("json", value, schema, _permissive(payload)))
     schema, names = _with_corrupt(schema, corrupt)
@@ -189,7 +190,7 @@ def _with_end(column: str) -> str:
 
     Bytes are cut off, and not characters, which would have to be counted; and few texts have to be trimmed.
     """
-    trimmed = f"TRIM(TRAILING {text(_SPACE)} FROM {_string(column)})"
+    trimmed = f"TRIM(TRAILING {text(SPACE)} FROM {_string(column)})"
 
     def with_field(given: str) -> str:
         field = f',"{_JSON_END}":true}}'.encode()
@@ -226,7 +227,7 @@ def _names(value: str, payload: Payload) -> str:
 
 def _csv(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     """The further field is one more column, which an unclosed quote swallows and a comment has none of."""
-    schema, value = _schema(payload, path), _string(column)
+    schema, value = schema_of(payload, path), _string(column)
     if not payload.fails:
         return Reading(_from_csv(value, value, schema, payload))
     schema, names = _with_corrupt(schema, corrupt)
@@ -325,7 +326,12 @@ def _permissive(payload: Payload, **ours: str) -> dict[str, str]:
     return given | ours
 
 
-def _schema(payload: Payload, path: str) -> StructType:
+def schema_of(payload: Payload, path: str) -> StructType:
+    """The columns that the definition says, in Spark's own words.
+
+    Raises:
+        QueryError: they are none.
+    """
     try:
         schema = StructType.fromDDL(payload.schema or "")
     except PySparkException as error:

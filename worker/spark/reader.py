@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
+import msgspec
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.columns import require_free_schemas, with_free_names
+from worker.spark.json_lines import told_lines
 from worker.spark.payload import take_apart
 from worker.spark.row_wise import require_row_wise
-from worker.spark.unreadable import ASIDE, CORRUPT, is_by_lines, readable, told_by_lines, with_corrupt_lines
+from worker.spark.unreadable import ASIDE, is_by_lines, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,18 +119,25 @@ def load(session: SparkSession, source: Source, path: str, *, puts_aside: bool =
     if source.static:
         frame = with_free_names(load_batch(session, source, options), path)
         return with_free_names(shaped(frame, source, path), path)
+    if puts_aside and is_by_lines(source):
+        stream = session.readStream
+        made = told_lines(source, path, lambda each: _described(stream, each, each.options).load())
+        return with_free_names(made, path, [ASIDE])
     if source.is_kafka:
         options = {**options, PLACE: path}
-    told = with_corrupt_lines(source) if puts_aside else source
-    described = _described(session.readStream, told, {**options, **told.options})
+    described = _described(session.readStream, source, options)
     frame = described.load() if source.table is None else described.table(source.table)
-    with_free_names(frame, path, [CORRUPT] if told is not source else ())
+    with_free_names(frame, path)
     made = shaped(frame, source, path, puts_aside=puts_aside)
     return with_free_names(made, path, [ASIDE] if puts_aside else ())
 
 
 def load_batch(
-    session: SparkSession, source: Source, options: Mapping[str, Any], files: Sequence[str] = ()
+    session: SparkSession,
+    source: Source,
+    options: Mapping[str, Any],
+    files: Sequence[str] = (),
+    told_at: str | None = None,
 ) -> DataFrame:
     """The source's rows as they are now, in one batch; still as the source has them (`shaped`).
 
@@ -137,7 +146,12 @@ def load_batch(
         source: what to read.
         options: in place of the source's.
         files: of them, in place of the source's `path`; all if there are none.
+        told_at: where lines get a value in `worker.spark.unreadable.ASIDE` that cannot be read, the
+            source's place in the definition.
     """
+    if told_at is not None and is_by_lines(source):
+        given = msgspec.structs.replace(source, options=dict(options))
+        return told_lines(given, told_at, lambda each: load_batch(session, each, each.options, files))
     described = _described(session.read, source, options)
     if source.table is not None:
         return described.table(source.table)
@@ -164,8 +178,6 @@ def shaped(frame: DataFrame, source: Source, path: str, *, puts_aside: bool = Fa
         path: its place in the definition.
         puts_aside: as in `load`.
     """
-    if puts_aside and is_by_lines(source):
-        return told_by_lines(frame, source, path)
     frame = take_apart(frame, source, path, puts_aside=puts_aside)
     late = source.watermark
     return frame if late is None else frame.withWatermark(late.column, late.delay)

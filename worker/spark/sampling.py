@@ -20,7 +20,7 @@ from worker.checks.offsets import window, with_window
 from worker.spark.causes import describe
 from worker.spark.reader import load, load_batch, options_of, shaped
 from worker.spark.sources import answered
-from worker.spark.unreadable import is_by_lines, readable, readable_lines, with_corrupt_lines
+from worker.spark.unreadable import is_by_lines, readable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,24 +68,27 @@ def sample(
     """
     if source.static:
         return Sample(load(session, source, path))
-    taken = _taken(session, with_corrupt_lines(source) if puts_aside else source, begin, brokers)
+    taken = _taken(session, source, begin, brokers, path if puts_aside else None)
     if taken.frame is None:
         return taken
     if puts_aside and is_by_lines(source):
-        return Sample(readable_lines(taken.frame), taken.note)
+        return Sample(readable(taken.frame), taken.note)
     frame = shaped(taken.frame, source, path, puts_aside=puts_aside)
     return Sample(readable(frame) if puts_aside else frame, taken.note)
 
 
-def _taken(session: SparkSession, source: Source, begin: Begin, brokers: Brokers | None) -> Sample:
+def _taken(
+    session: SparkSession, source: Source, begin: Begin, brokers: Brokers | None, told_at: str | None
+) -> Sample:
+    """With lines told at that place that cannot be read (`load_batch`)."""
     name = (source.format or "").lower()
     if name in _ENDLESS:
         return Sample(None, f"{name} can only be streamed, so there are no rows to show")
     if source.is_kafka:
         return _of_topics(session, source, begin, brokers)
     if name in _FILES and (files := _chosen(session, source, begin)) is not None:
-        return _of_files(session, source, files)
-    return _of_others(session, source, begin)
+        return _of_files(session, source, files, told_at)
+    return _of_others(session, source, begin, told_at)
 
 
 def _of_topics(session: SparkSession, source: Source, begin: Begin, brokers: Brokers | None) -> Sample:
@@ -142,7 +145,7 @@ def _within_bytes(rows: list[Any]) -> list[str]:
     return paths
 
 
-def _of_files(session: SparkSession, source: Source, files: _Chosen) -> Sample:
+def _of_files(session: SparkSession, source: Source, files: _Chosen, told_at: str | None) -> Sample:
     """File by file, for Spark would take the largest first."""
     if not files.paths:
         return Sample(None, "there are no files yet, so there are no rows to show")
@@ -150,15 +153,15 @@ def _of_files(session: SparkSession, source: Source, files: _Chosen) -> Sample:
     place = str(source.options["path"])
     if not _GLOB & set(place):
         options.setdefault("basePath", place)
-    frames = [load_batch(session, source, options, [path]) for path in files.paths]
+    frames = [load_batch(session, source, options, [path], told_at) for path in files.paths]
     read, count = len(files.paths), files.of
     note = f"the rows are of {read} of its {count} files" if read < count else None
     return Sample(reduce(DataFrame.unionAll, frames), note)
 
 
-def _of_others(session: SparkSession, source: Source, begin: Begin) -> Sample:
+def _of_others(session: SparkSession, source: Source, begin: Begin, told_at: str | None) -> Sample:
     try:
-        frame = load_batch(session, source, options_of(source)).limit(MOST_ROWS)
+        frame = load_batch(session, source, options_of(source), told_at=told_at).limit(MOST_ROWS)
     except PySparkException as error:
         why = describe(error).partition("\n")[0]
         return Sample(

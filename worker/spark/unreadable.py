@@ -1,8 +1,9 @@
 """Rows that cannot be taken apart, in the frame of their source: put aside, in place of failing the batch.
 
 Such a row has a value in one more column, `ASIDE`: what is wrong with it, itself as it came, and where it
-came from. In all others that is NULL. Rows of Kafka are told by `worker.spark.payload`, lines of files by
-Spark's own readers, which put one that they cannot read into a column of its own.
+came from. In all others that is NULL. Rows of Kafka are told by `worker.spark.payload`, lines of JSON by
+`worker.spark.json_lines`, those of CSV by Spark's own reader, which puts one that it cannot read into a
+column of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 ASIDE: Final = "_sparkherd_aside"
 """The column behind all others of a source whose rows may be put aside."""
 CORRUPT: Final = "_sparkherd_corrupt"
-"""Where Spark's readers of files put a line that they cannot read."""
+"""Where Spark's reader of CSV puts a line that it cannot read."""
 RAW_KEY: Final = "_sparkherd_raw_key"
 RAW_VALUE: Final = "_sparkherd_raw_value"
 """A row of Kafka's as it came, while it is taken apart."""
+FILE_ORIGIN: Final = "to_json(named_struct('file', _metadata.file_path))"
+"""Where a line came from, as a text of SQL."""
 KIND: Final = "struct<name: string, error: string, form: string, raw: binary, origin: string>"
 
 
@@ -38,16 +41,9 @@ def is_by_lines(source: Source) -> bool:
 
 
 def with_corrupt_lines(source: Source) -> Source:
-    """The source so that Spark's readers tell lines that they cannot read; one without lines as it is."""
-    if not is_by_lines(source):
-        return source
+    """The source so that Spark's reader tells lines that it cannot read."""
     options = {**source.options, "columnNameOfCorruptRecord": CORRUPT}
     return msgspec.structs.replace(source, schema=f"{source.schema}, `{CORRUPT}` STRING", options=options)
-
-
-def readable_lines(frame: DataFrame) -> DataFrame:
-    """Those lines that Spark's readers could read."""
-    return frame.where(f.col(CORRUPT).isNull()).drop(CORRUPT)
 
 
 def line_error(source: Source, path: str) -> str:
@@ -56,21 +52,20 @@ def line_error(source: Source, path: str) -> str:
 
 
 def told_by_lines(frame: DataFrame, source: Source, path: str) -> DataFrame:
-    """The rows of files with `ASIDE`, in place of the column of Spark's readers.
+    """The rows of files with `ASIDE`, in place of the column of Spark's reader.
 
     Args:
         frame: as `with_corrupt_lines` has it read.
         source: what the definition says.
         path: its place in the definition.
     """
-    origin = "to_json(named_struct('file', _metadata.file_path))"
     told = aside_sql(
         f"`{CORRUPT}` IS NOT NULL",
         name=path,
         error=line_error(source, path),
         form="line",
         raw=f"CAST(`{CORRUPT}` AS BINARY)",
-        origin=origin,
+        origin=FILE_ORIGIN,
     )
     return frame.select("*", f.expr(told).alias(ASIDE)).drop(CORRUPT)
 

@@ -25,6 +25,7 @@ from pyspark.errors import (
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from definition.source import Payload
 from worker.query_engine import QueryError
 from worker.sinks.bisection import RowsRefusedError
 from worker.sinks.sifting import MASK
@@ -32,11 +33,12 @@ from worker.spark.causes import describe
 from worker.spark.columns import fields
 from worker.spark.conditions import usable
 from worker.spark.expectations import expected, masked, sifting
+from worker.spark.json_lines import LINE, is_of_objects, told, told_objects
 from worker.spark.payload import take_apart
 from worker.spark.payload_formats import text
 from worker.spark.reader import Read, load, read
 from worker.spark.rows import compute, counted
-from worker.spark.unreadable import ASIDE, CORRUPT, line_error, readable
+from worker.spark.unreadable import ASIDE, CORRUPT, is_by_lines, line_error, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from definition.document import Definition
+    from definition.source import Source
     from worker.sinks.base import Condition, Field
     from worker.sinks.parts import Rows
     from worker.sinks.quarantine.store import StoredRow
@@ -57,7 +60,7 @@ _KAFKA: Final = (
 )
 _PARTITION: Final = re.compile(r"/([^/=]+)=(?=[^/]*/)")
 """A column whose values are in the names of folders."""
-_LINES: Final = f"{ID} INT, line STRING"
+_LINES: Final = f"{ID} INT, {LINE} BINARY"
 
 
 class Stays(NamedTuple):
@@ -146,8 +149,13 @@ class Player:
             others = [each for each in _names_in(row.raw) if each not in known]
             return f"the result has no column {others[0]} any more" if others else None
         path = str(row.places.get("file") or "") if row.form == "line" else ""
-        columns = {each.lower() for each in _PARTITION.findall(path)} & _columns_of(self._source().schema)
+        columns = {each.lower() for each in _PARTITION.findall(path)} & self._columns()
         return f"{min(columns)} is a name of folders, and no part of the line" if columns else None
+
+    def _columns(self) -> set[str]:
+        """Of the source: those of its schema, and those that Spark finds in the names of folders."""
+        found = () if self._read.source is None else self._read.source.columns
+        return {each.lower() for each in found} | _columns_of(self._source().schema)
 
     def _violating(self, frame: DataFrame) -> Mapping[int, str]:
         if self._sifting is None:
@@ -193,19 +201,19 @@ class Player:
 
     def _of_lines(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
         source = self._source()
-        kind = (source.format or "").lower()
-        if kind not in {"json", "csv"}:
+        if not is_by_lines(source):
             raise QueryError(f"{self._path()}: is not json or csv any more, where rows were put aside from")
-        lines = [(at, row.raw.decode(errors="replace")) for at, row in rows]
-        frame = self._session.spark.createDataFrame(lines, _LINES)
-        error = line_error(source, self._path())
-        return _parsed(frame, kind, source.schema or "", source.options, error)
+        if is_of_objects(source):
+            return told_objects(self._lines(rows), source, self._path())
+        return _of_csv(self._lines(rows), source, line_error(source, self._path()))
 
     def _of_results(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
-        lines = [(at, row.raw.decode(errors="replace")) for at, row in rows]
-        frame = self._session.spark.createDataFrame(lines, _LINES)
-        told = "is no row of the definition's result"
-        return _parsed(frame, "json", _ddl(self._schema), {}, told)
+        payload = Payload(format="json", schema=_ddl(self._schema))
+        error = "is no row of the definition's result"
+        return told(self._lines(rows), payload, self._path(), error, has_corrupt=False)
+
+    def _lines(self, rows: Sequence[tuple[int, StoredRow]]) -> DataFrame:
+        return self._session.spark.createDataFrame([(at, bytes(row.raw)) for at, row in rows], _LINES)
 
     def _source(self) -> Any:
         return self._definition.views[self._view]
@@ -243,12 +251,13 @@ def _columns_of(schema: str | None) -> set[str]:
     return {each.lower() for each in found.fieldNames()} if isinstance(found, StructType) else set()
 
 
-def _parsed(frame: DataFrame, kind: str, schema: str, options: Mapping[str, Any], error: str) -> DataFrame:
-    """Lines as rows, with `ID` and `ASIDE`."""
-    given = {name: str(value) for name, value in options.items() if name.lower() not in _OF_READERS}
+def _of_csv(frame: DataFrame, source: Source, error: str) -> DataFrame:
+    """Lines of CSV as rows, with `ID` and `ASIDE`."""
+    given = {name: str(value) for name, value in source.options.items() if name.lower() not in _OF_READERS}
     given |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     told = ", ".join(text(each) for pair in given.items() for each in pair)
-    row = f"from_{kind}(line, {text(f'{schema}, `{CORRUPT}` STRING')}, map({told}))"
+    schema = text(f"{source.schema}, `{CORRUPT}` STRING")
+    row = f"from_csv(CAST({LINE} AS STRING), {schema}, map({told}))"
     read_so = frame.select(ID, f.expr(row).alias("row"))
     is_bad = f.col("row").isNull() | f.col(f"row.{CORRUPT}").isNotNull()
     aside = f.when(is_bad, f.struct(f.lit(error).alias("error"))).alias(ASIDE)

@@ -1,0 +1,248 @@
+"""Lines of JSON with `on_error: quarantine`: a row is the one that Spark reads, all else is put aside."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as f
+
+from definition.source import Source
+from protocol.messages.quarantine import QuarantineRequest
+from worker.query_engine import QueryError
+from worker.spark.reader import load, load_batch
+from worker.spark.unreadable import ASIDE, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "id BIGINT, name STRING, deep STRUCT<x: INT, y: ARRAY<STRING>>, m MAP<STRING, INT>, at TIMESTAMP"
+ONCE = {"available_now": True}
+
+
+def of(folder: Path, schema: str = SCHEMA, **options: Any) -> Source:
+    return Source(format="json", schema=schema, options={"path": str(folder), **options})
+
+
+def told(spark: SparkSession, source: Source) -> DataFrame:
+    return load_batch(spark, source, source.options, told_at="source")
+
+
+def good(spark: SparkSession, source: Source) -> list[Any]:
+    return sorted(map(repr, readable(told(spark, source)).collect()))
+
+
+def stock(spark: SparkSession, source: Source) -> list[Any]:
+    return sorted(map(repr, load_batch(spark, source, source.options).collect()))
+
+
+def aside(spark: SparkSession, source: Source) -> list[bytes]:
+    found = told(spark, source).where(f.col(ASIDE).isNotNull()).select(f"{ASIDE}.raw")
+    return [bytes(raw) for (raw,) in found.collect()]
+
+
+def folder_of(folder: Path, content: bytes | str, name: str = "a.json") -> Path:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+GOOD = [
+    '{"id":1,"name":"a","deep":{"x":2,"y":["b",null]},"m":{"k":3},"at":"2026-03-01T06:00:00Z"}',
+    ' \t{"name" : "}{ \\" é \\u00e9", "id": null}\t ',
+    '{"id":1,"id":2}',
+    '{"ID":1,"id":3,"Name":"no"}',
+    '{"id":4,"other":[{"id":5},{}],"deep":null}',
+    "{'id':6}",
+    "{}",
+    '{"id":7,"name":"' + "x" * 200_000 + '"}',
+    '{"id":8,"name":{"as":"text"}}',
+]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "bom"])
+def test_a_line_that_is_one_object_is_the_row_that_spark_reads(
+    spark: SparkSession, tmp_path: Path, end: str, start: bytes
+) -> None:
+    """Whatever ends a line; lines without anything are none."""
+    lines = [*GOOD[:3], "", "  \t", *GOOD[3:]]
+    source = of(folder_of(tmp_path, start + end.join(lines).encode()))
+    assert good(spark, source) == stock(spark, source)
+    assert aside(spark, source) == []
+    assert told(spark, source).count() == len(GOOD)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('{"id":1} {"id":2}', '{"id":1}{"id":2}', '{"id":1} trailing junk', '{"id":1},', "{}{}"),
+        *('[{"id":1},{"id":"x"},{"id":"y"}]', '[{"id":1}]', "[]", "null", "5", '"id"', "no json", '{"id":1'),
+        *('{"id":"one"}', '{"deep":{"x":"y"}}', '{"other":1}', '{"at":"noon"}', " \x0b", '{"id":1}\x00'),
+        *('\ufeff{"id":1}', b'{"id":1,"name":"\xff"}', b"\xff\xfe{"),
+    ],
+)
+def test_a_line_that_is_anything_else_is_put_aside_whole_and_once(
+    spark: SparkSession, tmp_path: Path, line: str | bytes
+) -> None:
+    """Byte for byte, and with nothing of it among the rows."""
+    raw = line if isinstance(line, bytes) else line.encode()
+    source = of(folder_of(tmp_path, b'{"id":0}\n' + raw + b'\n{"id":9}\n'))
+    assert aside(spark, source) == [raw]
+    assert [row.id for row in readable(told(spark, source)).collect()] == [0, 9]
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ({"lineSep": "|"}, '{"id":1}| {"id":2}\n|\r\n|{"id":3}'),
+        ({"LINESEP": "\n"}, '{"id":1}\r\n{"id":2} \r\n\r\n'),
+        ({"allowSingleQuotes": False, "timestampFormat": "dd.MM.yyyy"}, '{"id":1,"at":"31.12.2025"}'),
+        ({"allowUnquotedFieldNames": "true"}, "{id:1}\n{id:null, other:1}"),
+        ({"wholetext": "true", "multiLine": "false", "encoding": "utf-8"}, '{"id":1}\n{"id":2}'),
+        ({"primitivesAsString": True, "dropFieldIfAllNull": True, "samplingRatio": 0.5}, '{"id":1}'),
+        ({"timeZone": "Asia/Tokyo"}, '{"at":"2026-03-01T06:00:00"}'),
+        ({"pathGlobFilter": "*.json", "recursiveFileLookup": True}, '{"id":1}'),
+        ({"ignoreCorruptFiles": True, "fs.s3a.secret.key": "hush"}, '{"id":1}'),
+    ],
+)
+def test_options_mean_what_they_mean_to_sparks_reader(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], lines: str
+) -> None:
+    """Those of files and those of how a line is taken apart; and none is shown that may be a secret."""
+    folder_of(tmp_path, '{"id":77}', "a.txt") if "pathGlobFilter" in options else None
+    source = of(folder_of(tmp_path, lines), **options)
+    assert (good(spark, source), aside(spark, source)) == (stock(spark, source), [])
+    assert good(spark, source)
+    plan: Any = told(spark, source)
+    assert "hush" not in plan._jdf.queryExecution().toString()
+
+
+def test_an_option_may_make_a_line_unreadable(spark: SparkSession, tmp_path: Path) -> None:
+    """As for Spark's reader."""
+    source = of(folder_of(tmp_path, "{'id':1}\n"), allowSingleQuotes="false")
+    assert aside(spark, source) == [b"{'id':1}"]
+
+
+def test_files_may_be_compressed(spark: SparkSession, tmp_path: Path) -> None:
+    """By what their names say."""
+    source = of(folder_of(tmp_path, gzip.compress(b'{"id":1}\n{"id":2}{"id":3}\n'), "a.json.gz"))
+    assert aside(spark, source) == [b'{"id":2}{"id":3}']
+
+
+@pytest.mark.parametrize(
+    "schema",
+    ["id BIGINT", "p STRING, id BIGINT", "id BIGINT, P STRING, q INT", "id BIGINT, value STRING, p STRING"],
+)
+@pytest.mark.parametrize("name", ["p", "value"])
+def test_columns_of_folders_are_those_that_spark_reads(
+    spark: SparkSession, tmp_path: Path, schema: str, name: str
+) -> None:
+    """Behind the others, of the types that the schema has for them, else of those that Spark finds."""
+    for part, line in (("01", '{"id":1,"p":"own"}'), ("2", '{"id":2,"value":"own"}')):
+        folder_of(tmp_path, line + "\n", f"{name}={part}/q=5/a.json")
+    source = of(tmp_path, schema)
+    assert (good(spark, source), aside(spark, source)) == (stock(spark, source), [])
+    streams = [load(spark, source, "source", puts_aside=each).schema for each in (False, True)]
+    assert streams[1].fieldNames() == [*streams[0].fieldNames(), ASIDE]
+    assert [each.dataType for each in streams[1]][:-1] == [each.dataType for each in streams[0]]
+
+
+def test_a_column_of_corrupt_records_is_null_in_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """As in Kafka's values: it is never read from the line."""
+    lines = '{"id":1,"_corrupt_record":"forged"}\n{"id":"x"}\n'
+    source = of(folder_of(tmp_path, lines), "id BIGINT, _corrupt_record STRING")
+    assert [tuple(row) for row in readable(told(spark, source)).collect()] == [(1, None)]
+    assert aside(spark, source) == [b'{"id":"x"}']
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "place"),
+    [
+        ("id BIGNIT", {}, "source.schema"),
+        ("id BIGINT, ID BIGINT", {}, "source.schema"),
+        ("id BIGINT", {"maxNestingDepth": "x"}, "source.options"),
+    ],
+)
+def test_what_spark_refuses_is_told_with_its_place(
+    spark: SparkSession, tmp_path: Path, schema: str, options: dict[str, Any], place: str
+) -> None:
+    """Before anything is read."""
+    source = of(folder_of(tmp_path, "{}"), schema, **options)
+    with pytest.raises(QueryError) as refused:
+        load(spark, source, "source", puts_aside=True)
+    assert (refused.value.path, refused.value.permanent) == (place, True)
+
+
+def test_each_line_is_taken_apart_once(spark: SparkSession, tmp_path: Path) -> None:
+    """However many columns it has, and whether it is bad or not: that is what a batch costs."""
+    plan: Any = told(spark, of(folder_of(tmp_path, "{}"), "id BIGINT, name STRING, b INT, c INT"))
+    executed = plan._jdf.queryExecution().executedPlan().toString()
+    assert executed.count("from_json(StructField(id") == 1
+
+
+async def test_a_query_goes_on_from_a_checkpoint_of_sparks_reader(
+    start: Any, flights: Any, database: Any
+) -> None:
+    """What it has read it does not read again."""
+    flights.add(files=2, rows=3)
+    definition = {"source": flights.source, "sink": database.sink(), "trigger": ONCE}
+    query = await start(token=1, **definition)
+    assert await query.ended() is None
+    flights.add(files=2, rows=3)
+    with (flights.folder / "000009.json").open("a") as file:
+        file.write('{"id":100} {"id":101}\n')
+    query = await start(token=2, on_error="quarantine", sql="SELECT id FROM source", **definition)
+    assert await query.ended() is None
+    assert database.ids() == flights.ids == list(range(12))
+    rows = database.query("SELECT raw, origin, batch_id FROM sparkherd_quarantine")
+    [(raw, origin, batch)] = rows
+    assert (bytes(raw), batch) == (b'{"id":100} {"id":101}', 3)
+    assert json.loads(origin)["file"].endswith("/000009.json")
+    query = await start(token=3, **definition)
+    assert (await query.ended(), database.ids()) == (None, list(range(12)))
+
+
+async def test_lines_of_folders_with_columns_are_put_aside_and_stay(
+    start: Any, engine: Any, spec: Callable[..., Any], tmp_path: Path, database: Any
+) -> None:
+    """What is in a folder's name is not in the line, so a replay would lose it."""
+    folder = tmp_path / "in"
+    folder_of(folder, '{"id":1}\n{"id":2}{"id":3}\n', "p=7/a.json")
+    definition = {
+        "source": {"format": "json", "schema": "id BIGINT", "options": {"path": str(folder)}},
+        "on_error": "quarantine",
+        "sink": database.sink(),
+        "trigger": ONCE,
+    }
+    query = await start(**definition)
+    assert await query.ended() is None
+    assert database.query("SELECT id, p FROM flights") == [(1, 7)]
+    with sqlite3.connect(database.path) as connection:
+        connection.execute("UPDATE sparkherd_quarantine SET raw = ?", (b'{"id":2}',))
+    request = QuarantineRequest(action="replay", masked=False)
+    answer = await engine.quarantine(spec("t", 1, **definition), request)
+    assert (answer.replayed, answer.stayed) == (0, 1)
+    assert "p is a name of folders" in answer.notes[0]
+
+
+async def test_a_folder_that_comes_to_be_a_column_fails_a_batch_and_no_second_one(
+    start: Any, tmp_path: Path, database: Any
+) -> None:
+    """Spark asks for the names of folders when a query starts; nothing is read without them."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    source = {"format": "json", "schema": "id BIGINT, p STRING", "options": {"path": str(folder)}}
+    definition = {"source": source, "on_error": "quarantine", "sink": database.sink(), "trigger": ONCE}
+    query = await start(token=1, **{**definition, "trigger": None})
+    folder_of(folder, '{"id":1}\n', "p=07/a.json")
+    assert "Invalid batch" in (await query.ended()).cause
+    query = await start(token=2, **definition)
+    assert await query.ended() is None
+    assert database.query("SELECT id, p FROM flights") == [(1, "07")]
