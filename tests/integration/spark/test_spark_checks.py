@@ -251,6 +251,24 @@ async def test_files_are_found_as_the_source_finds_them(check: Check, tmp_path: 
     assert (found.problems, found.rows) == ((), ((1,),))
 
 
+@pytest.mark.parametrize("place", ["", "/p=*"])
+async def test_lines_that_are_put_aside_are_not_shown(
+    check: Check, tmp_path: Path, database: Database, place: str
+) -> None:
+    """Nor any part of one; the columns of folders are those that the task has."""
+    for part, line in (("01", '{"id": 1}{"id": 5}'), ("2", '{"id": 2}')):
+        (tmp_path / "in" / f"p={part}").mkdir(parents=True)
+        (tmp_path / "in" / f"p={part}" / "1.json").write_text(f'{line}\n{{"id": 3}}\n\n')
+    options = {"path": f"{tmp_path}/in{place}", "basePath": f"{tmp_path}/in"}
+    definition = {
+        "source": {"format": "json", "schema": "p STRING, id LONG", "options": options},
+        "sink": database.sink(),
+    }
+    strict = await check(on_error="quarantine", **definition)
+    assert (strict.problems, strict.columns) == ((), (await check(rows=0, **definition)).columns)
+    assert sorted(strict.rows or ()) == [(2, "2"), (3, "01"), (3, "2")]
+
+
 async def test_a_schema_means_what_the_task_s_own_settings_say(
     check: Check, tmp_path: Path, start: Any, catch_up: Any, database: Database
 ) -> None:

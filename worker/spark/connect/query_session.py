@@ -47,8 +47,13 @@ class Server(Protocol):
 
 
 def open_configured(server: Server, session_id: str, conf: Mapping[str, str]) -> Any:
-    """A session with the server's settings and its own; it is ended if one of them is refused."""
+    """A session with the server's settings and its own; it is ended if one of them is refused.
+
+    The calling thread goes by it, as in a program of one session: PySpark has the server of the thread's
+    session read a schema in words.
+    """
     session: Any = open_session(server.remote, session_id)
+    session._active_session.session = session  # noqa: SLF001 - where PySpark keeps it, by thread
     try:
         for key, value in {**server.conf, **conf}.items():
             session.conf.set(key, value)
