@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from protocol.connectors import Formats
 from worker.query_engine import SparkKind, ignore_step
 from worker.spark.backend import Handle, QuerySession, SparkBackend
-from worker.spark.batch_gate import BatchGate
+from worker.spark.batches.batch_gate import BatchGate
 from worker.spark.checkpoint_rules import Checkpoint, knows_of
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Reached
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
     from worker.sinks.fence import Owner
-    from worker.spark.check_session import CheckSession
     from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.checks.check_session import CheckSession
 
 
 def may_block() -> None:

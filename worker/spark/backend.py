@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Order
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
     from worker.sinks.fence import Owner
-    from worker.spark.batch_gate import GateControl
-    from worker.spark.brokers import Brokers
-    from worker.spark.check_session import CheckSession
+    from worker.spark.batches.batch_gate import GateControl
     from worker.spark.checkpoint import CheckpointFolder
-    from worker.spark.group_progress import GroupProgress
+    from worker.spark.checks.check_session import CheckSession
+    from worker.spark.kafka.brokers import Brokers
+    from worker.spark.kafka.group_progress import GroupProgress
     from worker.spark.query_output import QueryOutput
 
 

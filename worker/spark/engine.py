@@ -15,10 +15,10 @@ from pyspark.logger import PySparkLogger
 from worker.query_engine import NoQuarantineError, QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
-from worker.spark.check import check
+from worker.spark.checks.check import check
 from worker.spark.errand_runs import ErrandRuns
-from worker.spark.lag import measure
-from worker.spark.lag_looks import LagLooks
+from worker.spark.kafka.lag import measure
+from worker.spark.kafka.lag_looks import LagLooks
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
 from worker.spark.quarantine.requests import answer

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from definition.expectations import Expectation
     from worker.sinks.base import Condition, Field
-    from worker.spark.reader import SqlSession
+    from worker.spark.reading.reader import SqlSession
 
 _MICROS: Final = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",

@@ -18,11 +18,11 @@ from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.sinks.quarantine.elsewhere import quarantine_owner
 from worker.sinks.quarantine.plan import putting_aside
-from worker.spark.jdbc import require_harmless
+from worker.spark.kafka.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
+from worker.spark.kafka.sources import require_sources, watch_sources, with_patience
 from worker.spark.quarantine.moved import leave_former
 from worker.spark.query_writer import begun_anew, writer_of
-from worker.spark.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
-from worker.spark.sources import require_sources, watch_sources, with_patience
+from worker.spark.reading.jdbc import require_harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from worker.sinks.fence import FenceRow
     from worker.sinks.quarantine.plan import PuttingAside
     from worker.spark.backend import Handle, QuerySession, SparkBackend
-    from worker.spark.brokers import Watching
     from worker.spark.checkpoint import CheckpointFolder
-    from worker.spark.group_progress import Following
+    from worker.spark.kafka.brokers import Watching
+    from worker.spark.kafka.group_progress import Following
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 

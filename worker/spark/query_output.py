@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.query_engine import ignore_step
 from worker.sinks.factory import open_sink
-from worker.spark.batch_steps import AS_IT_IS
+from worker.spark.batches.batch_steps import AS_IT_IS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.fence import FenceRow, Owner
     from worker.sinks.quarantine.plan import PuttingAside
-    from worker.spark.batch_steps import BatchSteps
+    from worker.spark.batches.batch_steps import BatchSteps
 
 
 class ClaimedSink(NamedTuple):

@@ -10,13 +10,13 @@ from definition.resets import begin_with, offsets_of
 from protocol.messages.tasks import EARLIEST
 from worker.query_engine import QueryError
 from worker.spark import entrypoint
-from worker.spark.batch_steps import BatchSteps, Reading
+from worker.spark.batches.batch_steps import BatchSteps, Reading
 from worker.spark.columns import fields
 from worker.spark.conditions import usable
 from worker.spark.context import TaskContext
 from worker.spark.expectations import dropped_by_spark, expected, sifting, with_conditions
 from worker.spark.query_output import apply_trigger
-from worker.spark.reader import read
+from worker.spark.reading.reader import read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from worker.sinks.quarantine.plan import PuttingAside
     from worker.spark.backend import QuerySession
     from worker.spark.query_output import ClaimedSink
-    from worker.spark.reader import Read
+    from worker.spark.reading.reader import Read
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 

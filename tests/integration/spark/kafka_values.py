@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 
 from definition.source import Payload, Source
 from worker.query_engine import QueryError
-from worker.spark.payload import take_apart
+from worker.spark.reading.payload import take_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,8 +13,8 @@ from pyspark.sql import functions as f
 from definition.source import Source
 from protocol.messages.quarantine import QuarantineRequest
 from worker.query_engine import QueryError
-from worker.spark.reader import load, load_batch
-from worker.spark.unreadable import ASIDE, readable
+from worker.spark.reading.reader import load, load_batch
+from worker.spark.reading.unreadable import ASIDE, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

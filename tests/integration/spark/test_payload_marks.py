@@ -9,7 +9,7 @@ import pytest
 
 from definition.source import Payload
 from telemetry.secrets import scrub
-from worker.spark.payload_formats import READERS
+from worker.spark.reading.payload_formats import READERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

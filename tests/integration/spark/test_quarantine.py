@@ -12,7 +12,7 @@ from worker.left_out import LeftOut
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.files import FilesSink
-from worker.spark.sifted_batch import SiftedBatch
+from worker.spark.batches.sifted_batch import SiftedBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -327,7 +327,7 @@ async def test_a_batch_without_a_bad_row_is_computed_once(
         looks.append(most)
         return []
 
-    monkeypatch.setattr("worker.spark.sifted_batch.unreadable", look)
+    monkeypatch.setattr("worker.spark.batches.sifted_batch.unreadable", look)
     query = await start(
         source=source(tmp_path / "in", *(line for line in LINES if '{"id": 1' in line)),
         sql="SELECT id FROM source",

@@ -14,7 +14,7 @@ from protocol.messages.tasks import EARLIEST, TaskReset
 from tests.contracts.checkpoints import refuses_one_that_is_behind
 from worker.query_engine import QueryError
 from worker.spark.classic.checkpoint import HadoopCheckpoint
-from worker.spark.source_offsets import SOURCES_FILE, Noted, noted, read_note
+from worker.spark.kafka.source_offsets import SOURCES_FILE, Noted, noted, read_note
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

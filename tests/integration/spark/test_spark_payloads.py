@@ -8,7 +8,7 @@ import pytest
 
 from definition.source import Payload, Source
 from tests.integration.spark.kafka_values import kafka, read, refused
-from worker.spark.payload import take_apart
+from worker.spark.reading.payload import take_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

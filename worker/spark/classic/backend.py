@@ -25,7 +25,7 @@ from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.kafka import KafkaBrokers
 from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.classic.submission import submission
-from worker.spark.group_progress import GroupProgress
+from worker.spark.kafka.group_progress import GroupProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.spark.check_session import CheckSession
+from worker.spark.checks.check_session import CheckSession
 from worker.spark.classic.active_session import make_active
 from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.plan_order import sources_of

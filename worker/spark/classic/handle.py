@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from worker.query_engine import QueryError
-    from worker.spark.batch_gate import BatchGate
+    from worker.spark.batches.batch_gate import BatchGate
 
 _ASYNC_PROGRESS = "AsyncProgressTrackingMicroBatchExecution"
 """What Spark runs a query by whose sink asks for that."""

@@ -12,11 +12,11 @@ from py4j.protocol import Py4JJavaError
 
 from worker.lag.measure import PartitionState
 from worker.lag.subscription import assigned_of, named_of, pattern_of
-from worker.spark.brokers import Question
 from worker.spark.classic.kafka_clients import KafkaClients
 from worker.spark.classic.kafka_groups import ConsumerGroup
 from worker.spark.classic.kafka_topics import KafkaTopics
 from worker.spark.classic.kafka_watch import ClusterWatches
+from worker.spark.kafka.brokers import Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ from worker.spark.remedies import Judged, judge
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from worker.spark.brokers import Question
+    from worker.spark.kafka.brokers import Question
 
 TIMEOUT_MS: Final = 10_000
 """How long a broker may take to answer, connection included."""

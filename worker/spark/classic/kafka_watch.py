@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from telemetry.scope import in_scope
 from telemetry.secrets import scrub
 from worker.query_engine import QueryError
-from worker.spark.brokers import Question
 from worker.spark.classic.kafka_clients import client_key
+from worker.spark.kafka.brokers import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
 
-from worker.spark.reader import PLACE
+from worker.spark.reading.reader import PLACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

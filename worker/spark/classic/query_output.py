@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from worker.left_out import NOTHING
 from worker.sinks.entrypoint_fence import Fence
 from worker.sinks.errors import SinkError
-from worker.spark.batch_gate import through_gate
-from worker.spark.batch_steps import AS_IT_IS
+from worker.spark.batches.batch_gate import through_gate
+from worker.spark.batches.batch_steps import AS_IT_IS
+from worker.spark.batches.rows import CurrentBatch
+from worker.spark.batches.sifted_batch import put_batch
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput
-from worker.spark.rows import CurrentBatch
-from worker.spark.sifted_batch import put_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from worker.left_out import LeftOut
     from worker.sinks.base import Field
     from worker.sinks.fence import Mark, Owner
-    from worker.spark.batch_gate import BatchGate
-    from worker.spark.batch_steps import BatchSteps
+    from worker.spark.batches.batch_gate import BatchGate
+    from worker.spark.batches.batch_steps import BatchSteps
 
 
 class ClassicQueryOutput(QueryOutput):

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from worker.spark.backend import QuerySession
-from worker.spark.batch_gate import BatchGate, tell_of_refusal
+from worker.spark.batches.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.active_session import make_active
 from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.checkpoint import HadoopCheckpoint

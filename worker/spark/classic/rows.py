@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from worker.spark.rows import SparkBatch, attempt, counted
+from worker.spark.batches.rows import SparkBatch, attempt, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

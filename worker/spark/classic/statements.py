@@ -9,7 +9,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 
 from worker.query_engine import QueryError
-from worker.spark.relation_options import OPTIONS_IN_SQL
+from worker.spark.reading.relation_options import OPTIONS_IN_SQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

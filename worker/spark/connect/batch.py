@@ -14,15 +14,15 @@ from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Mark
-from worker.spark.batch_gate import through_gate
+from worker.spark.batches.batch_gate import through_gate
+from worker.spark.batches.rows import CurrentBatch
+from worker.spark.batches.sifted_batch import put_batch
 from worker.spark.checkpoint_rules import read_query_id
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.gate import ConnectGateEntry, GateChannel
 from worker.spark.connect.handle import failure_text
 from worker.spark.connect.rows import ArrowBatch
 from worker.spark.connect.sessions import open_session
-from worker.spark.rows import CurrentBatch
-from worker.spark.sifted_batch import put_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from worker.sinks.base import Field, Sink
     from worker.sinks.fence import Owner
     from worker.sinks.quarantine.plan import PuttingAside
-    from worker.spark.batch_steps import BatchSteps
+    from worker.spark.batches.batch_steps import BatchSteps
 
 _LOCAL_URL = "SPARK_CONNECT_LOCAL_URL"
 """Where Spark tells its Python processes to find the server they belong to."""

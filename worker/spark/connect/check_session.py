@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from worker.spark.check_session import CheckSession
+from worker.spark.checks.check_session import CheckSession
 from worker.spark.connect.query_session import open_configured, require_query
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The two sides of a gate whose batches are done on the server; see `worker.spark.batch_gate`.
+"""The two sides of a gate whose batches are done on the server; see `worker.spark.batches.batch_gate`.
 
 A worker and the process on the server that does its query's batches share no memory, but one session, and so
 its settings: each side has one that it writes and the other one reads. A call takes some milliseconds.
@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, FencedError
-from worker.spark.batch_gate import tell_of_refusal
+from worker.spark.batches.batch_gate import tell_of_refusal
 from worker.spark.causes import describe
 from worker.spark.connect.sessions import ConnectionLostError, SessionClosedError, asking
 
@@ -135,7 +135,7 @@ class ConnectGateControl:
 
 
 class ConnectGateEntry:
-    """The batches' side, for `worker.spark.batch_gate.through_gate`.
+    """The batches' side, for `worker.spark.batches.batch_gate.through_gate`.
 
     It says that a batch is inside before it looks whether one may be: so whoever closes the gate, and then
     finds nobody inside, can rely on that.

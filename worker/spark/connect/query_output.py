@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.left_out import NOTHING
 from worker.sinks.entrypoint_fence import Fence
-from worker.spark.batch_steps import AS_IT_IS
+from worker.spark.batches.batch_steps import AS_IT_IS
 from worker.spark.connect.batch import FenceCallbacks, GatedFunction, SinkOpening, WriteToSink
 from worker.spark.query_output import ClaimedSink, QueryOutput
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from worker.left_out import LeftOut
     from worker.sinks.base import Field
     from worker.sinks.fence import Owner
-    from worker.spark.batch_steps import BatchSteps
+    from worker.spark.batches.batch_steps import BatchSteps
     from worker.spark.connect.gate import ConnectGateControl
 
 

@@ -19,7 +19,7 @@ from worker.spark.connect.handle import RemoteHandle
 from worker.spark.connect.query_output import ConnectQueryOutput
 from worker.spark.connect.session_record import SessionRecord
 from worker.spark.connect.sessions import new_session_id, open_session
-from worker.spark.relation_options import MAYBE_OPTIONS_IN_SQL, may_have_options
+from worker.spark.reading.relation_options import MAYBE_OPTIONS_IN_SQL, may_have_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark import TaskContext
 
-from worker.spark.rows import SparkBatch, attempt, counted
+from worker.spark.batches.rows import SparkBatch, attempt, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

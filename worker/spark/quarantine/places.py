@@ -15,9 +15,9 @@ from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.fence import fenced
 from worker.sinks.quarantine.sql_replay import SqlReplay
 from worker.sinks.quarantine.sql_store import SqlStore
-from worker.spark.payload_formats import name as quoted
 from worker.spark.quarantine.player import Player
 from worker.spark.quarantine.spark_store import SparkStore
+from worker.spark.reading.payload_formats import name as quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from worker.sinks.quarantine.plan import PuttingAside
     from worker.sinks.quarantine.store import Choice, QuarantineStore
     from worker.spark.backend import SparkBackend
-    from worker.spark.check_session import CheckSession
+    from worker.spark.checks.check_session import CheckSession
 
 
 class Place:

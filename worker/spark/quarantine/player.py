@@ -29,16 +29,16 @@ from definition.source import Payload
 from worker.query_engine import QueryError
 from worker.sinks.bisection import RowsRefusedError
 from worker.sinks.sifting import MASK
+from worker.spark.batches.rows import compute, counted
 from worker.spark.causes import describe
 from worker.spark.columns import fields
 from worker.spark.conditions import usable
 from worker.spark.expectations import expected, masked, sifting
-from worker.spark.json_lines import LINE, is_of_objects, told, told_objects
-from worker.spark.payload import take_apart
-from worker.spark.payload_formats import text
-from worker.spark.reader import Read, load, read
-from worker.spark.rows import compute, counted
-from worker.spark.unreadable import ASIDE, CORRUPT, is_by_lines, line_error, readable
+from worker.spark.reading.json_lines import LINE, is_of_objects, told, told_objects
+from worker.spark.reading.payload import take_apart
+from worker.spark.reading.payload_formats import text
+from worker.spark.reading.reader import Read, load, read
+from worker.spark.reading.unreadable import ASIDE, CORRUPT, is_by_lines, line_error, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from worker.sinks.base import Condition, Field
     from worker.sinks.parts import Rows
     from worker.sinks.quarantine.store import StoredRow
-    from worker.spark.check_session import CheckSession
+    from worker.spark.checks.check_session import CheckSession
 
 ID: Final = "_sparkherd_row"
 """The column that says which row it is, by its place among those that are played."""

@@ -18,7 +18,7 @@ from protocol.messages.quarantine import QuarantineAnswer
 from worker.query_engine import QueryError
 from worker.sinks.bisection import Search, put_by_halves
 from worker.sinks.fence import Mark
-from worker.spark.local_batch import FrameBatch
+from worker.spark.batches.local_batch import FrameBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,9 +14,9 @@ from worker.secrets import Secrets
 from worker.sinks.fence import Owner
 from worker.sinks.quarantine.plan import PuttingAside, putting_aside
 from worker.sinks.quarantine.store import Choice
-from worker.spark.jdbc import require_harmless
 from worker.spark.quarantine.places import opened
 from worker.spark.quarantine.replays import replay
+from worker.spark.reading.jdbc import require_harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable

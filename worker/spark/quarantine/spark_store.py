@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from definition.spark_conf import SQL_ON_FILES
 from worker.sinks.errors import SinkError
 from worker.sinks.quarantine.store import Found, QuarantineStore, StoredRow
-from worker.spark.payload_formats import text
+from worker.spark.reading.payload_formats import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from definition.document import parse_definition
 from tests.integration.spark.conftest import CONNECTORS, refusal
 from worker.query_engine import CheckSpec
-from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK, READING
-from worker.spark.table_options import NAMES
+from worker.spark.reading.jdbc_options import OF_DRIVERS, OF_SPARK, READING
+from worker.spark.reading.table_options import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

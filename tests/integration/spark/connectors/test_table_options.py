@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.spark.conftest import CONNECTORS
-from worker.spark.table_options import OF_DELTA, OF_FILES, OF_ICEBERG, is_of_tables
+from worker.spark.reading.table_options import OF_DELTA, OF_FILES, OF_ICEBERG, is_of_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

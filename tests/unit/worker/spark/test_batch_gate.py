@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from worker.sinks.errors import BatchRefusedError, FencedError
-from worker.spark.batch_gate import BatchGate, through_gate
+from worker.spark.batches.batch_gate import BatchGate, through_gate
 
 FRAME: Any = object()
 

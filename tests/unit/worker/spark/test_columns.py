@@ -12,7 +12,7 @@ from worker.query_engine import QueryError
 from worker.sinks.sifting import MASK
 from worker.spark.columns import HIDDEN, require_free_schemas, with_free_names
 from worker.spark.quarantine.player import ID
-from worker.spark.unreadable import ASIDE, CORRUPT, RAW_KEY, RAW_VALUE, is_bad_column
+from worker.spark.reading.unreadable import ASIDE, CORRUPT, RAW_KEY, RAW_VALUE, is_bad_column
 
 
 def frame(*columns: str) -> Any:

@@ -10,7 +10,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from worker.sinks.errors import BatchRefusedError
 from worker.sinks.fence import Owner
-from worker.spark.batch_gate import through_gate
+from worker.spark.batches.batch_gate import through_gate
 from worker.spark.connect.gate import ConnectGateControl, ConnectGateEntry, GateChannel, GateState
 
 if TYPE_CHECKING:

@@ -57,13 +57,15 @@ def test_a_session_whose_settings_are_refused_is_ended(
             raise ValueError(key)
         told[key] = value
 
-    session = SimpleNamespace(conf=SimpleNamespace(set=take))
+    active = SimpleNamespace()
+    session = SimpleNamespace(conf=SimpleNamespace(set=take), _active_session=active)
     server: Any = SimpleNamespace(
         remote="sc://x", conf={"spark.a": "1", "spark.b": "1"}, let_go=let_go.append
     )
     monkeypatch.setattr("worker.spark.connect.query_session.open_session", lambda *_: session)
     if refused is None:
         assert open_configured(server, "id", {"spark.a": "2"}) is session
+        assert active.session is session
         assert (told, let_go) == ({"spark.a": "2", "spark.b": "1"}, [])
         return
     with pytest.raises(ValueError, match=refused):

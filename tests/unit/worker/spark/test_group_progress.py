@@ -11,14 +11,14 @@ from structlog.testing import capture_logs
 from definition.document import parse_definition
 from worker.lag.group_offsets import Kept, Mark, Outcome
 from worker.query_engine import QueryError, QuerySpec
-from worker.spark.group_progress import GroupProgress
-from worker.spark.source_offsets import kafka_sources
+from worker.spark.kafka.group_progress import GroupProgress
+from worker.spark.kafka.source_offsets import kafka_sources
 from worker.waiting import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worker.spark.group_progress import Following
+    from worker.spark.kafka.group_progress import Following
 
 DEFINITION = parse_definition(
     b'{"sources": {'

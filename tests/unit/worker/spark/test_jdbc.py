@@ -12,14 +12,14 @@ from definition.document import Definition, parse_definition
 from tests.fakes.spark_backend import FakeBackend
 from worker.query_engine import CheckSpec, QueryError, QuerySpec
 from worker.settings import WorkerSettings
-from worker.spark.check import check
+from worker.spark.checks.check import check
 from worker.spark.errand_runs import Cancellation
-from worker.spark.jdbc import for_check, require_harmless
-from worker.spark.jdbc_options import OF_SPARK, READING, STATEMENTS
 from worker.spark.launch import launch
+from worker.spark.reading.jdbc import for_check, require_harmless
+from worker.spark.reading.jdbc_options import OF_SPARK, READING, STATEMENTS
+from worker.spark.reading.table_options import NAMES
 from worker.spark.settings import SparkSettings
 from worker.spark.starts import StartSteps
-from worker.spark.table_options import NAMES
 
 POSTGRESQL = "jdbc:postgresql://db.example/shop"
 SQLITE = "jdbc:sqlite:/data/shop.db"

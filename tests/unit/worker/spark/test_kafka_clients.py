@@ -11,7 +11,6 @@ import pytest
 
 from telemetry.secrets import KnownSecrets
 from worker.query_engine import QueryError
-from worker.spark.brokers import Question
 from worker.spark.classic import kafka_clients
 from worker.spark.classic.backend import ClassicBackend
 from worker.spark.classic.kafka_clients import (
@@ -25,6 +24,7 @@ from worker.spark.classic.kafka_clients import (
     refused,
 )
 from worker.spark.classic.kafka_watch import ClusterWatch, ClusterWatches
+from worker.spark.kafka.brokers import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

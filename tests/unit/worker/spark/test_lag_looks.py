@@ -11,7 +11,7 @@ import pytest
 from protocol.messages.lag import TaskLag
 from tests.fakes.turns import eventually
 from worker.query_engine import QueryError
-from worker.spark.lag_looks import LagLooks
+from worker.spark.kafka.lag_looks import LagLooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

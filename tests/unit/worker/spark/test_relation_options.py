@@ -6,7 +6,7 @@ import pytest
 
 from worker.query_engine import QueryError
 from worker.spark.connect.query_session import require_query
-from worker.spark.relation_options import may_have_options
+from worker.spark.reading.relation_options import may_have_options
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from worker.sinks.errors import BatchRefusedError
 from worker.sinks.fence import Mark
-from worker.spark.batch_steps import AS_IT_IS
-from worker.spark.local_batch import FrameBatch
-from worker.spark.rows import SparkBatch
-from worker.spark.sifted_batch import SiftedBatch
+from worker.spark.batches.batch_steps import AS_IT_IS
+from worker.spark.batches.local_batch import FrameBatch
+from worker.spark.batches.rows import SparkBatch
+from worker.spark.batches.sifted_batch import SiftedBatch
 
 
 class CutBatch(FrameBatch):

@@ -10,7 +10,7 @@ import pytest
 from definition.document import parse_definition
 from worker.lag.missing import Read
 from worker.spark.checkpoint import CheckpointFolder
-from worker.spark.source_offsets import SOURCES_FILE, SourceOffsets, committed_by_source
+from worker.spark.kafka.source_offsets import SOURCES_FILE, SourceOffsets, committed_by_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

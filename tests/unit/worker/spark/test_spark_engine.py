@@ -21,7 +21,7 @@ from tests.fakes.turns import settle
 from tests.unit.worker.spark.engine_bench import SETTINGS, spec
 from worker.query_engine import EngineDeath, NotedQuery, QueryError
 from worker.sinks.errors import BatchRefusedError
-from worker.spark.batch_gate import BatchGate
+from worker.spark.batches.batch_gate import BatchGate
 from worker.spark.engine import SparkEngine
 from worker.spark.launch import Launched, _followed
 from worker.spark.starts import AT_ONCE

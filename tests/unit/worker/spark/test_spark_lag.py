@@ -12,7 +12,7 @@ from tests.fakes.spark_backend import FakeBackend
 from worker.lag.measure import PartitionState
 from worker.query_engine import QueryError, QuerySpec
 from worker.spark.checkpoint import CheckpointFolder
-from worker.spark.lag import measure
+from worker.spark.kafka.lag import measure
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from definition.document import parse_definition
 from worker.lag.measure import PartitionState
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.checkpoint import CheckpointFolder
-from worker.spark.source_offsets import SOURCES_FILE
-from worker.spark.sources import require_sources, watch_sources, with_patience
+from worker.spark.kafka.source_offsets import SOURCES_FILE
+from worker.spark.kafka.sources import require_sources, watch_sources, with_patience
 from worker.spark.starts import StartSteps
 
 NOTED = {"ids": {"here": {"t": ["first"]}}}

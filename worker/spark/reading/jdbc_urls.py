@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
-from worker.spark.jdbc_options import OF_DRIVERS
+from worker.spark.reading.jdbc_options import OF_DRIVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

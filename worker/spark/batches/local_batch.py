@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from worker.spark.rows import SparkBatch, attempt, counted
+from worker.spark.batches.rows import SparkBatch, attempt, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

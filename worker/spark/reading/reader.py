@@ -10,10 +10,10 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.columns import require_free_schemas, with_free_names
-from worker.spark.json_lines import told_lines
-from worker.spark.payload import take_apart
-from worker.spark.row_wise import require_row_wise
-from worker.spark.unreadable import ASIDE, is_by_lines, readable
+from worker.spark.reading.json_lines import told_lines
+from worker.spark.reading.payload import take_apart
+from worker.spark.reading.row_wise import require_row_wise
+from worker.spark.reading.unreadable import ASIDE, is_by_lines, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,8 @@ class Read(NamedTuple):
 
     Args:
         result: the rows the task yields.
-        source: those of the one source that streams, with `worker.spark.unreadable.ASIDE`, if rows that
-            cannot be read are put aside; else None.
+        source: those of the one source that streams, with `worker.spark.reading.unreadable.ASIDE`, if rows
+            that cannot be read are put aside; else None.
         view: what SQL reads that source as.
     """
 
@@ -112,7 +112,7 @@ def load(session: SparkSession, source: Source, path: str, *, puts_aside: bool =
         session: the query's own.
         source: what to read.
         path: its place in the definition.
-        puts_aside: whether rows that cannot be read get a value in `worker.spark.unreadable.ASIDE`.
+        puts_aside: whether rows that cannot be read get a value in `worker.spark.reading.unreadable.ASIDE`.
     """
     options = options_of(source)
     require_free_schemas(source, path)
@@ -146,7 +146,7 @@ def load_batch(
         source: what to read.
         options: in place of the source's.
         files: of them, in place of the source's `path`; all if there are none.
-        told_at: where lines get a value in `worker.spark.unreadable.ASIDE` that cannot be read, the
+        told_at: where lines get a value in `worker.spark.reading.unreadable.ASIDE` that cannot be read, the
             source's place in the definition.
     """
     if told_at is not None and is_by_lines(source):

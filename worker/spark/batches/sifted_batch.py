@@ -11,11 +11,11 @@ from worker.left_out import NOTHING, LeftOut
 from worker.sinks.aside import counted
 from worker.sinks.errors import SinkError
 from worker.sinks.sifting import Sieve, SiftingTake
+from worker.spark.batches.local_batch import LocalBatch
+from worker.spark.batches.observing import observed
+from worker.spark.batches.rows import SparkBatch
 from worker.spark.expectations import counts, violating, without_violations
-from worker.spark.local_batch import LocalBatch
-from worker.spark.observing import observed
-from worker.spark.rows import SparkBatch
-from worker.spark.unreadable import ASIDE, unreadable
+from worker.spark.reading.unreadable import ASIDE, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
     from worker.sinks.sifting import Sifting
-    from worker.spark.batch_steps import BatchSteps
+    from worker.spark.batches.batch_steps import BatchSteps
 
 
 class Backend(Protocol):

@@ -10,7 +10,7 @@ from uuid import uuid4
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
-from worker.spark.observing import observed
+from worker.spark.batches.observing import observed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

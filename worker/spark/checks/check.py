@@ -15,17 +15,17 @@ from worker.sinks.factory import inspect_sink
 from worker.sinks.quarantine.rows import FIELDS
 from worker.sinks.sifting import MASK
 from worker.spark.causes import refusal
+from worker.spark.checks.rendering import rendered
+from worker.spark.checks.sampling import sample
 from worker.spark.columns import fields
 from worker.spark.expectations import expected
-from worker.spark.jdbc import for_check, require_harmless
-from worker.spark.payload import places_of_rows
-from worker.spark.reader import load, query
-from worker.spark.rendering import rendered
-from worker.spark.row_wise import require_row_wise
-from worker.spark.sampling import sample
-from worker.spark.source_offsets import read_sources
-from worker.spark.sources import require_topics, with_patience
-from worker.spark.unreadable import readable
+from worker.spark.kafka.source_offsets import read_sources
+from worker.spark.kafka.sources import require_topics, with_patience
+from worker.spark.reading.jdbc import for_check, require_harmless
+from worker.spark.reading.payload import places_of_rows
+from worker.spark.reading.reader import load, query
+from worker.spark.reading.row_wise import require_row_wise
+from worker.spark.reading.unreadable import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from worker.query_engine import CheckSpec
     from worker.sinks.base import Finding
     from worker.spark.backend import SparkBackend
-    from worker.spark.check_session import CheckSession
+    from worker.spark.checks.check_session import CheckSession
     from worker.spark.errand_runs import Cancellation
     from worker.spark.settings import SparkSettings
 

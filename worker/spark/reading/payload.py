@@ -27,8 +27,8 @@ from pyspark.sql.types import StructType
 from worker.query_engine import QueryError
 from worker.sinks.spark_errors import java_throwable
 from worker.spark.causes import describe
-from worker.spark.payload_formats import READERS, ROW, Reading, name, option, raw_texts, text
-from worker.spark.unreadable import RAW_KEY, RAW_VALUE, is_bad_column, told_of_kafka
+from worker.spark.reading.payload_formats import READERS, ROW, Reading, name, option, raw_texts, text
+from worker.spark.reading.unreadable import RAW_KEY, RAW_VALUE, is_bad_column, told_of_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.spark.expectations import masked
-from worker.spark.unreadable import readable
+from worker.spark.reading.unreadable import readable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,7 +21,7 @@ class Reading:
     """How the rows of a batch that can be read become those of the result, where some cannot be.
 
     A row that cannot be read has to get past the SQL, so that is done in each batch. That gives what it gives
-    in a stream if no row of the result is made of several of the source (`worker.spark.row_wise`).
+    in a stream if no row of the result is made of several of the source (`worker.spark.reading.row_wise`).
 
     Args:
         view: what SQL reads the rows as.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from worker.spark.jdbc_options import READING, names
+from worker.spark.reading.jdbc_options import READING, names
 
 OF_DELTA: Final = names(
     "path checkpointlocation queryname compression parquet.writer.version maxrecordsperfile"

@@ -1,4 +1,4 @@
-"""Lines of files with `worker.spark.unreadable.ASIDE`: each line of JSON is one object, or is put aside.
+"""Lines of files with `ASIDE` (`unreadable`): each line of JSON is one object, or is put aside.
 
 Spark's reader of JSON takes the first object of a line and says nothing of what is behind it, and makes a row
 of each item of an array. So lines of JSON are read as text, and taken apart as Kafka's values are. CSV has no
@@ -14,9 +14,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from definition.source import Payload, Source
-from worker.spark.payload import fields_of, placed, with_row
-from worker.spark.payload_formats import ROW, SPACE, name, schema_of, text
-from worker.spark.unreadable import (
+from worker.spark.reading.payload import fields_of, placed, with_row
+from worker.spark.reading.payload_formats import ROW, SPACE, name, schema_of, text
+from worker.spark.reading.unreadable import (
     ASIDE,
     FILE_ORIGIN,
     aside_sql,

@@ -15,9 +15,9 @@ import msgspec
 
 from definition.reading import path_to
 from worker.query_engine import QueryError
-from worker.spark.jdbc_options import OF_DRIVERS, OF_SPARK, PLAIN, STATEMENTS
-from worker.spark.jdbc_urls import JdbcUrl, database_of, may_be_jdbc
-from worker.spark.table_options import HADOOP_S, is_of_tables
+from worker.spark.reading.jdbc_options import OF_DRIVERS, OF_SPARK, PLAIN, STATEMENTS
+from worker.spark.reading.jdbc_urls import JdbcUrl, database_of, may_be_jdbc
+from worker.spark.reading.table_options import HADOOP_S, is_of_tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

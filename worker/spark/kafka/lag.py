@@ -11,7 +11,7 @@ from worker.lag.measure import lags, total
 from worker.query_engine import QueryError, ignore_step
 from worker.secrets import Secrets
 from worker.spark.causes import refusal
-from worker.spark.source_offsets import committed_by_source, kafka_sources, sources_read
+from worker.spark.kafka.source_offsets import committed_by_source, kafka_sources, sources_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Offsets
     from worker.query_engine import QuerySpec
     from worker.spark.backend import SparkBackend
-    from worker.spark.brokers import Brokers
+    from worker.spark.kafka.brokers import Brokers
     from worker.spark.settings import SparkSettings
 
 

@@ -1,9 +1,8 @@
 """Rows that cannot be taken apart, in the frame of their source: put aside, in place of failing the batch.
 
 Such a row has a value in one more column, `ASIDE`: what is wrong with it, itself as it came, and where it
-came from. In all others that is NULL. Rows of Kafka are told by `worker.spark.payload`, lines of JSON by
-`worker.spark.json_lines`, those of CSV by Spark's own reader, which puts one that it cannot read into a
-column of its own.
+came from. In all others that is NULL. Rows of Kafka are told by `payload`, lines of JSON by `json_lines`,
+those of CSV by Spark's own reader, which puts one that it cannot read into a column of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pyspark.sql import functions as f
 
 from definition.source import BY_LINES
 from worker.sinks.aside import Aside
-from worker.spark.payload_formats import text
+from worker.spark.reading.payload_formats import text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,8 +16,8 @@ from definition.reading import path_to
 from worker.lag.missing import id_of, missing, wanted_besides
 from worker.lag.subscription import assigned_to
 from worker.query_engine import QueryError
-from worker.spark.brokers import Question
-from worker.spark.source_offsets import SOURCES_FILE, Noted, SourceOffsets, read_note, read_sources
+from worker.spark.kafka.brokers import Question
+from worker.spark.kafka.source_offsets import SOURCES_FILE, Noted, SourceOffsets, read_note, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from worker.lag.measure import PartitionState
     from worker.lag.missing import Ids, Read, Topics
     from worker.lag.offset_log import Order
-    from worker.spark.brokers import Brokers, Watching
     from worker.spark.checkpoint import CheckpointFolder
+    from worker.spark.kafka.brokers import Brokers, Watching
 
 
 log = structlog.get_logger(__name__)

@@ -18,16 +18,16 @@ from definition.options import without
 from protocol.connectors import AVRO, FILES
 from worker.checks.offsets import window, with_window
 from worker.spark.causes import describe
-from worker.spark.reader import load, load_batch, options_of, shaped
-from worker.spark.sources import answered
-from worker.spark.unreadable import is_by_lines, readable
+from worker.spark.kafka.sources import answered
+from worker.spark.reading.reader import load, load_batch, options_of, shaped
+from worker.spark.reading.unreadable import is_by_lines, readable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from definition.source import Source
     from protocol.messages.checks import Begin
-    from worker.spark.brokers import Brokers
+    from worker.spark.kafka.brokers import Brokers
 
 MOST_ROWS: Final = 1000
 """Of a topic, or of a source that has neither files nor offsets."""

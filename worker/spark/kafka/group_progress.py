@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from worker.lag.group_offsets import Outcome
     from worker.lag.offset_log import Offsets
     from worker.query_engine import QuerySpec
-    from worker.spark.brokers import Brokers
+    from worker.spark.kafka.brokers import Brokers
     from worker.waiting import Backoff
 
 log = structlog.get_logger(__name__)
@@ -162,7 +162,7 @@ class GroupProgress:
 
 
 class Following:
-    """One query whose progress is told (`worker.spark.brokers.Watching`), and what is wrong with that."""
+    """One query whose progress is told (a `worker.spark.kafka.brokers.Watching`), and what goes wrong."""
 
     def __init__(
         self,
