@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from definition.document import MOST_BYTES, Definition, DefinitionError, parse_definition
+from definition.expectations import MOST_WHERE
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ def check_definition(document: bytes | msgspec.Raw) -> Definition | tuple[Proble
         known = {problem.path for problem in error.problems}
         return (*error.problems, *(each for each in _sql_problems(document) if each.path not in known))
     return tuple(_sql_problems(document)) or definition
+
+
+MOST_LOOKED_AT = 6_000
+"""Characters of conditions, of one definition, that are looked at, for a manager does nothing else meanwhile.
+
+Of what is behind them a worker tells at the start of the task, or in a check with Spark.
+"""
 
 
 class _OnlySql(msgspec.Struct, frozen=True):
@@ -57,7 +65,16 @@ def _sql_problems(document: bytes | msgspec.Raw) -> Iterable[Problem]:
         return
     if isinstance(given.sql, str) and (fault := _sql_fault(given.sql)):
         yield Problem("sql", fault)
-    for at, each in enumerate(given.expect if isinstance(given.expect, list) else ()):
-        where = each.get("where") if isinstance(each, dict) else None
-        if isinstance(where, str) and where.strip() and (fault := _condition_fault(where)):
+    left = MOST_LOOKED_AT
+    for at, where in _conditions(given.expect):
+        left -= len(where)
+        if left >= 0 and (fault := _condition_fault(where)):
             yield Problem(f"expect[{at}].where", fault)
+
+
+def _conditions(expect: Any) -> Iterable[tuple[int, str]]:
+    """Those that are no longer than conditions may be, with their places."""
+    for at, each in enumerate(expect if isinstance(expect, list) else ()):
+        where = each.get("where") if isinstance(each, dict) else None
+        if isinstance(where, str) and where.strip() and len(where) <= MOST_WHERE:
+            yield at, where

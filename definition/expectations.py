@@ -17,6 +17,8 @@ MOST_EXPECTATIONS = 60
 """Of a task; each has one bit of a BIGINT."""
 MOST_LETTERS = 100
 """Of a name, which is a label of metrics."""
+MOST_WHERE = 2_000
+"""Characters of a condition, which is told with every row that violates it."""
 RESERVED = frozenset({"unreadable", "refused"})
 """By which rows are counted that no expectation is about."""
 _NAME_SHOWN = msgspec.Meta(
@@ -33,6 +35,11 @@ def name_fault(name: str) -> str | None:
     return f"must be a name of letters, digits and _, no digit first, of at most {MOST_LETTERS} characters"
 
 
+def where_fault(where: str) -> str | None:
+    """What is wrong with a condition, as far as its length goes."""
+    return None if len(where) <= MOST_WHERE else f"has more than {MOST_WHERE:,} characters"
+
+
 class Expectation(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A condition that each row of the query's result has to meet.
 
@@ -42,7 +49,9 @@ class Expectation(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     name: Annotated[str, Constraint(name_fault), _NAME_SHOWN]
-    where: LiteralText
+    where: Annotated[
+        LiteralText, Constraint(where_fault), msgspec.Meta(extra_json_schema={"maxLength": MOST_WHERE})
+    ]
     on_violation: Literal["fail", "drop", "quarantine"] = "fail"
 
     @property

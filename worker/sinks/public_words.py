@@ -27,6 +27,8 @@ _SQLITE: Final = {
 }
 """Errors whose messages have names, types and conditions in them; a trigger's have a code of their own."""
 _NAMES: Final = ("table_name", "column_name", "constraint_name", "datatype_name")
+_RAISES: Final = re.compile(r"exec_stmt_(?:raise|assert)$|PLy_|plperl|pltcl")
+"""What in PostgreSQL's own code raises errors for PL/pgSQL, Python, Perl and Tcl."""
 _SAID: Final = re.compile(
     r"duplicate key value violates unique constraint \0"
     r"|null value in column \0 of relation \0 violates not-null constraint"
@@ -37,6 +39,12 @@ _SAID: Final = re.compile(
     r"|numeric field overflow|(?:smallint|integer|bigint) out of range|division by zero"
 )
 """What PostgreSQL says itself, a NUL for each name that it tells of besides."""
+
+
+def is_of_users(error: Any) -> bool:
+    """Whether a function of theirs has raised it in PostgreSQL, under whatever code."""
+    by = getattr(getattr(error, "diag", None), "source_function", None)
+    return by is not None and _RAISES.match(by) is not None
 
 
 def public(error: Any) -> str:

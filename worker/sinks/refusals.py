@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy.exc import DBAPIError
 
 from worker.sinks.bisection import RowsRefusedError
-from worker.sinks.public_words import public
+from worker.sinks.public_words import is_of_users, public
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,9 +55,10 @@ def check_at_once(connection: Connection) -> None:
 
 
 def public_words(error: Exception) -> str:
-    """What anybody may read of an error, in one line: where it is about rows, no value of them."""
+    """What anybody may read of an error, in one line: where it may be about rows, no value of them."""
     raised = _raised(error)
-    return _first_line(raised) if refusal_of(error) is None else public(raised)
+    is_plain = refusal_of(error) is None and not is_of_users(raised)
+    return _first_line(raised) if is_plain else public(raised)
 
 
 def refusal_of(error: Exception) -> str | None:

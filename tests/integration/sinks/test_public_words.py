@@ -39,6 +39,8 @@ BY_TRIGGER = {
     "postgresql": [
         ("P0001", "raise exception (SQLSTATE P0001), table t"),
         ("23514", "check violation (SQLSTATE 23514), table t"),
+        ("45000", "(SQLSTATE 45000), table t"),
+        ("42501", "insufficient privilege (SQLSTATE 42501), table t"),
         ("23505", "unique violation (SQLSTATE 23505), table t"),
     ],
 }

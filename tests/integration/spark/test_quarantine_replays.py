@@ -208,8 +208,8 @@ async def test_rows_elsewhere_are_played_again_once(
 ) -> None:
     """Also if the worker crashes before the sink has them, or before they are removed."""
     other = bench.url.replace("out.db", "aside.db")
-    if other == bench.url:  # the same server, of which nobody knows that it is
-        other += f"{'&' if '?' in other else '?'}connect_timeout=9"
+    if other == bench.url:
+        other = _new_database(bench.url)
     place = {"format": "sql", "options": {"url": other, "table": "aside"}}
     lines = [*LINES[:1], LINES[4]]
     await bench.put_aside(*lines, on_error="fail", quarantine=place)

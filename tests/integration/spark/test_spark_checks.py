@@ -300,3 +300,17 @@ async def test_no_database_calls_java_in_a_check(check: Check, flights: Flights)
     assert path == "sources.told.options.url"
     assert message.startswith("is of jdbc:derby, whose driver may run Java")
     assert (found.columns, found.rows) == (None, ())
+
+
+async def test_a_quarantine_that_gives_nothing_back_is_noted(
+    check: Check, flights: Flights, tmp_path: Path
+) -> None:
+    """It is no problem: the rows are safe there."""
+    flights.add()
+    sink, place = (
+        {"format": "fenced_files", "options": {"path": str(tmp_path / at)}} for at in ("out", "bad")
+    )
+    expect = [{"name": "known", "where": "id >= 0", "on_violation": "quarantine"}]
+    found = await check(source=flights.source, expect=expect, sink=sink, quarantine=place)
+    assert found.problems == ()
+    assert any(path == "quarantine.format" and "nor discarded" in text for path, text in said(found.notes))

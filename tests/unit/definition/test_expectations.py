@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from definition.check import check_definition
+from definition.check import MOST_LOOKED_AT, check_definition
 from definition.document import Definition, DefinitionError, parse_definition
-from definition.expectations import MOST_EXPECTATIONS
+from definition.expectations import MOST_EXPECTATIONS, MOST_WHERE
+from definition.sql.volatile import volatile_function
 
 DELAY: dict[str, Any] = {"name": "delay_known", "where": "delay IS NOT NULL"}
 TASK: dict[str, Any] = {"source": {"format": "rate"}, "sink": {"format": "noop"}}
@@ -151,3 +152,37 @@ def test_what_is_no_expectation_hides_no_fault_of_the_sql(expect: Any) -> None:
     found = check_definition(json.dumps({**TASK, "sql": "SELECT", "expect": expect}).encode())
     assert isinstance(found, tuple)
     assert {problem.path.partition("[")[0] for problem in found} == {"sql", "expect"}
+
+
+def test_a_condition_has_a_length_that_a_cause_can_bear() -> None:
+    """The bound is included; one that is longer is not even parsed."""
+    where = f"id = '{'x' * (MOST_WHERE - 7)}'"
+    assert len(read({**DELAY, "where": where}).expect[0].where) == MOST_WHERE
+    document = json.dumps({**TASK, "expect": [{**DELAY, "where": f"{where} >"}]}).encode()
+    told = check_definition(document)
+    assert isinstance(told, tuple)
+    assert [(each.path, each.message) for each in told] == [
+        ("expect[0].where", "has more than 2,000 characters")
+    ]
+
+
+def test_of_very_many_conditions_the_first_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manager does nothing else meanwhile; the worker looks at all of them."""
+    looked_at = []
+
+    def note(where: str) -> None:
+        looked_at.append(where)
+
+    monkeypatch.setattr("definition.check._condition_fault", note)
+    expect = [
+        {"name": f"e{at}", "where": f"id > {at} AND {'TRUE AND ' * 200}TRUE"}
+        for at in range(MOST_EXPECTATIONS)
+    ]
+    assert isinstance(check_definition(json.dumps({**TASK, "expect": expect}).encode()), Definition)
+    assert MOST_LOOKED_AT - MOST_WHERE < sum(map(len, looked_at)) <= MOST_LOOKED_AT
+
+
+def test_a_condition_without_a_volatile_function_is_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most have none, and sixty long ones take a second."""
+    monkeypatch.setattr("definition.sql.volatile.tokens", lambda _: pytest.fail("it was"))
+    assert volatile_function("id > 5 AND carrier IN ('UA', 'AA')") is None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from worker.sinks.database import place, transaction
 from worker.sinks.errors import SinkError
 from worker.sinks.quarantine.rows import FIELDS, KEY
-from worker.sinks.quarantine.store import Found, QuarantineStore, StoredRow
+from worker.sinks.quarantine.store import WHOLE, Found, QuarantineStore, StoredRow, bytes_of
 from worker.sinks.table import describe_table
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from definition.tables import TableName
     from worker.sinks.fence import Owner
     from worker.sinks.quarantine.store import Choice
+
+_WHOLE: Final = sa.text(WHOLE)
 
 
 class SqlStore(QuarantineStore):
@@ -42,10 +44,10 @@ class SqlStore(QuarantineStore):
             if not self._is_there(connection):
                 return Found((), 0)
             chosen = self._chosen(choice)
-            number = connection.execute(sa.select(sa.func.count()).select_from(self._table).where(chosen))
-            return Found(
-                self._rows(connection, chosen, limit, oldest_first=oldest_first), number.scalar_one()
-            )
+            whole = sa.and_(chosen, _WHOLE)
+            rows = self._rows(connection, whole, limit, oldest_first=oldest_first)
+            total = self._number(connection, whole)
+            return Found(rows, total, self._number(connection, chosen) - total)
 
     def discard(self, choice: Choice) -> int:
         """In one transaction."""
@@ -64,7 +66,7 @@ class SqlStore(QuarantineStore):
         with transaction(self._engine) as connection:
             if not self._is_there(connection):
                 return ()
-            free = sa.and_(self._chosen(choice), self._table.c.replay.is_(None))
+            free = sa.and_(self._chosen(choice), _WHOLE, self._table.c.replay.is_(None))
             ids = [row.id for row in self._rows(connection, free, limit, oldest_first=True)]
             for some in _chunks(ids):
                 taken = sa.and_(self._id.in_(some), self._mine, self._table.c.replay.is_(None))
@@ -102,8 +104,9 @@ class SqlStore(QuarantineStore):
         found = 0
         for some in _chunks(sorted(as_read)):
             those = sa.and_(self._mine, self._id.in_(some), self._table.c.replay.is_(None))
-            there = connection.execute(sa.select(self._id, self._table.c.raw).where(those)).all()
-            found += sum(as_read[row] == bytes(raw or b"") for row, raw in there)
+            raw = _as_it_is(self._table.c.raw)
+            there = connection.execute(sa.select(self._id, raw).where(those)).all()
+            found += sum(as_read[row] == bytes_of(raw) for row, raw in there)
             connection.execute(self._table.delete().where(those))
         if found != len(as_read):
             changed = len(as_read) - found
@@ -143,13 +146,31 @@ class SqlStore(QuarantineStore):
         self, connection: Connection, chosen: ColumnElement[bool], limit: int, *, oldest_first: bool = False
     ) -> list[StoredRow]:
         columns = self._table.c
-        wanted = sa.select(*(columns[name] for name in StoredRow._fields)).where(chosen)
+        wanted = sa.select(*(self._column(name) for name in StoredRow._fields)).where(chosen)
         newest = (columns.resets.desc(), columns.batch_id.desc(), columns.nth)
         order = (columns.resets, columns.batch_id, columns.nth) if oldest_first else newest
-        return [StoredRow(*row) for row in connection.execute(wanted.order_by(*order).limit(limit))]
+        found = map(StoredRow.of, connection.execute(wanted.order_by(*order).limit(limit)))
+        return [row for row in found if row.is_whole]
+
+    def _column(self, name: str) -> ColumnElement[Any]:
+        """As it is there, of whatever kind; of PostgreSQL's times there are some that Python has not."""
+        column = self._table.c[name]
+        if name == "put_aside_at" and self._engine.dialect.name == "postgresql":
+            return sa.extract("epoch", column)
+        return _as_it_is(column)
+
+    def _number(self, connection: Connection, chosen: ColumnElement[bool]) -> int:
+        return connection.execute(
+            sa.select(sa.func.count()).select_from(self._table).where(chosen)
+        ).scalar_one()
 
     def _is_there(self, connection: Connection) -> bool:
         return sa.inspect(connection).has_table(self._table.name, schema=self._table.schema)
+
+
+def _as_it_is(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """What the driver has for it: SQLite keeps anything anywhere."""
+    return sa.type_coerce(column, sa.types.NullType())
 
 
 def _chunks(ids: Sequence[str]) -> list[Sequence[str]]:

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from base64 import b64decode
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import UTC, datetime
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from worker.sinks.types import EPOCH
+from protocol.messages.base import MAX_INT
+from worker.sinks.aside import Form, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+REASONS: Final = get_args(Reason)
+FORMS: Final = get_args(Form)
+COUNTS: Final = ("resets", "batch_id", "nth")
+WHOLE: Final = " AND ".join(
+    [
+        *(f"{name} BETWEEN 0 AND {MAX_INT}" for name in COUNTS),
+        f"reason IN {REASONS}",
+        f"form IN {FORMS}",
+    ]
+)
+"""`StoredRow.is_whole` as a condition of SQL, as far as a database of numbers and texts can tell."""
 
 
 class StoredRow(NamedTuple):
-    """A row of a quarantine; the fields are the columns of `worker.sinks.quarantine.rows.FIELDS`."""
+    """A row of a quarantine; the fields are the columns of `worker.sinks.quarantine.rows.FIELDS`.
+
+    `put_aside_at` is in seconds since 1970.
+    """
 
     resets: int
     batch_id: int
     nth: int
     token: int
-    put_aside_at: datetime
+    put_aside_at: float
     reason: str
     name: str
     error: str
@@ -30,12 +46,26 @@ class StoredRow(NamedTuple):
     origin: str | None
 
     @classmethod
-    def of_spark(cls, values: tuple[Any, ...]) -> StoredRow:
-        """Of a row whose time is in microseconds since 1970, and whose bytes may be a text of base64."""
-        given: Any = values[9]
-        raw = b64decode(given) if isinstance(given, str) else bytes(given or b"")
-        moment = EPOCH + timedelta(microseconds=int(values[4]))
-        return cls(*values)._replace(raw=raw, put_aside_at=moment)
+    def of(cls, values: Iterable[Any]) -> StoredRow:
+        """Of a row as its place has it; what is missing or of another kind is empty: people write some.
+
+        The time may be in seconds since 1970, or a text of SQLite's in UTC.
+        """
+        row = cls(*values)
+        return row._replace(
+            token=row.token if is_count(row.token) else 0,
+            put_aside_at=_seconds(row.put_aside_at),
+            name=_text(row.name),
+            error=_text(row.error),
+            raw=bytes_of(row.raw),
+            origin=_text(row.origin) or None,
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be named, and played."""
+        numbers = (self.resets, self.batch_id, self.nth)
+        return all(map(is_count, numbers)) and self.reason in REASONS and self.form in FORMS
 
     @property
     def id(self) -> str:
@@ -44,9 +74,8 @@ class StoredRow(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """When it was put aside, in milliseconds since 1970; times without a zone are in UTC."""
-        at = self.put_aside_at
-        return int((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        """When it was put aside, in milliseconds since 1970."""
+        return min(max(round(self.put_aside_at * 1000), 0), MAX_INT)
 
     @property
     def places(self) -> Mapping[str, Any]:
@@ -67,10 +96,40 @@ class Choice(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Some rows, newest batch first, and how many there are in all."""
+    """Some rows, newest batch first, and how many there are in all.
+
+    `strange` is how many there are besides that are no whole rows: somebody has written them by hand.
+    """
 
     rows: Sequence[StoredRow]
     total: int
+    strange: int = 0
+
+
+def is_count(value: object) -> bool:
+    """Whether it is a number as rows have them; SQLite keeps anything anywhere."""
+    return type(value) is int and 0 <= value <= MAX_INT
+
+
+def bytes_of(raw: object) -> bytes:
+    """What is in a column of bytes."""
+    if isinstance(raw, str):
+        return raw.encode(errors="replace")
+    return bytes(raw) if isinstance(raw, bytes | bytearray | memoryview) else b""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _seconds(value: Any) -> float:
+    """Of a time, 0 if it is none."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).replace(tzinfo=UTC).timestamp()
+        return float(value) if isfinite(value) else 0.0
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 class QuarantineStore(ABC):

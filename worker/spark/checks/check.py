@@ -12,6 +12,7 @@ from worker.checks.findings import Findings
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.factory import inspect_sink
+from worker.sinks.quarantine.reach import reach
 from worker.sinks.quarantine.rows import FIELDS
 from worker.sinks.sifting import MASK
 from worker.spark.causes import refusal
@@ -208,6 +209,8 @@ class _Check:
         place = None if self._definition.quarantine is None else self._definition.quarantine.sink
         if place is None:
             return
+        for note in reach(self._definition.sink, place):
+            self._findings.note(note.path, note.text)
         self._at(f"the quarantine {place.shown}")
         try:
             session = self._session

@@ -84,6 +84,7 @@ class ConnectGateControl:
         self._channel = channel
         self._pool = pool
         self._sent: Future[None] | None = None
+        self._known = BatchStatus()
 
     @property
     def total(self) -> int | None:
@@ -127,11 +128,13 @@ class ConnectGateControl:
             return
 
     def _status(self) -> BatchStatus:
+        """As far as is known: what was counted stays so where nobody answers, and no batch is inside then."""
         try:
             with asking():
-                return self._channel.status()
+                self._known = self._channel.status()
         except (ConnectionLostError, SessionClosedError):
-            return BatchStatus()
+            return msgspec.structs.replace(self._known, inside=False)
+        return self._known
 
 
 class ConnectGateEntry:

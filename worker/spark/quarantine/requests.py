@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from definition.quarantine import Quarantine
 from definition.sinks.sql import SQL_SINK
+from protocol.messages.base import MAX_INT
 from protocol.messages.quarantine import QuarantineAnswer, QuarantinedRow
 from worker.query_engine import NoQuarantineError
 from worker.secrets import Secrets
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from worker.spark.backend import SparkBackend
     from worker.spark.quarantine.places import Place
     from worker.spark.settings import SparkSettings
+
+
+_STRANGE: Final = (
+    "rows that are passed over because they have no resets, batch_id, nth, reason or form as rows have them,"
+    " and so were written by hand: {}"
+)
 
 
 def answer(
@@ -75,13 +82,15 @@ def _done(place: Place, request: QuarantineRequest, at: Callable[[str], None]) -
     at(f"the quarantine in {place.store.place}")
     if request.action in {"list", "show"}:
         found = place.store.find(choice, request.limit)
-        return QuarantineAnswer(rows=tuple(map(_told, found.rows)), total=found.total)
+        notes = (_STRANGE.format(found.strange),) if found.strange else ()
+        return QuarantineAnswer(rows=tuple(map(told, found.rows)), total=found.total, notes=notes)
     if request.action == "discard":
         return QuarantineAnswer(discarded=place.discard(choice))
     return replay(place, choice, at)
 
 
-def _told(row: StoredRow) -> QuarantinedRow:
+def told(row: StoredRow) -> QuarantinedRow:
+    """The row as a message has it."""
     raw = bytes(row.raw)
     try:
         shown: dict[str, Any] = {"raw": raw.decode(), "encoding": "utf-8"}
@@ -96,6 +105,11 @@ def _told(row: StoredRow) -> QuarantinedRow:
         name=row.name,
         error=row.error,
         form=cast("Any", row.form),
-        origin={key: value for key, value in row.places.items() if isinstance(value, str | int)},
+        origin={key: value for key, value in row.places.items() if _can_be_told(value)},
         **shown,
     )
+
+
+def _can_be_told(value: object) -> bool:
+    """Whether a message takes it as a part of where a row came from."""
+    return isinstance(value, str) or (type(value) is int and abs(value) <= MAX_INT)

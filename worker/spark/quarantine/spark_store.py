@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from base64 import b64decode
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
 from definition.spark_conf import SQL_ON_FILES
 from worker.sinks.errors import SinkError
-from worker.sinks.quarantine.store import Found, QuarantineStore, StoredRow
+from worker.sinks.quarantine.store import WHOLE, Found, QuarantineStore, StoredRow
 from worker.spark.reading.payload_formats import text
 
 if TYPE_CHECKING:
@@ -54,11 +56,13 @@ class SparkStore(QuarantineStore):
         return self._place
 
     def find(self, choice: Choice, limit: int, *, oldest_first: bool = False) -> Found:
-        """By two jobs."""
+        """By three jobs."""
         frame = self._chosen(choice)
         if frame is None:
             return Found((), 0)
-        return Found(_rows(frame, limit, oldest_first=oldest_first), frame.count())
+        whole = frame.where(WHOLE)
+        total = whole.count()
+        return Found(_rows(whole, limit, oldest_first=oldest_first), total, frame.count() - total)
 
     def discard(self, choice: Choice) -> int:
         """By their count before and after."""
@@ -74,7 +78,8 @@ class SparkStore(QuarantineStore):
         frame = self._chosen(choice)
         if frame is None:
             return ()
-        ids = [row.id for row in _rows(frame.where(f.col("replay").isNull()), limit, oldest_first=True)]
+        free = frame.where(WHOLE).where(f.col("replay").isNull())
+        ids = [row.id for row in _rows(free, limit, oldest_first=True)]
         if ids:
             among = f"replay IS NULL AND {self._mine} AND {_among(ids)}"
             self._run(f"UPDATE {self._own_table} SET replay = {text(replay)} WHERE {among}")  # noqa: S608
@@ -154,7 +159,19 @@ def _rows(frame: DataFrame, limit: int, *, oldest_first: bool = False) -> list[S
     newest = (f.col("resets").desc(), f.col("batch_id").desc(), f.col("nth"))
     order = (f.col("resets"), f.col("batch_id"), f.col("nth")) if oldest_first else newest
     found = frame.select(*map(_column, StoredRow._fields)).orderBy(*order).limit(limit).collect()
-    return [StoredRow.of_spark(tuple(row)) for row in found]
+    named = (zip(StoredRow._fields, row, strict=True) for row in found)
+    return [StoredRow.of(map(_decoded, values)) for values in named]
+
+
+def _decoded(named: tuple[str, Any]) -> Any:
+    """Times are microseconds, and in files of JSON bytes are base64."""
+    match named:
+        case "put_aside_at", int() as micros:
+            return micros / 1_000_000
+        case "raw", str() as raw:
+            with suppress(ValueError):  # somebody has written it by hand
+                return b64decode(raw, validate=True)
+    return named[1]
 
 
 def _column(name: str) -> Column:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
+from worker.left_out import LeftOut
 from worker.sinks.errors import BatchRefusedError
 from worker.sinks.fence import Owner
 from worker.spark.batches.batch_gate import through_gate
 from worker.spark.connect.gate import ConnectGateControl, ConnectGateEntry, GateChannel, GateState
+from worker.spark.connect.sessions import ConnectionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,3 +108,20 @@ def test_a_batch_is_inside_as_long_as_it_is_done(
     seen: list[bool] = []
     through_gate(batches, lambda _frame, _batch_id: seen.append(worker.is_occupied))(FRAME, 1)
     assert (seen, worker.is_occupied) == ([True], False)
+
+
+def test_what_was_counted_stays_so_while_the_server_does_not_answer(
+    session: Session, batches: ConnectGateEntry, worker: ConnectGateControl
+) -> None:
+    """Zeros in between would look like a query that was begun anew; no batch is known to be inside."""
+    batches.enter()
+    batches.count(7, LeftOut(quarantined=2, reasons={"refused": 2}))
+    batches.leave()
+    batches.enter()
+    assert (worker.total, worker.left_out.quarantined, worker.is_occupied) == (7, 2, True)
+    session.unreadable["sparkherd.batch"] = ConnectionLostError("no answer")
+    assert (worker.total, worker.left_out.quarantined, worker.is_occupied) == (7, 2, False)
+    del session.unreadable["sparkherd.batch"]
+    batches.count(9, LeftOut(quarantined=1, reasons={"refused": 1}))
+    batches.leave()
+    assert (worker.total, worker.left_out.quarantined) == (9, 3)
