@@ -102,7 +102,7 @@ class SparkEngine:
         """In a thread, one request at a time; one that is given up ends at its next step."""
 
         def see_to_it(cancellation: Cancellation) -> QuarantineAnswer:
-            return self._ask(lambda backend: answer(backend, spec, self._settings, request, cancellation.at))
+            return self._ask(lambda backend: _answer(backend, spec, self._settings, request, cancellation.at))
 
         return await self._quarantines.run(see_to_it, at)
 
@@ -215,6 +215,22 @@ async def _keep(_: None) -> None:
 
 async def _undo(query: SparkQuery) -> None:
     await query.stop(0)
+
+
+def _answer(
+    backend: SparkBackend,
+    spec: QuerySpec,
+    settings: SparkSettings,
+    request: QuarantineRequest,
+    at: Callable[[str], None],
+) -> QuarantineAnswer:
+    """As `answer`; a Spark that is lost meanwhile has not refused anything."""
+    try:
+        return answer(backend, spec, settings, request, at)
+    except Exception as error:
+        if backend.is_loss(error):
+            raise QueryError("Spark does not answer any more", outage=True) from error
+        raise
 
 
 @contextlib.contextmanager

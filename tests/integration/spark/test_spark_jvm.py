@@ -157,6 +157,12 @@ async def test_nothing_listens_to_the_outside(spark: SparkSession) -> None:
     assert _listening(pid) <= {"0100007F", "0000000000000000FFFF00000100007F"}
 
 
+async def test_a_jvm_that_was_frozen_does_not_take_its_own_executor_for_lost(spark: SparkSession) -> None:
+    """Spark asks after two minutes without a sign of life, and ends a JVM whose executor it has removed."""
+    patience = "spark.storage.blockManagerHeartbeatTimeoutMs"
+    assert spark.sparkContext.getConf().get(patience) == "365d"
+
+
 def _listening(pid: int) -> set[str]:
     """The addresses, in the kernel's hexadecimal, on which a process listens."""
     sockets = {

@@ -47,6 +47,8 @@ DEFAULTS = {
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # A JVM that was frozen for two minutes would take its own executor for lost, and end itself ten later.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "365d",
     "spark.sql.shuffle.partitions": "4",  # 200 state stores a query make sense on a cluster only
     PYTHON: sys.executable,  # what runs beside executors needs what the worker has
 }

@@ -25,6 +25,21 @@ def answers(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., QuarantineAns
     monkeypatch.setattr("worker.spark.engine.answer", answer)
 
 
+async def test_a_spark_that_is_lost_has_refused_nothing(
+    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked for is interrupted, and may be asked again."""
+
+    def lost(*_: Any) -> QuarantineAnswer:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    answers(monkeypatch, lost)
+    monkeypatch.setattr(engine._backend, "is_loss", lambda error: isinstance(error, OSError))
+    with pytest.raises(QueryError) as refused:
+        await engine.quarantine(spec(), REPLAY)
+    assert refused.value.outage
+
+
 async def test_a_task_without_a_quarantine_is_told_apart(
     engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
