@@ -275,6 +275,17 @@ def test_a_batch_between_the_steps_that_comes_out_otherwise_is_refused(herd: Her
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
 
 
+def test_another_plan_of_a_batch_between_the_steps_is_refused(herd: Herd) -> None:
+    """By the quarantine's own fence: it is another batch, of a checkpoint that was changed."""
+    with pytest.raises(CrashError):
+        herd.run(herd.owner(crashing(4)), 0)
+    made = herd.owner()
+    made.claim()
+    with pytest.raises(OutOfOrderError, match="older copy"):
+        made.write(batch(0, plan="another"))
+    assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
+
+
 def test_a_definition_that_puts_nothing_aside_does_not_do_a_batch_between_the_steps(herd: Herd) -> None:
     """It would write a row that was put aside."""
     with pytest.raises(CrashError):
