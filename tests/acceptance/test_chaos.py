@@ -81,7 +81,7 @@ def test_without_the_fence_rows_are_written_twice(tmp_path: Path, postgres: str)
 
 
 @pytest.mark.connectors
-@pytest.mark.parametrize("into", [Into.DELTA, Into.ICEBERG])
+@pytest.mark.parametrize("into", [Into.DELTA, pytest.param(Into.ICEBERG, marks=pytest.mark.by_hand)])
 def test_nothing_is_lost_and_nothing_twice_when_the_commit_is_struck(
     into: Into, tmp_path: Path, postgres: str
 ) -> None:
@@ -97,6 +97,7 @@ def test_nothing_is_lost_and_nothing_twice_when_the_commit_is_struck(
 
 
 @pytest.mark.connectors
+@pytest.mark.by_hand
 def test_iceberg_s_own_sink_writes_twice_when_the_commit_is_struck(tmp_path: Path, postgres: str) -> None:
     """The control: it commits the batch again that another driver has committed."""
     script_of = script(into=Into.ICEBERG, fenced=False)
