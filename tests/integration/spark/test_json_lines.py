@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pyspark.sql import functions as f
 from definition.source import Source
 from protocol.messages.quarantine import QuarantineRequest
 from worker.query_engine import QueryError
+from worker.spark.reading import payload_formats
 from worker.spark.reading.reader import load, load_batch
 from worker.spark.reading.unreadable import ASIDE, readable
 
@@ -86,6 +88,8 @@ def test_a_line_that_is_one_object_is_the_row_that_spark_reads(
         *('[{"id":1},{"id":"x"},{"id":"y"}]', '[{"id":1}]', "[]", "null", "5", '"id"', "no json", '{"id":1'),
         *('{"id":"one"}', '{"deep":{"x":"y"}}', '{"other":1}', '{"at":"noon"}', " \x0b", '{"id":1}\x00'),
         *('\ufeff{"id":1}', b'{"id":1,"name":"\xff"}', b"\xff\xfe{"),
+        *('{"id":1} }', '{"id":1}}', '{"deep":{}}}', '{"deep":{"x":1}', '{"id":1} x}', '{"id":1,"name":"}'),
+        *('{"id":1 x}', '{"id":1,}', "{x}", '"" {"id":1}', 'null{"id":1}', '[{"id":1}'),
     ],
 )
 def test_a_line_that_is_anything_else_is_put_aside_whole_and_once(
@@ -122,6 +126,112 @@ def test_options_mean_what_they_mean_to_sparks_reader(
     assert good(spark, source)
     plan: Any = told(spark, source)
     assert "hush" not in plan._jdf.queryExecution().toString()
+
+
+BAD = [
+    *('{"id":1,"name":"a}', '{"id":1,"name":"a\\"}', "{'id':1,'name':'}", '{"id":1,"name":"a"} ]'),
+    *('{"id":1,"name":}', '{"id":1 "name":2}', '{"id":1;"name":"a"}', '{"id":tru}', '{"id":1.5.1}', "{,}"),
+    *('{"id"}', '{"id":}', '{{"id":1}}', '{{"id":1}', "{", "}", "}{", '}{"id":1}', '5{"id":1}', '""{"id":1}'),
+    *('null {"id":1}', 'true{"id":1}', '[]{"id":1}', '[5,{"id":1}', '{"id":1]}', '{"id":[1}', '{"m":{"k":1}'),
+    *('{"id":1}\u2028', '\u2028{"id":1}', '{"id":1}\u00a0', '{"id":1}\x85', "{\u2029}", "{\x0b}", "{\xa0}"),
+    *('{"id":1}\x00}', '{"id":1\x00}', '\x00{"id":1}', '{"name":"a\x00b"}', '{"name":"a\x01b"}', "{\x00}"),
+    *('{"name":"\\x"}', '{"name":"\\u12"}', '{"name":"\\}', '{"name":NaN,"id":NaN}', '{"id":01}'),
+    *(b'{"name":"\xff}"}', b'{"\xff":1,"id":1}', b'{"id":1,"other":"\xe9"}', b'{"id":1}\xff}'),
+    *(b'{"id":1\xff}', b'{"id":1}\xff', b'\xff{"id":1}'),
+    *(b'{"id":1,"name":"\xe2\x82"}', b'{"id":1,"other":"\xed\xa0\xbd"}', b'{"id":1,"other":"\xc0\xfd"}'),
+    *(b'{"id":1,"name":"\xf0\x9f\x98}', b'{"id":1,\xfd', b'{"id":1}\xe2\x82}', b"{\xff}"),
+]
+"""Lines in which a brace is the last character, or the only one, or is none, for all it looks like."""
+FINE = [
+    *('{"id":1,"name":"}"}', '{"id":1,"name":"{"}', '{"id":1,"name":"}{"}', "{'id':1,'name':'\"}'}", "{ }"),
+    *('{"id":1}  ', '\t{"id":1}\t', '{"deep":{"x":1}}', '{"deep":{"x":1,"y":["}"]} , "id":1 }', '{"id":1 }'),
+    *('{"id":1,"name":"\u2028"}', '{"id":1,"name":"\x85\x7f"}', '{"id":1,"name":"\\ud83d\\ude00"}'),
+    *('{"id":1,"name":"\U0001f600"}', '{"id":1,"name":"\\ud83d"}', '{"id":1,"name":"\\u0000\\u007d"}'),
+    *('{"id":1,"name":"\ufffd"}', '{"id":1,"other":NaN}', '{"id":1,"other":-Infinity}', '{"id":null}'),
+    "{\t}",
+]
+
+
+def bytes_of(lines: list[Any]) -> list[bytes]:
+    return [each if isinstance(each, bytes) else each.encode() for each in lines]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_braces_at_ends_and_in_texts_are_not_taken_for_others(
+    spark: SparkSession, tmp_path: Path, end: bytes
+) -> None:
+    """Nor what is no UTF-8, anywhere in a line."""
+    bad, fine = bytes_of(BAD), bytes_of(FINE)
+    folder_of(tmp_path, end.join([*bad, *fine]) + end)
+    source = of(tmp_path)
+    assert sorted(aside(spark, source)) == sorted(bad)
+    folder_of(tmp_path, end.join(fine) + end)
+    assert good(spark, source) == stock(spark, source)
+    assert len(good(spark, source)) == len(fine)
+
+
+_PARTS = [
+    *('{"id":1}', '{"id":1,"name":"a"}', '"id":2', '"deep":{"x":1}', '"name":"}"', '"name":', '"m":{}'),
+    *("{", "}", "}}", "{}", '"', "'", "\\", "\\}", ",", ":", "[", "]", "1", "null", "NaN", "-", "id"),
+    *("//", "/*", "\\ud83d"),
+    *(" ", "\t", "\x00", "\x01", "\x0b", "\x85", "\u2028", "\ufeff", "\ufffd", "é", "\U0001f600"),
+    *(b"\xff", b"\xe2\x82", b"\xed\xa0\xbd", b"\xc0\xfd"),
+]
+
+
+def generated(seed: int, number: int) -> list[bytes]:
+    """Lines that are objects, mostly, and something put in, taken out, twice or cut off."""
+    chance, parts = random.Random(seed), bytes_of(_PARTS)
+
+    def line() -> bytes:
+        fields = chance.sample(parts[2:7], chance.randint(0, 3))
+        made = b"{" + b",".join(fields) + b"}" if chance.random() < 0.7 else chance.choice(parts)
+        for _ in range(chance.randint(0, 3)):
+            at, until = (chance.randint(0, len(made)) for _ in range(2))
+            put = chance.choice([chance.choice(parts), b"", made[at:until]])
+            made = made[:at] + put + made[max(at, until) if chance.random() < 0.3 else at :]
+        return made
+
+    return [line() for _ in range(number)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"allowUnquotedFieldNames": True, "allowNumericLeadingZeros": True},
+        {"allowSingleQuotes": False, "allowNonNumericNumbers": False},
+        {"allowBackslashEscapingAnyCharacter": True, "allowUnquotedControlChars": True},
+    ],
+    ids=str,
+)
+def test_a_line_that_needs_no_mark_is_read_as_with_one(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Whatever a line is made of, it is the same row or put aside as if each had its end marked."""
+    lines = [*bytes_of(BAD), *bytes_of(FINE), *generated(seed=7, number=3000)]
+    source = of(folder_of(tmp_path, b"\n".join(lines)), **options)
+    found = good(spark, source), sorted(aside(spark, source))
+    monkeypatch.setattr(payload_formats, "_is_plain", lambda _column: "false")
+    assert found == (good(spark, source), sorted(aside(spark, source)))
+    assert min(map(len, found)) > 200
+    blank = sum(not each.strip(b" \t\r\n") for each in lines)
+    assert sum(map(len, found)) == len(lines) - blank
+
+
+def test_a_line_is_told_with_its_own_file(spark: SparkSession, tmp_path: Path) -> None:
+    """By the address that Spark has for it, whatever becomes of the rows behind their reading."""
+    for name in ("p=1/a b.json", "p=1/é%41.json", "p=2/c#?.json"):
+        folder_of(tmp_path, f'{{"id":1}}\n{name}\n', name)
+    frame = told(spark, of(tmp_path)).repartition(3).sort("id").where(f.col(ASIDE).isNotNull())
+    parts = f"{ASIDE}.raw", f"{ASIDE}.origin"
+    found = {bytes(raw).decode(): json.loads(origin) for raw, origin in frame.select(*parts).collect()}
+    address = f"file://{tmp_path}"
+    assert found == {
+        "p=1/a b.json": {"file": f"{address}/p=1/a%20b.json"},
+        "p=1/é%41.json": {"file": f"{address}/p=1/é%2541.json"},
+        "p=2/c#?.json": {"file": f"{address}/p=2/c%23%3F.json"},
+    }
 
 
 def test_an_option_may_make_a_line_unreadable(spark: SparkSession, tmp_path: Path) -> None:
@@ -185,6 +295,8 @@ def test_each_line_is_taken_apart_once(spark: SparkSession, tmp_path: Path) -> N
     plan: Any = told(spark, of(folder_of(tmp_path, "{}"), "id BIGINT, name STRING, b INT, c INT"))
     executed = plan._jdf.queryExecution().executedPlan().toString()
     assert executed.count("from_json(StructField(id") == 1
+    assert executed.count("Contains(cast(substring(") == 1
+    assert "file_size" not in executed
 
 
 async def test_a_query_goes_on_from_a_checkpoint_of_sparks_reader(

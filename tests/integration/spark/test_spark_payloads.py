@@ -50,6 +50,15 @@ def test_a_value_that_is_one_object_is_a_row(
         *('{"id":12', '{"id":12 \n', '{"id":1,', '{"id":1,}', '{"name":"a', '{"name":"a}', '{"name":"a\\}'),
         *("", "  ", "}", "{", "5", '"id"', "null", "[]", '[{"id":1}]', '[{"id":1},{"id":2}]', "{,}"),
         *('{"other":1}', '{"other":{"id":1}}', "{'other':1}", b'{"name":"\xff"}'),
+        *(
+            '{"id":1,"name":"}',
+            '{"deep":{"x":1}',
+            '{"deep":{}}}',
+            '{"id":1} x}',
+            '{"id":1\x00}',
+            '"" {"id":1}',
+        ),
+        *(b'{"id":1,"other":"\xff"}', b'{"id":1}\xff}', '{{"id":1}}', '{"id"}', '{"id":1 x}'),
         *("{\x0b}", "\x0c{}", "{}\u2028", "{}\x85"),  # white space of Java's, and not of JSON's
     ],
 )

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from worker.query_engine import QueryError
 from worker.sinks.spark_errors import java_throwable
 from worker.spark.causes import describe
-from worker.spark.reading.payload_formats import READERS, ROW, Reading, name, option, raw_texts, text
+from worker.spark.reading.payload_formats import PLAIN, READERS, ROW, Reading, name, option, raw_texts, text
 from worker.spark.reading.unreadable import RAW_KEY, RAW_VALUE, is_bad_column, told_of_kafka
 
 if TYPE_CHECKING:
@@ -121,8 +121,9 @@ def _try(session: SparkSession, reading: Reading, column: str, payload: Payload)
 
     Its optimizer does so by itself, and the files that are read are known after it: no job is run.
     """
-    sample = f"X'{_SAMPLES[payload.format].encode().hex()}'"
-    session.sql(f"SELECT {reading.row} FROM VALUES ({sample}) AS t({column})").inputFiles()  # noqa: S608 - hex
+    sample = f"VALUES (X'{_SAMPLES[payload.format].encode().hex()}') AS t({column})"
+    given = f"SELECT *, {reading.plain or 'NULL'} AS {PLAIN} FROM {sample}"  # noqa: S608 - hex
+    session.sql(f"SELECT {reading.row} FROM ({given})").inputFiles()  # noqa: S608 - hex
 
 
 def _with_key(frame: DataFrame, payload: Payload, path: str, *, puts_aside: bool) -> DataFrame:
@@ -183,19 +184,21 @@ def _read(
     """The frame with the column read, and the fields in it that are called otherwise (`Reading.names`)."""
     frame, is_bad, names = with_row(frame, column, payload, path)
     if is_bad is None:
-        return frame.withColumn(column, f.col(ROW)).drop(ROW), names
+        return frame.withColumn(column, f.col(ROW)).drop(ROW, PLAIN), names
     if puts_aside:
         told = frame.withColumn(is_bad_column(column), f.expr(is_bad))
         value = f.expr(f"CASE WHEN NOT coalesce({is_bad_column(column)}, false) THEN {ROW} END")
-        return told.withColumn(column, value).drop(ROW), names
+        return told.withColumn(column, value).drop(ROW, PLAIN), names
     value = f.expr(f"CASE WHEN {is_bad} THEN {_error(path, payload)} ELSE {ROW} END")
-    return frame.withColumn(column, value).drop(ROW), names
+    return frame.withColumn(column, value).drop(ROW, PLAIN), names
 
 
 def with_row(
     frame: DataFrame, column: str, payload: Payload, path: str, *, has_corrupt: bool = True
 ) -> tuple[DataFrame, str | None, Mapping[str, str | None]]:
     """The frame with what was read of a column as `ROW`, which is in a step of its own: so Spark reads once.
+
+    It may have `PLAIN`, too, in a step before.
 
     Args:
         frame: with the column, of bytes.
@@ -211,6 +214,8 @@ def with_row(
     reading = READERS[payload.format](column, payload, path, corrupt)
     if payload.options:
         _try(frame.sparkSession, reading, column, payload)
+    if reading.plain is not None:
+        frame = frame.withColumn(PLAIN, f.expr(reading.plain))
     frame = frame.withColumn(ROW, f.expr(reading.row))
     if reading.is_bad is None:
         return frame, None, reading.names

@@ -1,8 +1,10 @@
 """Rows that cannot be taken apart, in the frame of their source: put aside, in place of failing the batch.
 
 Such a row has a value in one more column, `ASIDE`: what is wrong with it, itself as it came, and where it
-came from. In all others that is NULL. Rows of Kafka are told by `payload`, lines of JSON by `json_lines`,
-those of CSV by Spark's own reader, which puts one that it cannot read into a column of its own.
+came from; in each row that can be read, `ASIDE` is NULL. What else a bad row has in its columns is no row of
+anyone's: of lines it is what could be read, of Kafka's rows NULL for what could not be taken apart.
+Rows of Kafka are told by `payload`, lines of JSON by `json_lines`, those of CSV by Spark's own reader, which
+puts one that it cannot read into a column of its own.
 """
 
 from __future__ import annotations
@@ -29,8 +31,12 @@ CORRUPT: Final = "_sparkherd_corrupt"
 RAW_KEY: Final = "_sparkherd_raw_key"
 RAW_VALUE: Final = "_sparkherd_raw_value"
 """A row of Kafka's as it came, while it is taken apart."""
-FILE_ORIGIN: Final = "to_json(named_struct('file', _metadata.file_path))"
-"""Where a line came from, as a text of SQL."""
+FILE_ORIGIN: Final = "to_json(named_struct('file', input_file_name()))"
+"""Where a line came from, as a text of SQL, which has to be in the stage that reads the files.
+
+It is computed for bad lines only; `_metadata`, with the same path, Spark makes for each line, with all that
+it knows of a file.
+"""
 KIND: Final = "struct<name: string, error: string, form: string, raw: binary, origin: string>"
 
 
