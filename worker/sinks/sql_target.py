@@ -86,11 +86,12 @@ class SqlTarget:
         if search is None:
             self._put(connection, parts)
             return []
-        check_at_once(connection)
         try:
             with refusable(connection):
                 self._put(connection, parts)
+                check_at_once(connection)
         except RowsRefusedError:
+            check_at_once(connection)
             return self._put_without_refused(connection, parts, search)
         return []
 

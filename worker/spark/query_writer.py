@@ -129,6 +129,6 @@ def _steps(
         sifting=sifting(definition.expect, columns, most, conditions),
         reading=None if found.source is None else reading,
         most=most,
-        looks_first=aside is not None and aside.elsewhere is not None,
+        is_elsewhere=aside is not None and aside.elsewhere is not None,
         conditions=conditions,
     )

@@ -226,6 +226,21 @@ def test_rows_that_the_ratio_forbids_are_not_looked_for(sink: MakeSink, batch: A
     assert (peek(ROWS), peek(ASIDE)) == ([], [])
 
 
+def test_a_row_may_come_before_the_one_that_it_refers_to(url: str, batch: Any, peek: Any) -> None:
+    """Where the database looks at that at the end only: each row is there then."""
+    peek.run(
+        "CREATE TABLE tree (id INTEGER PRIMARY KEY,"
+        " parent INTEGER REFERENCES tree (id) DEFERRABLE INITIALLY DEFERRED)"
+    )
+    beside = Beside(DEFAULT_TABLE, Limits(100, 1.0), takes_refused=True)
+    made = SqlSink(SqlOptions(url=url, table="tree"), Owner("g", "t", 1), beside)
+    made.claim()
+    made.prepare((Field("id", "integer"), Field("parent", "integer")))
+    made.write(batch(0, [(2, 1), (1, None)]))
+    assert (peek("SELECT id FROM tree ORDER BY id"), peek(ASIDE)) == ([(1,), (2,)], [])
+    made.close()
+
+
 @pytest.fixture
 def statements() -> Iterator[list[str]]:
     """What databases are told."""

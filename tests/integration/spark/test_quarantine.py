@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +14,7 @@ from worker.left_out import LeftOut
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.files import FilesSink
+from worker.sinks.sql import SqlSink
 from worker.spark.batches.sifted_batch import SiftedBatch
 
 if TYPE_CHECKING:
@@ -437,3 +440,51 @@ def _crashing(publish: Any) -> Any:
         return publish(sink, *batch)
 
     return published
+
+
+async def test_lines_of_csv_in_folders_that_come_later_are_read(
+    start: Any, tmp_path: Path, database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark moves a folder's column behind all others; none of ours may come to stand at its place."""
+    is_written, write = threading.Event(), SqlSink.write
+
+    def noted(sink: SqlSink, batch: Any) -> Any:
+        written = write(sink, batch)
+        is_written.set()
+        return written
+
+    monkeypatch.setattr(SqlSink, "write", noted)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    given = {"format": "csv", "schema": "id BIGINT, day STRING", "options": {"path": str(folder)}}
+    await start(source=given, on_error="quarantine", sink=database.sink())
+    (tmp_path / "a.csv").write_text("1\nx\n2\n")
+    (folder / "day=2026-03-01").mkdir()
+    (tmp_path / "a.csv").rename(folder / "day=2026-03-01" / "a.csv")
+    assert await asyncio.to_thread(is_written.wait, 120)
+    assert database.query("SELECT id, day FROM flights ORDER BY id") == [(1, "2026-03-01"), (2, "2026-03-01")]
+    assert [raw for *_, raw in raw_rows(database)] == ["x"]
+
+
+@pytest.mark.parametrize("bad", ["lines", "violations"])
+async def test_bad_rows_of_too_many_bytes_fail_their_batch_and_do_not_come_to_the_driver(
+    *, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: str
+) -> None:
+    """Only those three that the cause shows do."""
+    for module in ("worker.sinks.aside", "worker.spark.batches.sifted_batch"):
+        monkeypatch.setattr(f"{module}.MOST_BYTES", 1000)
+    lines = ["no json " * 20] * 10 if bad == "lines" else [f'{{"id": -{"1" * 15}}}'] * 100
+    files = {"format": "fenced_files", "options": {"path": str(tmp_path / "out"), "format": "json"}}
+    query = await start(
+        source=source(tmp_path / "in", '{"id": 1}', *lines),
+        expect=[KNOWN],
+        on_error="quarantine",
+        sink=files,
+        quarantine={**files, "options": {"path": str(tmp_path / "aside")}, "max_quarantined_ratio": 1.0},
+        trigger=ONCE,
+    )
+    cause = (await query.ended()).cause
+    assert (
+        f"{len(lines)} of {len(lines) + 1} rows would be put aside, which have more than 1,000 bytes" in cause
+    )
+    assert rows_in(tmp_path / "out") == []

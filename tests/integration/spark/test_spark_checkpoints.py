@@ -335,6 +335,10 @@ def test_a_file_that_is_put_into_a_checkpoint_is_whole_or_what_it_was_before(
     assert {path.name for path in Path(folder.place).iterdir()} == {"note", ".note.crc"}
     folder.create("another", "made with its folder")
     assert folder.read("another") == "made with its folder"
+    (Path(folder.place) / "as_spark_connect_does").mkdir()
+    (Path(folder.place) / "as_spark_connect_does" / "part-0.txt").write_text("the former")
+    folder.create("as_spark_connect_does", "the newer one")
+    assert folder.read("as_spark_connect_does") == "the newer one"
 
 
 def test_a_note_beside_the_checksum_of_another_is_passed_over_and_written_anew(

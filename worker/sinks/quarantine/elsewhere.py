@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Self
 
 from worker.sinks.base import Lookable, Sink
 from worker.sinks.errors import OutOfOrderError, SinkError
-from worker.sinks.fence import FenceRow, Mark, admits
+from worker.sinks.fence import FenceRow, Mark, admits, rolled_back
 from worker.sinks.quarantine.plan import rules_with
 from worker.sinks.quarantine.rows import FIELDS, rows_of
 
@@ -146,13 +146,15 @@ class QuarantinedSink(Sink):
         """Whether the quarantine has the batch.
 
         Raises:
-            OutOfOrderError: it has it by another definition, or other conditions of the sink, which put other
-                rows aside.
+            OutOfOrderError: it has another batch under that number, or this one by another definition, or
+                other conditions of the sink, which put other rows aside.
         """
         last = None if self._put_aside is None else self._put_aside.last
         if last is None or (last.checkpoint, last.batch_id) != (mark.checkpoint, mark.batch_id):
             return False
-        if last.plan is not None and last.plan != mark.plan and _planned(last) == _planned(mark):
+        if last.plan is not None and last.plan != mark.plan:
+            if _planned(last) != _planned(mark):
+                raise rolled_back(self._owner, mark.batch_id, last)
             if _rules(last) == _rules(mark):
                 raise OutOfOrderError(
                     f"{self._owner} has put rows of batch {mark.batch_id} aside, and not written the others;"

@@ -52,14 +52,14 @@ class BatchSteps:
         sifting: how rows are left out of the result; None if none are.
         reading: how the result comes about; None if the query's own plan has it.
         most: how many rows of a batch may be put aside.
-        looks_first: whether a batch has to be looked at for such rows before anything else is done with it.
+        is_elsewhere: whether such rows have to be where they are put aside before the sink has others.
         conditions: those of the sink that rows are put aside by which do not meet them.
     """
 
     sifting: Sifting | None = None
     reading: Reading | None = None
     most: int = 0
-    looks_first: bool = False
+    is_elsewhere: bool = False
     conditions: tuple[Condition, ...] = ()
 
     def __bool__(self) -> bool:

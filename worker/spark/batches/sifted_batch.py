@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as f
 
 from worker.left_out import NOTHING, LeftOut
-from worker.sinks.aside import counted
+from worker.sinks.aside import MOST_BYTES, SHOWN_ROWS
 from worker.sinks.errors import SinkError
 from worker.sinks.sifting import Sieve, SiftingTake
 from worker.spark.batches.local_batch import LocalBatch
 from worker.spark.batches.observing import observed
 from worker.spark.batches.rows import SparkBatch
 from worker.spark.expectations import counts, violating, without_violations
-from worker.spark.reading.unreadable import ASIDE, unreadable
+from worker.spark.reading.unreadable import counts as unreadable_counts
+from worker.spark.reading.unreadable import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from worker.sinks.aside import Aside
-    from worker.sinks.base import Answer, Batch, Condition, Field, Sink
+    from worker.sinks.base import Answer, Batch, Condition, Field
     from worker.sinks.fence import Mark
     from worker.sinks.parts import Part, Rows, Take
     from worker.sinks.sifting import Sifting
@@ -141,7 +142,8 @@ class SiftedBatch(SparkBatch):
         for part in parts:
             self._take(part.left_out, part.aside)
         self._note(sum(part.count for part in parts) + self.left_out.total, batch, counting)
-        self._put_aside()
+        if all(part.fault is None for part in parts):  # else the sink is about to refuse the batch
+            self._put_aside()
         return [part.bare() for part in parts]
 
     def save(self, file_format: str, folder: str) -> int:
@@ -166,7 +168,7 @@ class SiftedBatch(SparkBatch):
         result = self._result(self._frame)
         seen = result.observe(counting, *counts(sifting))
         answer = self._backend(without_violations(seen)).hand_over(use)
-        self._count(observed(counting) or _counts(result, sifting), sifting)
+        self._count(observed(counting) or _totals(result, counts(sifting)), sifting)
         return answer
 
     def discard(self) -> None:
@@ -193,7 +195,7 @@ class SiftedBatch(SparkBatch):
 
     def _require_order(self) -> None:
         """Rows that are put aside elsewhere have to be there before the others are anywhere."""
-        if self._steps.looks_first and not self._was_looked_at and self._put is None:
+        if self._steps.is_elsewhere and not self._was_looked_at and self._put is None:
             raise SinkError(f"batch {self.mark.batch_id} was not looked at for rows that are put aside")
 
     @property
@@ -210,10 +212,7 @@ class SiftedBatch(SparkBatch):
             return self._kept()
         if self._steps.reading is None:
             return self._frame
-        seen = self._frame.observe(
-            counting, f.count(f.lit(1)).alias("rows"), f.count(f.col(ASIDE)).alias("aside")
-        )
-        return self._result(seen)
+        return self._result(self._frame.observe(counting, *unreadable_counts()))
 
     def _kept(self) -> DataFrame:
         """What goes to the sink of a batch that was looked at."""
@@ -228,25 +227,37 @@ class SiftedBatch(SparkBatch):
         if self._was_looked_at:
             return
         self.rows = rows
-        if self._steps.reading is not None and _may_have_some(batch.observed(counting)):
-            self._take_unreadable(unreadable(self._frame, self._steps.most))
+        if self._steps.reading is None:
+            return
+        found = batch.observed(counting)
+        if found is not None and found["rows"] and found["bytes"] <= MOST_BYTES:
+            self._take_unreadable(self._frame, found)
+        else:  # nobody knows, or it was counted twice
+            self._take_unreadable(self._frame, _totals(self._frame, unreadable_counts()))
 
     def _look_for_unreadable(self, frame: DataFrame) -> None:
-        [(total, number)] = frame.agg(f.count(f.lit(1)), f.count(f.col(ASIDE))).collect()
+        found = _totals(frame, unreadable_counts())
         if self._steps.sifting is None:  # else it is counted what has become of them
-            self.rows += total - number
-        if number:
-            self._take_unreadable(unreadable(frame, self._steps.most))
+            self.rows += found["rows"] - found["aside"]
+        self._take_unreadable(frame, found)
 
-    def _take_unreadable(self, rows: Sequence[Aside]) -> None:
-        self._take(counted(rows), rows)
-        self.rows += len(rows)
+    def _take_unreadable(self, frame: DataFrame, found: Mapping[str, Any]) -> None:
+        """All rows that cannot be read, or as many as a cause shows if they are too large for the driver."""
+        if not found["aside"]:
+            return
+        fit = found["bytes"] <= MOST_BYTES
+        rows = unreadable(frame, self._steps.most + 1 if fit else SHOWN_ROWS)
+        number = len(rows) if fit else int(found["aside"])
+        self._take(LeftOut(quarantined=number, reasons={"unreadable": number}), rows)
+        self.rows += number
 
     def _look_for_violations(self, result: DataFrame, sifting: Sifting) -> None:
-        found = _counts(result, sifting)
+        found = _totals(result, counts(sifting))
         self._count(found, sifting)
         if found["aside"]:
-            rows = violating(result, sifting).limit(sifting.most + 1).collect()
+            chosen = violating(result, sifting)
+            size = _totals(chosen, [f.sum(f.octet_length("row")).alias("bytes")])["bytes"]
+            rows = chosen.limit(sifting.most + 1 if size <= MOST_BYTES else SHOWN_ROWS).collect()
             self.aside = [*self.aside, *(sifting.aside(mask, text.encode()) for mask, text in rows)]
 
     def _count(self, found: Mapping[str, Any], sifting: Sifting) -> None:
@@ -268,34 +279,7 @@ def _may_have_some(found: Mapping[str, Any] | None) -> bool:
     return found is None or bool(found["aside"]) or not found["rows"]
 
 
-def _counts(result: DataFrame, sifting: Sifting) -> Mapping[str, Any]:
+def _totals(frame: DataFrame, wanted: Sequence[Column]) -> Mapping[str, Any]:
     """By a job of its own."""
-    [row] = result.agg(*counts(sifting)).collect()
+    [row] = frame.agg(*wanted).collect()
     return row.asDict()
-
-
-class Put(NamedTuple):
-    """What became of a batch: how many rows of the task the sink holds, and how many were left out of it."""
-
-    total: int
-    left_out: LeftOut
-
-
-def put_batch(sink: Sink, frame: DataFrame, steps: BatchSteps, backend: Backend) -> Put:
-    """Put a batch into a sink.
-
-    Args:
-        sink: claimed and prepared.
-        frame: as the query's plan has it.
-        steps: what is to be done with it before.
-        backend: makes batches of frames.
-    """
-    if not steps:
-        written = sink.write(backend(frame))
-        return Put(written.total, written.left_out)
-    batch = SiftedBatch(frame, steps, backend)
-    try:
-        written = sink.write(batch)
-    finally:
-        batch.release()
-    return Put(written.total, NOTHING if written.duplicate else batch.left_out + written.left_out)

@@ -83,7 +83,10 @@ class HadoopCheckpoint(CheckpointFolder):
         try:
             self._files.mkdirs(folder)
             manager = self._managers.CheckpointFileManager.create(folder, self._conf)
-            stream = manager.createAtomic(self._path(f"{self.place}/{name}"), True)  # noqa: FBT003 - Java's
+            path = self._path(f"{self.place}/{name}")
+            if self._files.isDirectory(path):  # which Spark Connect has made, and no file takes the place of
+                self._files.delete(path, True)  # noqa: FBT003 - Java's
+            stream = manager.createAtomic(path, True)  # noqa: FBT003 - Java's
             try:
                 stream.write(bytearray(text.encode()))
             except BaseException:

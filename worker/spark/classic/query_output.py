@@ -9,8 +9,8 @@ from worker.sinks.entrypoint_fence import Fence
 from worker.sinks.errors import SinkError
 from worker.spark.batches.batch_gate import through_gate
 from worker.spark.batches.batch_steps import AS_IT_IS
+from worker.spark.batches.put_batch import put_batch
 from worker.spark.batches.rows import CurrentBatch
-from worker.spark.batches.sifted_batch import put_batch
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput
 

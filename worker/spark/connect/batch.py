@@ -15,8 +15,8 @@ from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Mark
 from worker.spark.batches.batch_gate import through_gate
+from worker.spark.batches.put_batch import put_batch
 from worker.spark.batches.rows import CurrentBatch
-from worker.spark.batches.sifted_batch import put_batch
 from worker.spark.checkpoint_rules import read_query_id
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.gate import ConnectGateEntry, GateChannel

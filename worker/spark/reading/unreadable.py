@@ -20,7 +20,7 @@ from worker.sinks.aside import Aside
 from worker.spark.reading.payload_formats import text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from definition.source import Source
 
@@ -46,9 +46,13 @@ def is_by_lines(source: Source) -> bool:
 
 
 def with_corrupt_lines(source: Source) -> Source:
-    """The source so that Spark's reader tells lines that it cannot read."""
+    """The source so that Spark's reader tells lines that it cannot read.
+
+    That column is the first: of folders that come after the start, Spark moves the columns behind all others,
+    and takes each for the one that was at its place.
+    """
     options = {**source.options, "columnNameOfCorruptRecord": CORRUPT}
-    return msgspec.structs.replace(source, schema=f"{source.schema}, `{CORRUPT}` STRING", options=options)
+    return msgspec.structs.replace(source, schema=f"`{CORRUPT}` STRING, {source.schema}", options=options)
 
 
 def line_error(source: Source, path: str) -> str:
@@ -125,9 +129,15 @@ def readable(frame: DataFrame) -> DataFrame:
     return frame.where(f.col(ASIDE).isNull()).drop(ASIDE)
 
 
+def counts() -> list[Column]:
+    """How many rows there are, how many of them cannot be read, and how many bytes those have."""
+    size = f.coalesce(f.sum(f.octet_length(f.col(f"{ASIDE}.raw"))), f.lit(0))
+    return [f.count(f.lit(1)).alias("rows"), f.count(f.col(ASIDE)).alias("aside"), size.alias("bytes")]
+
+
 def unreadable(frame: DataFrame, most: int) -> list[Aside]:
-    """The rows that cannot; at most `most` and one."""
-    found = frame.where(f.col(ASIDE).isNotNull()).select(f"{ASIDE}.*").limit(most + 1).collect()
+    """The rows that cannot; at most so many."""
+    found = frame.where(f.col(ASIDE).isNotNull()).select(f"{ASIDE}.*").limit(most).collect()
     return [_aside(*row) for row in found]
 
 

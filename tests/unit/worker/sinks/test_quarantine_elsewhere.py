@@ -281,8 +281,11 @@ def test_another_plan_of_a_batch_between_the_steps_is_refused(herd: Herd) -> Non
         herd.run(herd.owner(crashing(4)), 0)
     made = herd.owner()
     made.claim()
-    with pytest.raises(OutOfOrderError, match="older copy"):
-        made.write(batch(0, plan="another"))
+    for bad in ((), batch(0).bad):
+        another = batch(0, plan="another")
+        another.bad = bad
+        with pytest.raises(OutOfOrderError, match="older copy"):
+            made.write(another)
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [b"bad0"])
 
 
