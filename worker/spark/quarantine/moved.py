@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 NOTE_FILE: Final = "sparkherd-quarantine.json"
-"""In a checkpoint: where rows are put aside, as the definition says it, so without secrets."""
+"""In a checkpoint: where rows are put aside, as the definition says it, with references to secrets."""
 
 
 class Noted(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ from worker.spark.causes import describe
 from worker.spark.columns import fields
 from worker.spark.conditions import usable
 from worker.spark.expectations import expected, masked, sifting
-from worker.spark.reading.json_lines import LINE, is_of_objects, told, told_objects
+from worker.spark.reading.json_lines import LINE, is_of_objects, of_parsing, told, told_objects
 from worker.spark.reading.payload import take_apart
 from worker.spark.reading.payload_formats import text
 from worker.spark.reading.reader import Read, load, read
@@ -253,7 +253,7 @@ def _columns_of(schema: str | None) -> set[str]:
 
 def _of_csv(frame: DataFrame, source: Source, error: str) -> DataFrame:
     """Lines of CSV as rows, with `ID` and `ASIDE`."""
-    given = {name: str(value) for name, value in source.options.items() if name.lower() not in _OF_READERS}
+    given = {name: str(value) for name, value in of_parsing(source.options).items()}
     given |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     told = ", ".join(text(each) for pair in given.items() for each in pair)
     schema = text(f"{source.schema}, `{CORRUPT}` STRING")
@@ -262,10 +262,6 @@ def _of_csv(frame: DataFrame, source: Source, error: str) -> DataFrame:
     is_bad = f.col("row").isNull() | f.col(f"row.{CORRUPT}").isNotNull()
     aside = f.when(is_bad, f.struct(f.lit(error).alias("error"))).alias(ASIDE)
     return read_so.select(ID, "row.*", aside).drop(CORRUPT)
-
-
-_OF_READERS: Final = frozenset({"path", "mode", "columnnameofcorruptrecord"})
-"""Options of a source that are not of a line."""
 
 
 def _ddl(schema: StructType) -> str:

@@ -78,7 +78,7 @@ def told_objects(lines: DataFrame, source: Source, path: str, origin: str = "NUL
     Raises:
         QueryError: Spark refuses the schema or an option.
     """
-    payload = Payload(format="json", schema=source.schema, options=_of_parsing(source.options))
+    payload = Payload(format="json", schema=source.schema, options=of_parsing(source.options))
     with placed(path, payload, lines.sparkSession):
         return told(lines, payload, path, line_error(source, path), origin=origin)
 
@@ -140,7 +140,7 @@ def _without(source: Source, folders: list[str], path: str, fold: Callable[[str]
     return msgspec.structs.replace(source, schema=StructType(fields).toDDL())
 
 
-def _of_parsing(options: Mapping[str, Any]) -> dict[str, Any]:
+def of_parsing(options: Mapping[str, Any]) -> dict[str, Any]:
     """Without those of files, and those of Hadoop, which have dots: no key of a store is to be in a plan."""
     return {
         each: value for each, value in options.items() if each.lower() not in _OF_FILES and "." not in each
