@@ -17,7 +17,7 @@ from worker.sinks.errors import SinkError
 from worker.sinks.refusals import public_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from sqlalchemy import URL, Connection, Engine
 
@@ -123,12 +123,18 @@ def _shown(url: URL) -> str:
 
 
 @contextmanager
-def transaction(engine: Engine, attached: Mapping[str, Path] = MappingProxyType({})) -> Iterator[Connection]:
+def transaction(
+    engine: Engine,
+    attached: Mapping[str, Path] = MappingProxyType({}),
+    *,
+    names: Collection[str] | None = None,
+) -> Iterator[Connection]:
     """One transaction, committed at the end or rolled back as a whole.
 
     Args:
         engine: the database.
         attached: files of SQLite to be seen in the transaction, by the name of the schema each becomes.
+        names: where rows are written, those that an error may be shown with; any other may be a value.
 
     Raises:
         SinkError: the database refused; its own words, without statements or values.
@@ -137,7 +143,7 @@ def transaction(engine: Engine, attached: Mapping[str, Path] = MappingProxyType(
         with _opened(engine) as connection, _attaching(connection, attached), connection.begin():
             yield connection
     except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
-        raise SinkError(f"the database {place(engine)} refused: {public_words(error)}") from error
+        raise SinkError(f"the database {place(engine)} refused: {public_words(error, names)}") from error
 
 
 def _opened(engine: Engine) -> Connection:

@@ -11,6 +11,7 @@ from sqlalchemy.schema import CreateTable
 from definition.sinks.sql import FENCE_TABLE
 from worker.sinks.database import lock_tables
 from worker.sinks.fence import FenceRow, Mark, Verdict, admits, raised, refusal
+from worker.sinks.table import names_of
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Select
@@ -36,6 +37,11 @@ class FenceTable:
             sa.Column("plan", sa.Text),
             sa.Column("row_count", sa.BigInteger, nullable=False),
         )
+
+    @property
+    def names(self) -> set[str]:
+        """Those in its statements."""
+        return names_of(self._table)
 
     def create(self, connection: Connection) -> None:
         """Make the table unless it is there."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy.exc import DBAPIError
 
 from worker.sinks.bisection import RowsRefusedError
-from worker.sinks.public_words import is_of_users, public
+from worker.sinks.public_words import is_of_users, public, public_of_others
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from sqlalchemy import Connection
 
@@ -54,11 +54,15 @@ def check_at_once(connection: Connection) -> None:
         connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
 
 
-def public_words(error: Exception) -> str:
-    """What anybody may read of an error, in one line: where it may be about rows, no value of them."""
+def public_words(error: Exception, names: Collection[str] | None = None) -> str:
+    """What anybody may read of an error, in one line: where it may be about rows, no value of them.
+
+    `names` are those that may be shown of what was met while rows were written; None if none were.
+    """
     raised = _raised(error)
-    is_plain = refusal_of(error) is None and not is_of_users(raised)
-    return _first_line(raised) if is_plain else public(raised)
+    if refusal_of(error) is not None or is_of_users(raised):
+        return public(raised)
+    return _first_line(raised) if names is None else public_of_others(raised, names)
 
 
 def refusal_of(error: Exception) -> str | None:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from telemetry.secrets import scrub
+from worker.sinks.spark_values import without_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,8 +94,8 @@ def read_remote(text: str) -> RemoteError:
 
 
 def first_line(text: str) -> str:
-    """Secrets are taken out before it is cut: half of one would not be known."""
-    first, _, rest = text.strip().partition("\n")
+    """Secrets and values are taken out before it is cut: half of one would not be known."""
+    first, _, rest = without_values(text).strip().partition("\n")
     announced = rest.lstrip(" -\t\n").partition("\n")[0] if first.endswith(":") else ""
     line = _NOISE.sub("", scrub(f"{first} {announced}")).rstrip(" ;")
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"

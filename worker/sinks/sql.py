@@ -169,7 +169,8 @@ class SqlSink(Sink):
         """The transaction; the fence is asked once more, for a newer owner may have come meanwhile."""
         putting = _Putting(batch, parts)
         putting.require(self._limits)
-        with target.staging.transaction() as connection:
+        names = target.names | fence.names | (set() if self._quarantine is None else self._quarantine.names)
+        with target.staging.transaction(names) as connection:
             is_new, stored = fence.admit(connection, self._owner, batch.mark)
             if not is_new:
                 return Written(0, stored.rows, duplicate=True)

@@ -13,7 +13,7 @@ from worker.sinks.bisection import RowsRefusedError, Search, put_by_halves
 from worker.sinks.encoding import Encoder
 from worker.sinks.parts import chunked
 from worker.sinks.refusals import check_at_once, refusable
-from worker.sinks.table import insert_statement
+from worker.sinks.table import insert_statement, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,6 +52,7 @@ class SqlTarget:
                 if one of them fails the batch.
         """
         self._table = table
+        self.names = names_of(table)
         self._statement = insert_statement(table, engine.dialect)
         self._encoder = Encoder(
             driver=engine.url.drivername,

@@ -23,7 +23,7 @@ from worker.sinks.parts import Take
 from worker.sinks.table import insert_from
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, FromClause, Table
@@ -48,8 +48,8 @@ class Staging(ABC):
     _is_handed_out = False
 
     @abstractmethod
-    def transaction(self) -> AbstractContextManager[Connection]:
-        """A transaction that sees the staged rows."""
+    def transaction(self, names: Collection[str]) -> AbstractContextManager[Connection]:
+        """A transaction that sees the staged rows; `names` may be shown of what goes wrong in it."""
 
     @abstractmethod
     def dispose(self) -> None:

@@ -21,9 +21,10 @@ from worker.sinks.errors import SinkError
 from worker.sinks.parts import Staged, drain, too_many
 from worker.sinks.refusals import refusable
 from worker.sinks.staging import ATTEMPT, PARTITION, Staging, is_dead, new_area, staged_columns
+from worker.sinks.table import told_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, Engine, Table
@@ -54,13 +55,18 @@ class PostgresStage:
     encoder: Encoder
     here_only: bool = False
 
+    @property
+    def names(self) -> set[str]:
+        """Of the table, as PostgreSQL tells of it."""
+        return told_names(self.schema, self.name)
+
     def put(self, partition: int, attempt: int, chunks: Iterator[Rows]) -> Staged:
         """Copy the rows in one transaction: of an attempt that fails nothing is left."""
         engine = connect(self.url, self.owner)
         try:
             with transaction(engine) as connection:
                 self._create(connection)
-            with transaction(engine) as connection:
+            with transaction(engine, names=self.names) as connection:
                 return self._copy(connection, chunks, (partition, attempt))
         finally:
             engine.dispose()
@@ -122,16 +128,17 @@ class PostgresStaging(Staging):
         self._place = _quoted(schema, name)
         url = engine.url.render_as_string(hide_password=False)
         create = _create_statement(self._place, table, engine)
-        self.stage = PostgresStage(url, owner, schema, name, self._place, create, encoder)
+        stage = PostgresStage(url, owner, schema, name, self._place, create, encoder)
+        self.stage, self._names = stage, stage.names
         self.position: sa.ColumnClause[int] = sa.column(_POSITION)
         columns: list[sa.ColumnClause[Any]] = [*staged_columns(table), self.position]
         self.source = sa.table(
             name, *columns, schema=None if schema is None else quoted_name(schema, quote=True)
         )
 
-    def transaction(self) -> AbstractContextManager[Connection]:
+    def transaction(self, names: Collection[str]) -> AbstractContextManager[Connection]:
         """A transaction like any other: the staging table is in the same database."""
-        return transaction(self._engine)
+        return transaction(self._engine, names={*names, *self._names})
 
     def prepare_for_search(self, connection: Connection) -> None:
         """By an index: without one, each try would read all staged rows.

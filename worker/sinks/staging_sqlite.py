@@ -20,7 +20,7 @@ from worker.sinks.parts import Staged, drain, too_many
 from worker.sinks.staging import ATTEMPT, PARTITION, Staging, is_dead, new_area, staged_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, Engine, Table
@@ -90,9 +90,10 @@ class SqliteStaging(Staging):
         self.source = sa.table("staged", *staged_columns(table), schema=_SCHEMA)
         self.position = sa.literal_column("rowid")
 
-    def transaction(self) -> AbstractContextManager[Connection]:
+    def transaction(self, names: Collection[str]) -> AbstractContextManager[Connection]:
         """A transaction of the database with the file beside it, if there is one."""
-        return transaction(self._engine, {_SCHEMA: self._path} if self._path.exists() else {})
+        files = {_SCHEMA: self._path} if self._path.exists() else {}
+        return transaction(self._engine, files, names=names)
 
     def dispose(self) -> None:
         """Remove the file; a straggler that still writes to it writes to nowhere."""

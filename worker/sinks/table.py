@@ -81,6 +81,16 @@ def table_faults(inspector: Inspector, table: Table) -> Iterator[str]:
         yield from _key_faults(table, _unique_sets(inspector, table))
 
 
+def names_of(table: Table) -> set[str]:
+    """All names in a statement about `table`, as a database tells of them."""
+    return told_names(table.schema, table.name) | {str(column.name) for column in table.columns}
+
+
+def told_names(schema: str | None, table: str) -> set[str]:
+    """The names of a table, with its schema and without it, and of the schema."""
+    return {str(table)} if schema is None else {str(table), str(schema), f"{schema}.{table}"}
+
+
 def _refuse_long_names(table: Table) -> None:
     """PostgreSQL cuts them off, and would not be found to have them when it is asked again."""
     for column in table.columns:

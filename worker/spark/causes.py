@@ -18,6 +18,7 @@ from worker.sinks.spark_errors import (
     java_throwable,
     read_remote,
 )
+from worker.sinks.spark_values import without_values
 from worker.spark.remedies import judge
 
 MAX_DETAILS: Final = 6000
@@ -69,4 +70,4 @@ def _stack_trace(throwable: Any) -> str:
 
 
 def _join(line: str, details: str) -> str:
-    return f"{line}\n\n{scrub(details.strip(), MAX_DETAILS)}"
+    return f"{line}\n\n{scrub(without_values(details).strip(), MAX_DETAILS)}"

@@ -9,6 +9,7 @@ import pytest
 
 from definition.quarantine import DEFAULT_TABLE
 from definition.sinks.sql import SqlOptions
+from tests.integration.sinks.conftest import ListBatch, Peek
 from worker.sinks.aside import Beside, Limits
 from worker.sinks.base import Field
 from worker.sinks.errors import SinkError
@@ -21,6 +22,8 @@ BY_COLUMN = {
     "sqlite": {
         "TEXT CHECK (name <> 'sesam' || 'e')": "CHECK constraint failed: name <> 'sesam' || 'e'",
         "TEXT UNIQUE": "UNIQUE constraint failed: t.name",
+        "INTEGER) STRICT --": "cannot store TEXT value in INTEGER column t.name",
+        "TEXT CHECK (json_extract('{}', name) IS NULL)": 'refused: JSON path error near "…"',
     },
     "postgresql": {
         "VARCHAR(4)": "value too long for type character varying(4)",
@@ -31,9 +34,22 @@ BY_COLUMN = {
         "TEXT CHECK (name::mood IS NOT NULL)": "invalid text representation (SQLSTATE 22P02)",
         "TEXT CHECK (name::date IS NOT NULL)": "invalid datetime format (SQLSTATE 22007)",
         "short": "check violation (SQLSTATE 23514), constraint short_check, datatype short",
+        "TEXT CHECK (name::regclass IS NOT NULL)": 'refused: relation "…" does not exist',
+        "TEXT CHECK (name::regrole IS NOT NULL)": 'refused: role "…" does not exist',
+        "TEXT CHECK (name::regoper IS NOT NULL)": "refused: operator does not exist: …",
+        "TEXT CHECK ((name || ' &&& ')::tsquery IS NOT NULL)": "refused: syntax error in tsquery: …",
+        "TEXT CHECK (looked_up(name) IS NOT NULL)": "refused: undefined table (SQLSTATE 42P01)",
+        "mood": 'refused: column "name" is of type mood but expression is of type character varying',
     },
 }
-TYPES = ("CREATE TYPE mood AS ENUM ('ok')", "CREATE DOMAIN short AS TEXT CHECK (length(VALUE) < 6)")
+TYPES = (
+    "CREATE TYPE mood AS ENUM ('ok')",
+    "CREATE DOMAIN short AS TEXT CHECK (length(VALUE) < 6)",
+    (
+        "CREATE FUNCTION looked_up(name TEXT) RETURNS int LANGUAGE plpgsql AS"
+        " $$DECLARE n int; BEGIN EXECUTE 'SELECT 1 FROM ' || name INTO n; RETURN n; END$$"
+    ),
+)
 BY_TRIGGER = {
     "sqlite": [("", "SQLITE_CONSTRAINT_TRIGGER")],
     "postgresql": [
@@ -42,6 +58,7 @@ BY_TRIGGER = {
         ("45000", "(SQLSTATE 45000), table t"),
         ("42501", "insufficient privilege (SQLSTATE 42501), table t"),
         ("23505", "unique violation (SQLSTATE 23505), table t"),
+        *((state, f"(SQLSTATE {state}), table t") for state in ("P0002", "U0001", "40001", "XX001", "57014")),
     ],
 }
 TRIGGERS = {
@@ -54,6 +71,14 @@ TRIGGERS = {
         "CREATE TRIGGER no BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION no()",
     ),
 }
+WHO = "'who said ' || NEW.name || '?'"
+NULL = '\'null value in column "t" of relation "t" violates not-null constraint\''
+
+
+class StagedBatch(ListBatch):
+    """One that counts as large."""
+
+    collects = False
 
 
 def cause(url: str, batch: Any, *, most: int | None) -> str:
@@ -81,6 +106,58 @@ def test_no_cause_has_a_value(url: str, peek: Any, batch: Any, most: int | None)
         assert words in told
         assert SECRET not in told
         peek.run("DROP TABLE t", "DELETE FROM sparkherd_fence")
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_no_staged_row_is_in_a_cause(
+    url: str, peek: Any, most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that come from a staging area are written by other statements, under the same rule."""
+    check = {"sqlite": "json_extract('{}', name) IS NULL", "postgresql": "name::regclass IS NOT NULL"}
+    peek.run(f"CREATE TABLE t (id INTEGER, name TEXT CHECK ({check[url.partition(':')[0]]}))")
+
+    monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 2)
+    told = cause(url, StagedBatch, most=most)
+    assert '"…"' in told
+    assert SECRET not in told
+
+
+def test_what_mimics_the_database_is_known_as_a_user_s(postgres: Any, batch: Any) -> None:
+    """A trigger that says what PostgreSQL would say is shown by its kind, too."""
+    url = postgres.new_database("postgresql")
+    peek = Peek(url)
+    peek.run("CREATE TABLE t (id INTEGER, name TEXT)")
+    peek.run(
+        *(
+            each.replace("STATE', ", "23505', COLUMN = 't', ").replace(WHO, NULL)
+            for each in TRIGGERS["postgresql"]
+        )
+    )
+    told = cause(url, batch, most=None)
+    peek.engine.dispose()
+    postgres.drop(url)
+    assert told.endswith("refused: unique violation (SQLSTATE 23505), table t, column t")
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_what_is_wrong_with_the_task_s_own_tables_is_named(
+    url: str, peek: Any, batch: Any, most: int | None
+) -> None:
+    """A table or a column that is gone since the start is called by its name: no row has it."""
+    sink = SqlSink(
+        SqlOptions(url=url, table="t"),
+        Owner("g", "t", 1),
+        None if most is None else Beside(DEFAULT_TABLE, Limits(most, 1.0), takes_refused=True),
+    )
+    sink.claim()
+    sink.prepare(FIELDS)
+    peek.run("ALTER TABLE t RENAME COLUMN name TO other")
+    with pytest.raises(SinkError, match=r'column "name" of relation "t" does not|t has no column named name'):
+        sink.write(batch(0, [(1, SECRET)]))
+    peek.run("DROP TABLE t")
+    with pytest.raises(SinkError, match=r'relation "t" does not exist|no such table: t'):
+        sink.write(batch(0, [(1, SECRET)]))
+    sink.close()
 
 
 @pytest.mark.parametrize("most", [None, 1])

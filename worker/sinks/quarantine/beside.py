@@ -9,7 +9,7 @@ from definition.tables import TableName, read_table_name
 from worker.sinks.encoding import Encoder
 from worker.sinks.parts import chunked
 from worker.sinks.quarantine.rows import FIELDS, KEY, rows_of
-from worker.sinks.table import describe_table, ensure_table, insert_statement
+from worker.sinks.table import describe_table, ensure_table, insert_statement, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +48,11 @@ class QuarantineTable:
         self._statement = insert_statement(self._table, engine.dialect)
         names, kinds = zip(*((field.name, str(field.type)) for field in FIELDS), strict=True)
         self._encoder = Encoder(engine.url.drivername, names, kinds)
+
+    @property
+    def names(self) -> set[str]:
+        """Those in its statements."""
+        return names_of(self._table)
 
     def ensure(self, connection: Connection) -> None:
         """Make it, unless it is there.

@@ -15,7 +15,7 @@ from worker.sinks.parts import chunked
 from worker.sinks.quarantine.sql_store import SqlStore
 from worker.sinks.refusals import check_at_once, refusable
 from worker.sinks.schemas import current_schema
-from worker.sinks.table import describe_table, ensure_table, insert_statement
+from worker.sinks.table import describe_table, ensure_table, insert_statement, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,8 @@ class SqlReplay:
             encoded = self._encoder.chunk(rows)
         except SchemaError as error:
             raise RowsRefusedError(str(error)) from None
-        with transaction(self._engine) as connection:
+        names = names_of(self._table) | self._fence.names | self.store.names
+        with transaction(self._engine, names=names) as connection:
             total = self._admitted(connection)
             check_at_once(connection)
             self.store.remove(connection, played)

@@ -10,7 +10,7 @@ from worker.sinks.database import place, transaction
 from worker.sinks.errors import SinkError
 from worker.sinks.quarantine.rows import FIELDS, KEY
 from worker.sinks.quarantine.store import WHOLE, Found, QuarantineStore, StoredRow, bytes_of
-from worker.sinks.table import describe_table
+from worker.sinks.table import describe_table, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -32,6 +32,11 @@ class SqlStore(QuarantineStore):
         self._engine = engine
         self._table = describe_table(name, FIELDS, KEY)
         self._owner = owner
+
+    @property
+    def names(self) -> set[str]:
+        """Those in its statements."""
+        return names_of(self._table)
 
     @property
     def place(self) -> str:
