@@ -220,48 +220,6 @@ def test_an_entry_point_puts_nothing_aside() -> None:
     assert {path for path, _ in told} == {"expect", "on_error", "quarantine"}
 
 
-@pytest.mark.parametrize(
-    ("source", "path"),
-    [
-        ({"format": "json", "options": {"path": "/d"}}, "source.schema"),
-        ({"format": "json", "schema": "a INT", "options": {"multiline": "true"}}, "source.options.multiLine"),
-        ({"format": "csv", "schema": "a INT", "options": {"mode": "FAILFAST"}}, "source.options.mode"),
-        (
-            {"format": "JSON", "schema": "a INT", "options": {"ALLOWCOMMENTS": True}},
-            "source.options.allowComments",
-        ),
-        (
-            {"format": "json", "schema": "a INT", "options": {"charset": "UTF-16LE"}},
-            "source.options.charset",
-        ),
-        ({"format": "json", "schema": "a INT", "options": {"encoding": "latin1"}}, "source.options.encoding"),
-        ({**KAFKA, "watermark": {"column": "timestamp", "delay": "1 hour"}}, "source.watermark"),
-    ],
-)
-def test_a_row_that_is_no_line_of_its_own_cannot_be_put_aside(source: dict[str, Any], path: str) -> None:
-    """Nor one that state hangs on."""
-    assert [where for where, _ in problems(source=source, on_error="quarantine")] == [path]
-
-
-@pytest.mark.parametrize("text", ["_metadata.file_path", "f(a, `_Metadata`)"])
-def test_what_spark_knows_while_it_reads_a_file_only_is_not_named(text: str) -> None:
-    """A line is told to be good before SQL sees it; a text that looks alike is none."""
-    lines = {"format": "json", "schema": "a INT", "options": {"path": "/d"}}
-    expect = [{"name": "x", "where": f"{text} IS NULL", "on_violation": "drop"}]
-    sql = f"SELECT a, {text} AS f FROM source"
-    told = problems(source=lines, sql=sql, expect=expect, on_error="quarantine")
-    assert [path for path, _ in told] == ["sql", "expect[0].where"]
-    assert read(source=lines, sql=sql, expect=expect)
-    assert read(source=lines, sql="SELECT a, '_metadata' AS f FROM source", on_error="quarantine")
-
-
-def test_files_may_say_that_they_are_what_they_have_to_be() -> None:
-    """UTF-8, of JSON; of CSV, which Spark itself reads by lines, any that it knows."""
-    json_lines = {"format": "json", "schema": "a INT", "options": {"encoding": "utf-8", "multiLine": False}}
-    for source in (json_lines, {"format": "csv", "schema": "a INT", "options": {"encoding": "latin1"}}):
-        assert read(source=source, on_error="quarantine").on_error == "quarantine"
-
-
 def test_rows_of_one_stream_only_are_put_aside() -> None:
     """A batch of two has no rows of either; those that are joined to it may be any."""
     two = {"a": KAFKA, "b": KAFKA}
