@@ -8,7 +8,8 @@ import msgspec
 
 from definition.lines import file_faults, source_faults
 from definition.reading import Constraint, Section, readable
-from definition.same_place import same_database, same_place, same_table
+from definition.same_database import same_database, same_table
+from definition.same_place import same_place
 from definition.sink import Sink
 from definition.sinks.sql import SQL_SINK
 from definition.source import BY_LINES
@@ -171,7 +172,7 @@ def _is_table_of(sink: Sink, place: Quarantine) -> bool:
         return False
     if table_fault(table) is not None or table_fault(place.table) is not None:
         return False
-    return same_table(table, place.table, folds=isinstance(url, str) and url.startswith("sqlite"))
+    return same_table(url, table, place.table)
 
 
 def _repeated_faults(definition: Definition) -> Iterator[Problem]:
