@@ -11,7 +11,7 @@ from definition.reading import Constraint, Section, readable
 from definition.same_database import same_database, same_table
 from definition.same_place import same_place
 from definition.sink import Sink
-from definition.sinks.sql import SQL_SINK
+from definition.sinks.sql import SQL_SINK, schema_fault
 from definition.source import BY_LINES
 from definition.tables import table_fault
 from definition.values import Format, LiteralText
@@ -146,8 +146,8 @@ def _place_faults(definition: Definition, sink: Sink, users: list[str]) -> Itera
     if place is None or place.format is None:
         if not is_sql:
             yield Problem("quarantine" if place is None else "quarantine.format", _ONLY_SQL)
-        elif place is not None and _is_table_of(sink, place):
-            yield Problem("quarantine.table", "is the table of the sink's rows")
+        elif place is not None and (fault := _table_fault(sink, place)):
+            yield Problem("quarantine.table", fault)
         return
     if readable(place.format, place.table, place.options, sink.table, sink.options):
         yield from _elsewhere_faults(definition, sink, place)
@@ -165,14 +165,16 @@ def _elsewhere_faults(definition: Definition, sink: Sink, place: Quarantine) -> 
         yield Problem("quarantine.format", _DATABASE_ONLY)
 
 
-def _is_table_of(sink: Sink, place: Quarantine) -> bool:
-    """Whether rows that are put aside would go to the table of the sink's rows."""
+def _table_fault(sink: Sink, place: Quarantine) -> str | None:
+    """Why rows cannot be put aside into that table beside the rows of a sink `sql`."""
     table, url = sink.options.get("table"), sink.options.get("url")
-    if place.table is None or not readable(place.table) or not isinstance(table, str):
-        return False
-    if table_fault(table) is not None or table_fault(place.table) is not None:
-        return False
-    return same_table(url, table, place.table)
+    if place.table is None or not readable(place.table) or table_fault(place.table) is not None:
+        return None
+    if isinstance(url, str) and (fault := schema_fault(url, place.table)):
+        return fault
+    if not isinstance(table, str) or table_fault(table) is not None:
+        return None
+    return "is the table of the sink's rows" if same_table(url, table, place.table) else None
 
 
 def _repeated_faults(definition: Definition) -> Iterator[Problem]:

@@ -88,7 +88,7 @@ def _folder(path: str) -> Folder:
         return Folder("/" * path.startswith("/"), _parts(path, is_known=is_known), is_known)
     scheme = url["scheme"].lower()
     root = "/" if scheme == "file" else f"{_SAME_SCHEME.get(scheme, scheme)}://{url['host'] or ''}/"
-    return Folder(root, _parts(url["path"] or "/", is_known=is_known), is_known)
+    return Folder(root, _parts(url["path"], is_known=is_known), is_known)
 
 
 def _parts(path: str, *, is_known: bool) -> tuple[str, ...]:

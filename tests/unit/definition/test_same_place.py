@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from definition.document import Definition, DefinitionError, parse_definition
-from definition.same_place import same_place
+from definition.same_place import same_place, table_of
 from definition.sink import Sink
 
 KAFKA: dict[str, Any] = {
@@ -43,6 +43,17 @@ def problems(**fields: Any) -> list[tuple[str, str]]:
         ("/d/rows", "/d/rows/aside"),
         ("/d/rows/sink", "/d/rows"),
         ("${env:DATA}/rows", "${env:DATA}/rows/"),
+        ("s3a://bucket", "s3a://bucket/"),
+        ("s3a://bucket", "s3a://bucket/aside"),
+        ("s3n://bucket/rows", "s3a://bucket/rows"),
+        ("/", "/aside"),
+        ("file:///", "/aside"),
+        (".", "aside"),
+        ("rows/..", "aside"),
+        ("..", "aside"),
+        ("../rows", "../.."),
+        (" /d/rows", "/d/rows "),
+        ("${env:DATA}", "${env:DATA}/aside"),
     ],
 )
 @pytest.mark.parametrize("forms", [("delta", "delta"), ("fenced_files", "delta"), ("delta", "fenced_files")])
@@ -50,7 +61,9 @@ def test_rows_are_not_put_aside_into_the_folder_of_the_others(
     rows: str, aside: str, forms: tuple[str, str]
 ) -> None:
     """However it is written: the readers of one would find the rows of the other, or tidy them away."""
-    if "fenced_files" in forms and ("s3" in rows or "FILE" in aside):
+    if "fenced_files" in forms and not (
+        rows.strip("./ ") and aside.strip("./ ") and "://" not in rows + aside
+    ):
         return  # no folders of that sink
     sink = {"format": forms[0], "options": {"path": rows}}
     place = {"format": forms[1], "options": {"path": aside}}
@@ -70,6 +83,10 @@ def test_rows_are_not_put_aside_into_the_folder_of_the_others(
         ("${env:ROWS}/..", "/x"),
         ("${env:ROWS}", "${env:ROWS}/../x"),
         (".", "${env:ASIDE}/x"),
+        ("../rows", "aside"),
+        (".", "../aside"),
+        ("../rows", "../../aside"),
+        ("aside", "/aside"),
     ],
 )
 def test_other_folders_are_other_places(rows: str, aside: str) -> None:
@@ -122,6 +139,8 @@ def test_rows_are_not_put_aside_into_the_sink_s_own_table(url: str, rows: str, a
         ("postgresql://u:${env:PW}@h/d", "postgresql://u:${env:OTHER}@h/d"),
         ("postgresql://u@/d?host=h&port=5432", "postgresql://u@h/d"),
         ("postgresql://h/d", "postgresql://h/e?dbname=d"),
+        ("postgresql://u@h", "postgresql://v@h/u"),
+        ("postgresql://h?user=u", "postgresql://v@h/u"),
         ("postgresql://u@h/${env:D}", "postgresql://v@h/${env:D}?application_name=a@b"),
         ("${env:URL}", "${env:URL}"),
     ],
@@ -185,3 +204,16 @@ def test_other_tables_beside_the_sink_s_are_taken(url: str, rows: str, aside: st
 def test_what_plugged_formats_call_a_path_or_a_table_is_not_known(one: Sink, other: Sink) -> None:
     """It may be that of a URL, on another host."""
     assert same_place(one, other) is None
+
+
+@pytest.mark.parametrize("table", ["main.rows", "x.q"])
+def test_a_table_of_sqlite_beside_the_rows_has_no_schema(table: str) -> None:
+    """As with sinks: main.rows would be the table of the rows, and there is no other schema."""
+    sink = {"format": "sql", "options": {"url": "sqlite:////d/a.db", "table": "rows"}}
+    told = problems(sink=sink, quarantine={"table": table}, expect=[BAD_IDS])
+    assert told == [("quarantine.table", "has a schema before it, and SQLite has none")]
+
+
+def test_a_backtick_in_a_name_is_written_twice() -> None:
+    """As Spark reads it."""
+    assert table_of(Sink(format="iceberg", table="lake.db.`a``b.c`")) == ("lake", "db", "a`b.c")
