@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 
+from definition.lines import file_faults, source_faults
 from definition.reading import Constraint, Section, readable
-from definition.same_place import same_database, same_place, same_table
+from definition.same_database import same_database, same_table
+from definition.same_place import same_place
 from definition.sink import Sink
-from definition.sinks.sql import SQL_SINK
+from definition.sinks.sql import SQL_SINK, schema_fault
 from definition.source import BY_LINES
 from definition.tables import table_fault
 from definition.values import Format, LiteralText
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from definition.document import Definition
-    from definition.source import Source
 
 OnError = Literal["fail", "quarantine"]
 
@@ -145,8 +146,8 @@ def _place_faults(definition: Definition, sink: Sink, users: list[str]) -> Itera
     if place is None or place.format is None:
         if not is_sql:
             yield Problem("quarantine" if place is None else "quarantine.format", _ONLY_SQL)
-        elif place is not None and _is_table_of(sink, place):
-            yield Problem("quarantine.table", "is the table of the sink's rows")
+        elif place is not None and (fault := _table_fault(sink, place)):
+            yield Problem("quarantine.table", fault)
         return
     if readable(place.format, place.table, place.options, sink.table, sink.options):
         yield from _elsewhere_faults(definition, sink, place)
@@ -164,14 +165,16 @@ def _elsewhere_faults(definition: Definition, sink: Sink, place: Quarantine) -> 
         yield Problem("quarantine.format", _DATABASE_ONLY)
 
 
-def _is_table_of(sink: Sink, place: Quarantine) -> bool:
-    """Whether rows that are put aside would go to the table of the sink's rows."""
+def _table_fault(sink: Sink, place: Quarantine) -> str | None:
+    """Why rows cannot be put aside into that table beside the rows of a sink `sql`."""
     table, url = sink.options.get("table"), sink.options.get("url")
-    if place.table is None or not readable(place.table) or not isinstance(table, str):
-        return False
-    if table_fault(table) is not None or table_fault(place.table) is not None:
-        return False
-    return same_table(table, place.table, folds=isinstance(url, str) and url.startswith("sqlite"))
+    if place.table is None or not readable(place.table) or table_fault(place.table) is not None:
+        return None
+    if isinstance(url, str) and (fault := schema_fault(url, place.table)):
+        return fault
+    if not isinstance(table, str) or table_fault(table) is not None:
+        return None
+    return "is the table of the sink's rows" if same_table(url, table, place.table) else None
 
 
 def _repeated_faults(definition: Definition) -> Iterator[Problem]:
@@ -199,65 +202,10 @@ def _error_faults(definition: Definition) -> Iterator[Problem]:
         yield Problem("on_error", "must be fail with several sources that stream: no batch is of one of them")
     for view in streams[:1]:
         source = definition.views[view]
-        for problem in _source_faults(source):
+        for problem in source_faults(source):
             yield Problem(f"{definition.path_of(view)}.{problem.path}", problem.message)
         if readable(source.format) and (source.format or "").lower() in BY_LINES:
-            yield from _hidden_faults(definition)
-
-
-def _hidden_faults(definition: Definition) -> Iterator[Problem]:
-    """What Spark knows of a row only while it reads the row's file."""
-    from definition.sql.lexer import tokens  # noqa: PLC0415 - not for readers
-
-    texts = [("sql", definition.sql)]
-    texts += [(f"expect[{at}].where", each.where) for at, each in enumerate(definition.expect)]
-    for path, text in texts:
-        parts = tokens(text) if readable(text) and text is not None else ()
-        if any(part.kind in _NAMES and part.text.lower().strip("`") == _HIDDEN for part in parts):
-            yield Problem(path, _NO_HIDDEN)
-
-
-def _source_faults(source: Source) -> Iterator[Problem]:
-    if not readable(source.format, source.options, source.schema) or source.format is None:
-        return
-    if source.watermark is not None:
-        yield Problem("watermark", "does not go with on_error: quarantine, which takes no state")
-    if source.format.lower() not in BY_LINES:
-        return
-    given = {name.lower(): value for name, value in source.options.items()}
-    if source.schema is None:
-        yield Problem("schema", "is required with on_error: quarantine: by it rows are told that do not fit")
-    alone = _NOT_BY_LINES | (_NOT_OF_JSON if source.format.lower() == "json" else {})
-    for name, why in alone.items():
-        value = given.get(name.lower())
-        if value is not None and str(value).lower() not in _HARMLESS.get(name, {"false"}):
-            yield Problem(f"options.{name}", f"does not go with on_error: quarantine: {why}")
-
-
-_NOT_BY_LINES = {
-    "multiLine": "a row has to be a line, to be put aside by itself",
-    "columnNameOfCorruptRecord": "what cannot be read goes to the quarantine",
-    "mode": "it says what becomes of rows that cannot be read",
-    "singleVariantColumn": "in a row of one variant, nobody finds what does not fit",
-}
-"""Options of files that cannot stand beside it."""
-_UTF_8 = "a line of JSON is put aside byte for byte, and so must be UTF-8"
-_NOT_OF_JSON = {
-    "allowComments": "behind a comment, nobody finds another object",
-    "encoding": _UTF_8,
-    "charset": _UTF_8,
-}
-"""Of files of JSON, besides."""
-_HARMLESS = dict.fromkeys(("encoding", "charset"), frozenset({"utf-8", "utf8"}))
-"""Values that change nothing, in small letters; else that is `false` alone."""
-
-
-_HIDDEN = "_metadata"
-_NAMES = frozenset({"word", "name"})
-_NO_HIDDEN = (
-    f"must not name {_HIDDEN} with on_error: quarantine: when sql sees a line its file is not known any more;"
-    " of a row that is put aside it is in origin"
-)
+            yield from file_faults(definition, view, source)
 
 
 def _fenced_names() -> str:

@@ -36,8 +36,8 @@ class SqlOptions(ModeOptions, frozen=True, kw_only=True, forbid_unknown_fields=T
     def faults(self) -> Iterator[Problem]:
         """The mode and its key, and what SQLite has not."""
         yield from super().faults()
-        if readable(self.url, self.table) and _is_sqlite(self.url) and read_table_name(self.table).schema:
-            yield Problem("table", "has a schema before it, and SQLite has none")
+        if readable(self.url, self.table) and (fault := schema_fault(self.url, self.table)):
+            yield Problem("table", fault)
 
 
 class SqlFormat(SinkFormat):
@@ -61,6 +61,12 @@ class SqlFormat(SinkFormat):
         """By key, or beside what is there."""
         del table
         return rows_written_again(f"the table {options.get('table')}", options)
+
+
+def schema_fault(url: str, table: str) -> str | None:
+    """What is wrong with the schema of a table, whose name was checked, in the database of a URL."""
+    is_wrong = _is_sqlite(url) and read_table_name(table).schema is not None
+    return "has a schema before it, and SQLite has none" if is_wrong else None
 
 
 def _is_sqlite(url: str) -> bool:

@@ -9,11 +9,15 @@ from itertools import pairwise
 from definition.sql.lexer import tokens
 
 _WITHOUT_BRACKETS = frozenset({"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP"})
-_VOLATILE = _WITHOUT_BRACKETS | {
-    *("CURDATE", "LOCALTIME", "MONOTONICALLY_INCREASING_ID", "NOW", "RAND", "RANDN", "RANDOM", "RANDSTR"),
-    *("SHUFFLE", "SPARK_PARTITION_ID", "UNIFORM", "UNIX_TIMESTAMP", "UUID"),
-    *("INPUT_FILE_BLOCK_LENGTH", "INPUT_FILE_BLOCK_START", "INPUT_FILE_NAME"),
-}
+_OF_A_FILE = frozenset({"INPUT_FILE_BLOCK_LENGTH", "INPUT_FILE_BLOCK_START", "INPUT_FILE_NAME"})
+_VOLATILE = (
+    _WITHOUT_BRACKETS
+    | _OF_A_FILE
+    | {
+        *("CURDATE", "LOCALTIME", "MONOTONICALLY_INCREASING_ID", "NOW", "RAND", "RANDN", "RANDOM", "RANDSTR"),
+        *("SHUFFLE", "SPARK_PARTITION_ID", "UNIFORM", "UNIX_TIMESTAMP", "UUID"),
+    }
+)
 
 
 _RANDOM = frozenset({"RAND", "RANDN", "RANDOM", "RANDSTR", "SHUFFLE", "UNIFORM"})
@@ -33,6 +37,11 @@ def random_function(sql: str) -> str | None:
     What hangs on the time of day is not among them, for a stream's is part of its batch.
     """
     return _first(sql, _RANDOM)
+
+
+def file_function(sql: str) -> str | None:
+    """The same of those that tell of the file which Spark is at."""
+    return _first(sql, _OF_A_FILE)
 
 
 @cache
