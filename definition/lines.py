@@ -29,7 +29,7 @@ def source_faults(source: Source) -> Iterator[Problem]:
     alone = _NOT_BY_LINES | (_NOT_OF_JSON if source.format.lower() == "json" else {})
     for name, why in alone.items():
         value = given.get(name.lower())
-        if value is not None and str(value).lower() not in _HARMLESS.get(name, {"false"}):
+        if value is not None and str(value).lower() not in _HARMLESS.get(name, frozenset()):
             yield Problem(f"options.{name}", f"does not go with on_error: quarantine: {why}")
 
 
@@ -47,8 +47,11 @@ _NOT_OF_JSON = {
     "charset": _UTF_8,
 }
 """Of files of JSON, besides."""
-_HARMLESS = dict.fromkeys(("encoding", "charset"), frozenset({"utf-8", "utf8"}))
-"""Values that change nothing, in small letters; else that is `false` alone."""
+_HARMLESS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("encoding", "charset"), frozenset({"utf-8", "utf8"})),
+    **dict.fromkeys(("multiLine", "allowComments"), frozenset({"false"})),
+}
+"""Values that change nothing, in small letters; of the others each one does."""
 
 _NO_HIDDEN = (
     "must not name _metadata of {view} with on_error: quarantine: when sql sees a line its file is not known"

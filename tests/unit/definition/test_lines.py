@@ -49,6 +49,12 @@ def problems(**fields: Any) -> list[tuple[str, str]]:
             "source.options.charset",
         ),
         ({"format": "json", "schema": "a INT", "options": {"encoding": "latin1"}}, "source.options.encoding"),
+        ({**LINES, "options": {"mode": "false"}}, "source.options.mode"),
+        (
+            {**LINES, "options": {"columnNameOfCorruptRecord": "false"}},
+            "source.options.columnNameOfCorruptRecord",
+        ),
+        ({**LINES, "options": {"singleVariantColumn": "false"}}, "source.options.singleVariantColumn"),
         ({**KAFKA, "watermark": {"column": "timestamp", "delay": "1 hour"}}, "source.watermark"),
     ],
 )
@@ -59,7 +65,11 @@ def test_a_row_that_is_no_line_of_its_own_cannot_be_put_aside(source: dict[str, 
 
 def test_files_may_say_that_they_are_what_they_have_to_be() -> None:
     """UTF-8, of JSON; of CSV, which Spark itself reads by lines, any that it knows."""
-    json_lines = {"format": "json", "schema": "a INT", "options": {"encoding": "utf-8", "multiLine": False}}
+    json_lines = {
+        "format": "json",
+        "schema": "a INT",
+        "options": {"encoding": "utf-8", "multiLine": False, "allowComments": "FALSE"},
+    }
     for source in (json_lines, {"format": "csv", "schema": "a INT", "options": {"encoding": "latin1"}}):
         assert read(source=source).on_error == "quarantine"
 
