@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from definition.reading import readable
@@ -21,6 +22,9 @@ def source_faults(source: Source) -> Iterator[Problem]:
         return
     if source.watermark is not None:
         yield Problem("watermark", "does not go with on_error: quarantine, which takes no state")
+    if _CLASS.fullmatch(source.format):
+        short = "csv" if "csv" in source.format.lower() else "json"
+        yield Problem("format", f"is a class of Spark's: write {short}, with on_error: quarantine")
     if source.format.lower() not in BY_LINES:
         return
     given = {name.lower(): value for name, value in source.options.items()}
@@ -33,6 +37,11 @@ def source_faults(source: Source) -> Iterator[Problem]:
             yield Problem(f"options.{name}", f"does not go with on_error: quarantine: {why}")
 
 
+_CLASS = re.compile(
+    r"org\.apache\.spark\.sql\.(?:[a-z0-9]+\.)*(?:json|csv)(?:\.\w+)?|com\.databricks\.spark\.csv(?:\.\w+)?",
+    re.IGNORECASE,
+)
+"""Names by which Spark takes its own JSON and CSV, besides the short ones."""
 _NOT_BY_LINES = {
     "multiLine": "a row has to be a line, to be put aside by itself",
     "columnNameOfCorruptRecord": "what cannot be read goes to the quarantine",

@@ -158,3 +158,21 @@ def test_a_column_may_have_the_name_of_such_a_function() -> None:
     """Without brackets it is no call."""
     schema = "a INT, input_file_name STRING"
     assert read(source={**LINES, "schema": schema}, sql="SELECT input_file_name AS f FROM source")
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("org.apache.spark.sql.json", "json"),
+        ("org.apache.spark.sql.json.DefaultSource", "json"),
+        ("org.apache.spark.sql.execution.datasources.json.JsonFileFormat", "json"),
+        ("org.apache.spark.sql.execution.datasources.v2.csv.CSVDataSourceV2", "csv"),
+        ("com.databricks.spark.csv", "csv"),
+    ],
+)
+def test_spark_s_classes_of_lines_are_called_by_their_short_names(name: str, short: str) -> None:
+    """By another one nothing of them would be put aside."""
+    told = problems(source={**LINES, "format": name})
+    message = f"is a class of Spark's: write {short}, with on_error: quarantine"
+    assert told == [("source.format", message)]
+    assert read(source={**LINES, "format": name}, on_error="fail")
