@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from definition.reading import readable
@@ -21,6 +22,9 @@ def source_faults(source: Source) -> Iterator[Problem]:
         return
     if source.watermark is not None:
         yield Problem("watermark", "does not go with on_error: quarantine, which takes no state")
+    if _CLASS.fullmatch(source.format):
+        short = "csv" if "csv" in source.format.lower() else "json"
+        yield Problem("format", f"is a class of Spark's: write {short}, with on_error: quarantine")
     if source.format.lower() not in BY_LINES:
         return
     given = {name.lower(): value for name, value in source.options.items()}
@@ -29,10 +33,15 @@ def source_faults(source: Source) -> Iterator[Problem]:
     alone = _NOT_BY_LINES | (_NOT_OF_JSON if source.format.lower() == "json" else {})
     for name, why in alone.items():
         value = given.get(name.lower())
-        if value is not None and str(value).lower() not in _HARMLESS.get(name, {"false"}):
+        if value is not None and str(value).lower() not in _HARMLESS.get(name, frozenset()):
             yield Problem(f"options.{name}", f"does not go with on_error: quarantine: {why}")
 
 
+_CLASS = re.compile(
+    r"org\.apache\.spark\.sql\.(?:[a-z0-9]+\.)*(?:json|csv)(?:\.\w+)?|com\.databricks\.spark\.csv(?:\.\w+)?",
+    re.IGNORECASE,
+)
+"""Names by which Spark takes its own JSON and CSV, besides the short ones."""
 _NOT_BY_LINES = {
     "multiLine": "a row has to be a line, to be put aside by itself",
     "columnNameOfCorruptRecord": "what cannot be read goes to the quarantine",
@@ -47,8 +56,11 @@ _NOT_OF_JSON = {
     "charset": _UTF_8,
 }
 """Of files of JSON, besides."""
-_HARMLESS = dict.fromkeys(("encoding", "charset"), frozenset({"utf-8", "utf8"}))
-"""Values that change nothing, in small letters; else that is `false` alone."""
+_HARMLESS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("encoding", "charset"), frozenset({"utf-8", "utf8"})),
+    **dict.fromkeys(("multiLine", "allowComments"), frozenset({"false"})),
+}
+"""Values that change nothing, in small letters; of the others each one does."""
 
 _NO_HIDDEN = (
     "must not name _metadata of {view} with on_error: quarantine: when sql sees a line its file is not known"

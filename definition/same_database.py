@@ -25,6 +25,7 @@ _PUBLIC: Final = "public"
 """PostgreSQL's schema of tables that are named without."""
 _SET_ELSEWHERE: Final = frozenset({"options", "service"})
 """Parameters of a URL that may say in which schema such tables are instead."""
+_PLACES: Final = frozenset({"host", "port", "dbname", "service"})
 _HIDDEN_OPTIONS: Final = re.compile(r"[?&]\$\{")
 
 
@@ -49,6 +50,27 @@ def same_table(url: object, sink_table: str, quarantine_table: str) -> bool:
     if read is not None and _SET_ELSEWHERE & read.query.keys():
         return rows == aside
     return _in_public(rows) == _in_public(aside)
+
+
+def shown_url(text: str) -> str:
+    """A URL as a person may see it: without passwords, also among the options; references as they are."""
+    references: dict[str, str] = {}
+
+    def number(reference: Reference, path: str) -> str:
+        digits = _number(reference, path)
+        references[digits] = str(reference)
+        return digits
+
+    if resolve(text, "", number) in references:
+        return text
+    url = _read(text)
+    if url is None:
+        return "a URL that is a secret"
+    places = {name: value for name, value in url.query.items() if name in _PLACES}
+    shown = url.set(query=places).render_as_string(hide_password=True)
+    for digits, reference in references.items():
+        shown = shown.replace(digits, reference)
+    return shown
 
 
 def _in_public(name: TableName) -> TableName:

@@ -49,6 +49,12 @@ def problems(**fields: Any) -> list[tuple[str, str]]:
             "source.options.charset",
         ),
         ({"format": "json", "schema": "a INT", "options": {"encoding": "latin1"}}, "source.options.encoding"),
+        ({**LINES, "options": {"mode": "false"}}, "source.options.mode"),
+        (
+            {**LINES, "options": {"columnNameOfCorruptRecord": "false"}},
+            "source.options.columnNameOfCorruptRecord",
+        ),
+        ({**LINES, "options": {"singleVariantColumn": "false"}}, "source.options.singleVariantColumn"),
         ({**KAFKA, "watermark": {"column": "timestamp", "delay": "1 hour"}}, "source.watermark"),
     ],
 )
@@ -59,7 +65,11 @@ def test_a_row_that_is_no_line_of_its_own_cannot_be_put_aside(source: dict[str, 
 
 def test_files_may_say_that_they_are_what_they_have_to_be() -> None:
     """UTF-8, of JSON; of CSV, which Spark itself reads by lines, any that it knows."""
-    json_lines = {"format": "json", "schema": "a INT", "options": {"encoding": "utf-8", "multiLine": False}}
+    json_lines = {
+        "format": "json",
+        "schema": "a INT",
+        "options": {"encoding": "utf-8", "multiLine": False, "allowComments": "FALSE"},
+    }
     for source in (json_lines, {"format": "csv", "schema": "a INT", "options": {"encoding": "latin1"}}):
         assert read(source=source).on_error == "quarantine"
 
@@ -148,3 +158,21 @@ def test_a_column_may_have_the_name_of_such_a_function() -> None:
     """Without brackets it is no call."""
     schema = "a INT, input_file_name STRING"
     assert read(source={**LINES, "schema": schema}, sql="SELECT input_file_name AS f FROM source")
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("org.apache.spark.sql.json", "json"),
+        ("org.apache.spark.sql.json.DefaultSource", "json"),
+        ("org.apache.spark.sql.execution.datasources.json.JsonFileFormat", "json"),
+        ("org.apache.spark.sql.execution.datasources.v2.csv.CSVDataSourceV2", "csv"),
+        ("com.databricks.spark.csv", "csv"),
+    ],
+)
+def test_spark_s_classes_of_lines_are_called_by_their_short_names(name: str, short: str) -> None:
+    """By another one nothing of them would be put aside."""
+    told = problems(source={**LINES, "format": name})
+    message = f"is a class of Spark's: write {short}, with on_error: quarantine"
+    assert told == [("source.format", message)]
+    assert read(source={**LINES, "format": name}, on_error="fail")

@@ -15,6 +15,7 @@ import structlog
 from definition.quarantine import Quarantine
 from worker.query_engine import QueryError
 from worker.sinks.errors import FencedError
+from worker.spark.quarantine.identity import are_one, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +65,7 @@ def leave_former(
     former, present = _noted(folder), place_of(present)
     if former == present:
         return
-    if former is not None:
+    if former is not None and not are_one(former, present):
         begun = reached.planned if _is_begun(reached, written) else None
         _require_done(former, claim, reached.query_id, begun)
     folder.create(NOTE_FILE, msgspec.json.encode(Noted(present)).decode())
@@ -93,20 +94,20 @@ def _require_done(
     query_id: str | None,
     begun: int | None,
 ) -> None:
-    shown = former.sink.shown if former.sink is not None else ""
+    place = shown(former)
     try:
         last = claim(former).last
     except FencedError:
         raise
     except Exception as error:
         if begun is not None:
-            raise QueryError.at("quarantine", _UNANSWERED.format(shown=shown, begun=begun)) from error
+            raise QueryError.at("quarantine", _UNANSWERED.format(shown=place, begun=begun)) from error
         log.warning(
-            "a quarantine that was left does not answer", quarantine=shown, error=type(error).__name__
+            "a quarantine that was left does not answer", quarantine=place, error=type(error).__name__
         )
         return
     if begun is not None and last is not None and (last.checkpoint, last.batch_id) == (query_id, begun):
-        raise QueryError.at("quarantine", _BETWEEN.format(shown=shown, begun=begun), permanent=True)
+        raise QueryError.at("quarantine", _BETWEEN.format(shown=place, begun=begun), permanent=True)
 
 
 _BETWEEN = (

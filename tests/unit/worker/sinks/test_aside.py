@@ -109,3 +109,8 @@ def test_keys_and_headers_are_bytes_too() -> None:
         Limits(5, 1.0).require([large] * 3, 3, 3, MARK)
     assert too_many([large] * 3, most=5)
     assert not too_many([small] * 3, most=5)
+
+
+def test_what_is_wrong_with_a_row_is_bytes_too() -> None:
+    """It passes through the driver with the row."""
+    assert BROKEN._replace(error="x" * 1000).size == BROKEN._replace(error="").size + 1000

@@ -111,6 +111,7 @@ class SomeBatch(Rows):
     conditions: tuple[Condition, ...] = ()
     is_known: bool = False
     put: Callable[[], None] | None = None
+    told_clean: bool | None = None
 
     @property
     def left_out(self) -> LeftOut:
@@ -121,7 +122,7 @@ class SomeBatch(Rows):
         return len(self.good) + len(self.aside)
 
     def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
-        del is_clean
+        self.told_clean = is_clean
         self.put = put
         if not is_staged:
             self.find()
@@ -359,3 +360,13 @@ def test_batches_that_have_nothing_to_put_aside_may_be_between() -> None:
     assert admits(FenceRow(1), quarantine_owner(owner), Mark("c", 7, "p"))
     with pytest.raises(OutOfOrderError):
         admits(row, owner, Mark("c", 7, "p"))
+
+
+def test_a_batch_is_told_whether_the_one_before_had_nothing_to_put_aside(herd: Herd) -> None:
+    """By that it is looked at in passing or before; the first one may be clean."""
+    made = herd.owner()
+    made.claim()
+    batches = [batch(number) for number in range(3)]
+    for each in batches:
+        made.write(each)
+    assert [each.told_clean for each in batches] == [True, False, True]

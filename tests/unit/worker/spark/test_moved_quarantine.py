@@ -12,6 +12,7 @@ from worker.sinks.errors import FencedError, SinkError
 from worker.sinks.fence import FenceRow, Mark
 from worker.spark.checkpoint import CheckpointFolder
 from worker.spark.checkpoint_rules import Checkpoint
+from worker.spark.quarantine.identity import shown
 from worker.spark.quarantine.moved import NOTE_FILE, leave_former
 
 FORMER = Quarantine(format="fenced_files", options={"path": "/former"})
@@ -69,7 +70,9 @@ def test_a_batch_that_is_put_aside_there_and_not_written_is_refused() -> None:
     folder = Folder()
     folder.answer = IS_THERE
     for _ in range(2):
-        with pytest.raises(QueryError, match="rows of batch 5 were put aside at fenced_files") as refused:
+        with pytest.raises(
+            QueryError, match=r"batch 5 were put aside at fenced_files \(path /former\)"
+        ) as refused:
             folder.leave(None)
         assert refused.value.permanent
     assert folder.leave(FORMER) == []
@@ -142,3 +145,66 @@ def test_options_may_be_anything_a_definition_may_have() -> None:
     folder.leave(former)
     assert folder.leave(former) == []
     assert folder.leave(None) == [former]
+
+
+def sql(url: str, table: str = "aside") -> Quarantine:
+    return Quarantine(format="sql", options={"url": url, "table": table})
+
+
+@pytest.mark.parametrize(
+    ("quarantine", "place"),
+    [
+        (FORMER, "fenced_files (path /former)"),
+        (Quarantine(format="delta", options={"path": "s3a://k:pw@b/x"}), "delta (path s3a://***@b/x)"),
+        (Quarantine(format="iceberg", table="lake.db.aside"), "iceberg (table lake.db.aside)"),
+        (Quarantine(format="plugged", options={"password": "pw"}), "plugged"),
+        (sql("sqlite:////d/a.db?timeout=5"), "sql (sqlite:////d/a.db, table aside)"),
+        (sql("postgresql://u:pw@h/d?password=pw"), "sql (postgresql://u:***@h/d, table aside)"),
+        (
+            sql("postgresql://${env:U}:${env:PW}@${env:H}:${env:P}/d"),
+            "sql (postgresql://${env:U}:***@${env:H}:${env:P}/d, table aside)",
+        ),
+        (sql("${env:URL}"), "sql (${env:URL}, table aside)"),
+        (sql("${env:URL}:pw@h"), "sql (a URL that is a secret, table aside)"),
+    ],
+)
+def test_a_quarantine_is_told_by_its_place(quarantine: Quarantine, place: str) -> None:
+    """So that a person knows which to bring back, and without passwords."""
+    assert shown(quarantine) == place
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        (FORMER, Quarantine(format="fenced_files", options={"path": "/former/"})),
+        (sql("sqlite:////d/a.db"), sql("sqlite:////d/a.db?timeout=5", "ASIDE")),
+        (sql("postgresql://u:${env:PW}@h/d"), sql("postgresql://v@h:5432/d", "public.aside")),
+        (Quarantine(format="iceberg", table="lake.db.t"), Quarantine(format="iceberg", table="lake.`db`.t")),
+    ],
+)
+def test_the_same_place_written_otherwise_is_no_other(former: Quarantine, present: Quarantine) -> None:
+    """Nothing is left there; the new way of writing it is noted."""
+    folder = Folder()
+    leave_former(folder, former, folder.claim, DONE, ())
+    folder.answer = IS_THERE
+    assert folder.leave(present) == []
+    assert folder.leave(former) == []
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        (FORMER, Quarantine(format="fenced_files", options={"path": "/former/in"})),
+        (FORMER, Quarantine(format="delta", options={"path": "/former"})),
+        (sql("sqlite:////d/a.db"), sql("sqlite:////d/a.db", "b")),
+        (sql("postgresql://h/d"), sql("postgresql://h/d?options=-csearch_path%3Dx")),
+        (sql("postgresql://h/d", "x.aside"), sql("postgresql://h/d", "aside")),
+        (Quarantine(format="plugged", options={"a": 1}), Quarantine(format="plugged", options={"a": 2})),
+    ],
+)
+def test_another_place_is_left(former: Quarantine, present: Quarantine) -> None:
+    """Also one that is in it, and one that only may be it."""
+    folder = Folder()
+    leave_former(folder, None, folder.claim, DONE, ())
+    leave_former(folder, former, folder.claim, DONE, ())
+    assert folder.leave(present, DONE) == [former]
