@@ -18,7 +18,7 @@ from worker.sinks.errors import FencedError
 from worker.spark.quarantine.identity import are_one, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from worker.sinks.fence import FenceRow
     from worker.spark.checkpoint import CheckpointFolder
@@ -66,8 +66,7 @@ def leave_former(
     if former == present:
         return
     if former is not None and not are_one(former, present):
-        begun = reached.planned if _is_begun(reached, written) else None
-        _require_done(former, claim, reached.query_id, begun)
+        _require_done(former, claim, reached, list(written))
     folder.create(NOTE_FILE, msgspec.json.encode(Noted(present)).decode())
 
 
@@ -80,34 +79,35 @@ def _noted(folder: CheckpointFolder) -> Quarantine | None:
         return None
 
 
-def _is_begun(reached: Checkpoint, written: Iterable[FenceRow]) -> bool:
-    """Whether there is a batch that was begun, and that the sink does not have."""
-    if reached.planned is None or reached.planned == reached.committed:
-        return False
-    lasts = (row.last for row in written)
-    return all(last is None or last.batch_id != reached.planned for last in lasts)
+def _is_in_sink(batch_id: int, query_id: str | None, written: Sequence[FenceRow]) -> bool:
+    """Whether the sink has a batch of the checkpoint, as its fence row says."""
+    lasts = (row.last for row in written if row.last is not None)
+    return any(last.checkpoint == query_id and last.batch_id >= batch_id for last in lasts)
 
 
 def _require_done(
     former: Quarantine,
     claim: Callable[[Quarantine], FenceRow],
-    query_id: str | None,
-    begun: int | None,
+    reached: Checkpoint,
+    written: Sequence[FenceRow],
 ) -> None:
-    place = shown(former)
+    """By the fence rows: since the checkpoint was read, an older owner may have come further."""
+    place, query_id, planned = shown(former), reached.query_id, reached.planned
     try:
         last = claim(former).last
     except FencedError:
         raise
     except Exception as error:
-        if begun is not None:
-            raise QueryError.at("quarantine", _UNANSWERED.format(shown=place, begun=begun)) from error
+        is_begun = planned is not None and planned != reached.committed
+        if is_begun and planned is not None and not _is_in_sink(planned, query_id, written):
+            raise QueryError.at("quarantine", _UNANSWERED.format(shown=place, begun=planned)) from error
         log.warning(
             "a quarantine that was left does not answer", quarantine=place, error=type(error).__name__
         )
         return
-    if begun is not None and last is not None and (last.checkpoint, last.batch_id) == (query_id, begun):
-        raise QueryError.at("quarantine", _BETWEEN.format(shown=place, begun=begun), permanent=True)
+    if last is None or last.checkpoint != query_id or _is_in_sink(last.batch_id, query_id, written):
+        return
+    raise QueryError.at("quarantine", _BETWEEN.format(shown=place, begun=last.batch_id), permanent=True)
 
 
 _BETWEEN = (

@@ -20,6 +20,8 @@ PRESENT = Quarantine(format="fenced_files", options={"path": "/present"}, max_qu
 DONE = Checkpoint("place", "query", planned=4, plan="p", committed=4)
 BEGUN = Checkpoint("place", "query", planned=5, plan="p", committed=4)
 IS_THERE = FenceRow(1, last=Mark("query", 5, "p"))
+WRITTEN = FenceRow(1, last=Mark("query", 4, "p"))
+"""What the sink says, unless it is of batch 5, too."""
 
 
 class Folder(CheckpointFolder):
@@ -52,7 +54,7 @@ class Folder(CheckpointFolder):
     ) -> list[Quarantine]:
         """Returns whose fences were raised."""
         self.claimed.clear()
-        leave_former(self, present, self.claim, reached, rows)
+        leave_former(self, present, self.claim, reached, rows or (WRITTEN,))
         return list(self.claimed)
 
 
@@ -76,23 +78,23 @@ def test_a_batch_that_is_put_aside_there_and_not_written_is_refused() -> None:
             folder.leave(None)
         assert refused.value.permanent
     assert folder.leave(FORMER) == []
-    assert folder.leave(None, Checkpoint("place", "query", 5, "p", 5)) == [FORMER]
+    assert folder.leave(None, Checkpoint("place", "query", 5, "p", 5), IS_THERE) == [FORMER]
 
 
-@pytest.mark.parametrize(
-    ("reached", "last"),
-    [
-        (DONE, IS_THERE.last),
-        (BEGUN, Mark("query", 4, "p")),
-        (BEGUN, Mark("another", 5, "p")),
-        (BEGUN, None),
-    ],
-)
-def test_a_batch_of_which_nothing_was_put_aside_is_done(reached: Checkpoint, last: Mark | None) -> None:
+@pytest.mark.parametrize("last", [Mark("query", 4, "p"), Mark("another", 5, "p"), None])
+def test_a_batch_of_which_nothing_was_put_aside_is_done(last: Mark | None) -> None:
     """What is there is of an earlier batch, of another checkpoint, or nothing."""
     folder = Folder()
     folder.answer = FenceRow(1, last=last)
-    assert folder.leave(PRESENT, reached) == [FORMER]
+    assert folder.leave(PRESENT, BEGUN, WRITTEN) == [FORMER]
+
+
+def test_a_batch_that_an_older_owner_puts_aside_meanwhile_is_refused() -> None:
+    """It had planned none when the checkpoint was read; the fences say what it came to since."""
+    folder = Folder()
+    folder.answer = IS_THERE
+    with pytest.raises(QueryError, match="rows of batch 5 were put aside"):
+        folder.leave(PRESENT, DONE, WRITTEN)
 
 
 def test_a_batch_that_the_sink_has_is_over() -> None:
@@ -185,7 +187,7 @@ def test_a_quarantine_is_told_by_its_place(quarantine: Quarantine, place: str) -
 def test_the_same_place_written_otherwise_is_no_other(former: Quarantine, present: Quarantine) -> None:
     """Nothing is left there; the new way of writing it is noted."""
     folder = Folder()
-    leave_former(folder, former, folder.claim, DONE, ())
+    leave_former(folder, former, folder.claim, DONE, (WRITTEN,))
     folder.answer = IS_THERE
     assert folder.leave(present) == []
     assert folder.leave(former) == []
@@ -205,6 +207,6 @@ def test_the_same_place_written_otherwise_is_no_other(former: Quarantine, presen
 def test_another_place_is_left(former: Quarantine, present: Quarantine) -> None:
     """Also one that is in it, and one that only may be it."""
     folder = Folder()
-    leave_former(folder, None, folder.claim, DONE, ())
-    leave_former(folder, former, folder.claim, DONE, ())
+    leave_former(folder, None, folder.claim, DONE, (WRITTEN,))
+    leave_former(folder, former, folder.claim, DONE, (WRITTEN,))
     assert folder.leave(present, DONE) == [former]
