@@ -1,7 +1,8 @@
 """What Spark says, without the values that some of its errors quote; rules without I/O.
 
 Anybody may read the cause of a task. The conditions are those of Spark's and Delta's own lists that have
-values of rows among their parameters; what a query raises itself (`raise_error`) is not among them.
+values of rows among their parameters; what a query raises itself (`raise_error`) is not among them, nor is
+what Spark mostly says of options and settings (`INVALID_TIMEZONE`, `INVALID_PARAMETER_VALUE`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ _KEPT: Final = {
     "DUPLICATED_MAP_KEY": r"(Duplicate map key ).*( was found, .*)",
     "INVALID_ARRAY_INDEX": r"(The index ).*( is out of bounds\..*)",
     "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": r"(The index ).*( is out of bounds\..*)",
-    "INVALID_PARAMETER_VALUE": r"(The value of parameter\(s\) .*? in .*? is invalid:).*()",
     "INVALID_VARIANT_CAST": r"(The variant value ).*( cannot be cast into .*)",
     "NUMERIC_VALUE_OUT_OF_RANGE": r"().*( cannot be represented as .*)",
 }
@@ -37,7 +37,7 @@ _CUT: Final = (
     *("CANNOT_PARSE_JSON_FIELD", "COMPARATOR_RETURNS_NULL", "FAILED_ROW_TO_JSON", "ILLEGAL_DAY_OF_WEEK"),
     *("INCONSISTENT_BEHAVIOR_CROSS_VERSION", "INVALID_BITMAP_POSITION", "INVALID_BYTE_STRING"),
     *("INVALID_DATETIME_PATTERN", "INVALID_FRACTION_OF_SECOND", "INVALID_INTERVAL_FORMAT"),
-    *("INVALID_REGEXP_REPLACE", "INVALID_TIMEZONE", "INVALID_URL", "INVALID_UTF8_STRING"),
+    *("INVALID_REGEXP_REPLACE", "INVALID_URL", "INVALID_UTF8_STRING"),
     *("INVALID_VARIANT_GET_PATH", "MALFORMED_CSV_RECORD", "MALFORMED_RECORD_IN_PARSING"),
     *("NEGATIVE_VALUES_IN_FREQUENCY_EXPRESSION", "NUMERIC_OUT_OF_SUPPORTED_RANGE", "VARIANT_DUPLICATE_KEY"),
 )
@@ -54,7 +54,8 @@ _OF_JAVA: Final = re.compile(
 
 def without_values(text: str) -> str:
     """A message of Spark's, or a whole stack trace, with a sign for each value that a condition quotes."""
-    return _OF_JAVA.sub(rf"\1{MASK}", _MESSAGE.sub(_masked, text))
+    masked, number = _MESSAGE.subn(_masked, text)
+    return _OF_JAVA.sub(rf"\1{MASK}", masked) if number else text
 
 
 def _masked(found: re.Match[str]) -> str:

@@ -115,7 +115,7 @@ async def test_what_is_no_condition(start: Any, flights: Any, database: Any, whe
 async def test_a_column_of_the_mask_s_name(start: Any, flights: Any, database: Any) -> None:
     """In whatever letters, which Spark does not tell apart."""
     flights.add()
-    with pytest.raises(QueryError, match="does not go with a column"):
+    with pytest.raises(QueryError, match="names that begin with _sparkherd_ are reserved"):
         await start(
             source=flights.source,
             sql="SELECT id, 1 AS _Sparkherd_Violations FROM source",

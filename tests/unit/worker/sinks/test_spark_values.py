@@ -35,8 +35,12 @@ DELTA = (
             "[NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION] … cannot be represented as Decimal(1, 0).",
         ),
         (
-            'java.lang.NumberFormatException: For input string: "sesame"\n\tat a.B(C.java)',
-            "java.lang.NumberFormatException: For input string: …\n\tat a.B(C.java)",
+            "[CANNOT_PARSE_JSON_FIELD] sesame\nCaused by: NumberFormatException: sesame\n\tat a.B(C.java)",
+            "[CANNOT_PARSE_JSON_FIELD] …\nCaused by: NumberFormatException: …\n\tat a.B(C.java)",
+        ),
+        (
+            'java.lang.NumberFormatException: For input string: "an option"',
+            'java.lang.NumberFormatException: For input string: "an option"',
         ),
         ("[USER_RAISED_EXCEPTION] The value 'sesame'", "[USER_RAISED_EXCEPTION] The value 'sesame'"),
         ("[DIVIDE_BY_ZERO] Division by zero.", "[DIVIDE_BY_ZERO] Division by zero."),
