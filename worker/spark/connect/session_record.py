@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
+from pyspark.errors import PySparkException
 
 from worker.query_engine import NotedQuery
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
@@ -17,6 +18,7 @@ from worker.spark.connect.sessions import SessionClosedError, asking, end_sessio
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.streaming.query import StreamingQuery
 
     from worker.sinks.fence import Owner
 
@@ -24,6 +26,8 @@ log = structlog.get_logger(__name__)
 
 _ENDING = "~session"
 """Of an entry's name; no task's name has a `~`."""
+_STOPS = 40
+"""Tries to stop a query; the server waits for half a second each time, which a batch may outlast."""
 
 
 class SessionRecord:
@@ -69,12 +73,23 @@ def end_queries(url: str, session_id: str, task: str) -> None:
         with asking():
             queries = session.streams.active
             for query in queries:
-                query.stop()
+                stop_query(query)
                 log.warning("stopped a query that a former owner left", task=task, run=query.runId)
     except SessionClosedError:
         return  # in order, or by somebody else
     finally:
         end_session(session)
+
+
+def stop_query(query: StreamingQuery) -> None:
+    """Returns when it is over: two queries at one checkpoint would be in each other's way."""
+    for tries_left in reversed(range(_STOPS)):
+        try:
+            return query.stop()
+        except PySparkException as error:
+            if "failed to stop within" not in str(error) or not tries_left:
+                raise
+    return None
 
 
 def _uuid(text: str | None) -> str | None:
