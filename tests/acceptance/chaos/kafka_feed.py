@@ -66,7 +66,7 @@ class KafkaFeed(Feed):
         return self._topics[flow.name].source(options=options, value=self._written.payload(flow))
 
     def forget(self, flow: Flow) -> None:
-        """All is kept but what retention has deleted, which were the first rows, for it ends with all of them."""
+        """All is kept but the first rows, if retention has run: it ends when it has deleted all."""
         deleted = sum(begin for begin, _ in self._topics[flow.name].ends().values())
         flow.first = max(flow.first, deleted)
 
