@@ -97,6 +97,10 @@ moves: $(INSTALLED) java ## a herd with real Spark through joins, deaths, drains
 managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, without a database: what the queries notice
 	@$(BIN)/pytest -s -q tests/acceptance/test_managers.py
 
+.PHONY: soak
+soak: $(MEASURED) java $(OWN_JARS) ## twenty tasks of all kinds, a rebalance each minute: what has grown after an hour (MINUTES=60 ARGS="--plot soak.svg")
+	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),60) $(ARGS)
+
 .PHONY: chaos
 chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg BAD_ROWS=1 FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \
