@@ -71,6 +71,10 @@ class SqlTarget:
         """The parts as the driver takes their rows; done before the transaction, to keep that short."""
         return [part if part.rows is None else self._encode(part, part.rows) for part in parts]
 
+    def check(self, rows: Rows) -> None:
+        """Raise `SchemaError` if the driver does not take one of them, and it is not put aside."""
+        self._encoder.sorted_out(rows)
+
     def write(
         self, connection: Connection, parts: Sequence[Part], search: Search | None = None
     ) -> list[Aside]:
