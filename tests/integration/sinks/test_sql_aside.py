@@ -171,6 +171,25 @@ def test_values_that_no_column_holds_are_put_aside(url: str, batch: Any, peek: A
     assert [json.loads(row[-1])["name"] for row in peek(ASIDE)] == ["b", "c\0"][: 1 + is_postgres]
 
 
+def test_a_text_with_half_of_a_character_is_put_aside(sink: MakeSink, batch: Any, peek: Any) -> None:
+    """With what JSON has for it, so that it is the same when it is played again."""
+    written = sink().write(batch(0, [(1, "a"), (2, "\ud800"), (3, "é😀")]))
+    assert (written.rows, peek(ROWS)) == (2, [(1, "a"), (3, "é😀")])
+    [row] = peek(ASIDE)
+    assert row[3:6] == ("refused", "sink", row[5])
+    assert "column name holds half of a character" in row[5]
+    assert json.loads(bytes(row[6])) == {"id": 2, "name": "\ud800"}
+
+
+def test_what_is_put_aside_of_elsewhere_may_have_half_of_a_character(
+    sink: MakeSink, batch: Any, peek: Any
+) -> None:
+    """In what is wrong with it, and in where it came from, it is a question mark."""
+    broken = BROKEN._replace(error="no \ud800", origin={"file": "a\udcff.json"})
+    sink().write(sifted(batch, 0, [(1, "a")], aside=(broken,)))
+    assert peek(f"SELECT error, origin FROM {DEFAULT_TABLE}") == [("no ?", '{"file": "a?.json"}')]
+
+
 def test_what_is_wrong_with_the_database_is_no_fault_of_a_row(sink: MakeSink, batch: Any, peek: Any) -> None:
     """The batch fails as ever, and nothing is put aside."""
     made = sink()
@@ -199,6 +218,14 @@ def test_without_it_a_row_that_is_refused_fails_its_batch(
         make_sink(1, FIELDS).write(batch(0, [(1, "a"), (2, "too long")]))
     assert peek(ROWS) == []
     del url
+
+
+def test_without_it_half_of_a_character_fails_its_batch(make_sink: MakeSink, batch: Any, peek: Any) -> None:
+    """The cause names the column."""
+    peek.run(TABLE)
+    with pytest.raises(SinkError, match="column name holds half of a character"):
+        make_sink(1, FIELDS).write(batch(0, [(1, "a"), (2, "\ud800")]))
+    assert peek(ROWS) == []
 
 
 def test_a_batch_that_nobody_wants_any_more_is_not_searched_to_its_end(
