@@ -22,6 +22,7 @@ SUITES = {
         "tests/unit/worker/sinks/test_sifting.py",
         "tests/unit/worker/spark/test_commit_schedule.py",
         "tests/unit/worker/spark/test_moved_quarantine.py",
+        "tests/unit/worker/spark/test_replay_names.py",
         "tests/unit/worker/checks/test_values.py",
         "tests/unit/definition/test_kafka_options.py",
         "tests/unit/definition/test_quarantine.py",
