@@ -224,7 +224,7 @@ async def test_rows_elsewhere_are_played_again_once(
             await bench.ask("replay", changes=relaxed)
         monkeypatch.undo()
     told = await bench.ask("replay", token=2, changes=relaxed)
-    assert (told.replayed, told.stayed) == (1, 0)
+    assert (told.replayed, told.stayed, told.notes) == (1, 0, ())
     assert bench.ids() == [-5, 1]
     assert (await bench.ask("list")).total == 0
 
@@ -363,6 +363,8 @@ async def test_of_two_rows_with_a_key_the_later_one_counts(bench: Bench) -> None
     told = await bench.ask("replay", changes={"expect": []})
     assert told.replayed == 2
     assert bench.query("SELECT carrier FROM flights") == [("UA",)]
+    [note] = told.notes
+    assert "also of one that was written since" in note
 
 
 async def test_a_row_that_the_sql_fails_on_stays_and_the_others_are_played(bench: Bench) -> None:

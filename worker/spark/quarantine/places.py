@@ -117,6 +117,11 @@ class Place:
         self._opened.close()
 
     @property
+    def replaces(self) -> bool:
+        """Whether a row takes the place of the one with its key that the sink has, whichever is younger."""
+        return self._sink_definition.options.get("mode") == "upsert"
+
+    @property
     def _sink_definition(self) -> SinkDefinition:
         if self._definition.sink is None:
             raise QueryError("sink: is required")

@@ -39,19 +39,25 @@ ROUND_BYTES: Final = 8 * 2**20
 CHECKPOINT: Final = "replay"
 """What the batches of replays have in place of a checkpoint."""
 _MOST_NOTES: Final = 20
+_REPLACED: Final = (
+    "the sink upserts: a row that was played again has taken the place of one with its key, also of one that"
+    " was written since it was put aside"
+)
 
 
 class Tally:
-    """What has become of the rows so far."""
+    """What has become of the rows so far; `replaces` is whether each takes the place of one with its key."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, replaces: bool = False) -> None:
+        self._replaces = replaces
         self.replayed = 0
         self.stayed: dict[str, str] = {}
 
     @property
     def answer(self) -> QuarantineAnswer:
-        """For whoever asked: the first few rows that stay, each with the reason."""
-        told = [f"{row} stays: {why}" for row, why in list(self.stayed.items())[:_MOST_NOTES]]
+        """For whoever asked: what was replaced, and the first few rows that stay, each with the reason."""
+        told = [_REPLACED] if self._replaces and self.replayed else []
+        told += [f"{row} stays: {why}" for row, why in list(self.stayed.items())[:_MOST_NOTES]]
         if len(self.stayed) > _MOST_NOTES:
             told.append(f"{len(self.stayed) - _MOST_NOTES} more stay")
         return QuarantineAnswer(replayed=self.replayed, stayed=len(self.stayed), notes=tuple(told))
@@ -69,7 +75,7 @@ def replay(place: Place, choice: Choice, at: Callable[[str], None]) -> Quarantin
         QueryError: the definition does not run, or the sink takes no such rows.
         SinkError: the place or the sink cannot be used; what is moved by then is moved.
     """
-    tally = Tally()
+    tally = Tally(replaces=place.replaces)
     if place.beside is not None:
         _moved(place.beside, place.player, choice, tally, at)
     else:
