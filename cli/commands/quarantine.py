@@ -179,7 +179,9 @@ command.add_command(
         "Play rows again by the query that the task has now.\n\n"
         "Name them by their IDs, as lists show them, or all with --all. Those that the query still cannot"
         " take stay (exit code 1). Asking twice plays no row twice; if no answer comes, rows may have been"
-        " played all the same.",
+        " played all the same.\n\n"
+        "Into a sink that upserts, a row takes the place of the one with its key, also of a younger one that"
+        " was written since: discard it if that one is to stay.",
     )
 )
 command.add_command(

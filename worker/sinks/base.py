@@ -186,11 +186,12 @@ class Lookable(Sifted, Protocol):
         """The sink's, by which rows of it are put aside."""
         ...
 
-    def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
+    def put_first(self, put: Callable[[Rows], None], *, is_staged: bool, is_clean: bool) -> None:
         """Have `put` called when it is known which rows are put aside, and before the sink's place has any.
 
         Args:
-            put: puts them aside; raises if the sink is to have nothing.
+            put: puts them aside; raises if the sink is to have nothing. It is given those of the other rows
+                that have come to the driver, which the sink has not seen.
             is_staged: whether the sink keeps the rows of a batch where they do not count until it has
                 computed them all. Else the batch is looked at, and `put` called, now.
             is_clean: whether it is likely that none is put aside, so that it pays to look in passing.
@@ -273,6 +274,17 @@ class Sink(ABC):
         them. Others are never asked: there the place itself refuses the batch.
         """
         return ()
+
+    def check_rows(self, rows: Rows) -> None:
+        """Raise if the place cannot hold one of the rows that `Batch.collect` or `Batch.scatter` bring.
+
+        It is asked before other rows of their batch are put aside elsewhere: if `write` were the first to say
+        so, the batch would be put aside by then, and could not be done by a definition that is mended.
+
+        Raises:
+            SinkError: it cannot; the text names the column.
+        """
+        del rows
 
     @abstractmethod
     def write(self, batch: Batch) -> Written:

@@ -1,7 +1,9 @@
 """Finds the rows that a database refuses, by halves; rules without I/O.
 
 A database refuses a statement as a whole, and says of no row which one it was. So what it refuses is put
-there again by halves, down to single rows: of n rows with k that are refused, some 2k log2(n/k) times.
+there again by halves, down to single rows: of n rows with k that are refused, some 2k log2(n/k) times. Where
+a row by itself is put as fast as among others, as by a database in this process, the last halves are put row
+by row.
 
 That ends, whatever the database does. One that refuses rows together and takes each of them alone would be
 asked for every one of them: so no more tries are made than rows that may be put aside can be worth.
@@ -14,10 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from worker.sinks.errors import SinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ASK_EVERY: Final = 16
 """Tries after which it is asked whether the batch is still wanted; where that is asked of a server, too."""
+FEW: Final = 128
+"""Rows that are put one by one, where that is as fast: to halve them costs more tries than it spares rows."""
 
 
 class RowsRefusedError(SinkError):
@@ -89,13 +93,19 @@ class Search:
         self._why = why
 
 
-def put_by_halves(number: int, put: Callable[[range], None], search: Search) -> list[Refusal]:
+def put_by_halves(
+    number: int,
+    put: Callable[[range], None],
+    search: Search,
+    put_one: Callable[[int], None] | None = None,
+) -> list[Refusal]:
     """Put all rows but those that are refused, in their order.
 
     Args:
         number: of the rows.
         put: puts those at these places, all or none; raises `RowsRefusedError`.
         search: how far to go; of one row more than may be refused, nobody looks at what comes behind it.
+        put_one: puts the row at a place, as `put` does, where that is as fast.
 
     Returns:
         The refused ones. Whoever finds the search over has to undo what was put.
@@ -112,7 +122,21 @@ def put_by_halves(number: int, put: Callable[[range], None], search: Search) -> 
             search.note_refusal(len(some), error.public)
             if len(some) == 1:
                 refused.append(Refusal(some[0], str(error), error.public))
+            elif put_one is not None and len(some) <= FEW:
+                refused += _put_singly(some, put_one, search)
             else:
                 middle = len(some) // 2
                 waiting += [some[middle:], some[:middle]]
     return refused
+
+
+def _put_singly(some: range, put_one: Callable[[int], None], search: Search) -> Iterator[Refusal]:
+    """Put those that are taken; the others come out."""
+    for at in some:
+        if search.is_over:
+            return
+        try:
+            put_one(at)
+        except RowsRefusedError as error:
+            search.note_refusal(1, error.public)
+            yield Refusal(at, str(error), error.public)

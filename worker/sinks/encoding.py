@@ -73,18 +73,25 @@ class Encoder:
             SchemaError: a value that the database cannot hold; the text names the column.
         """
         self._refuse_null_keys(rows)
-        self._refuse_nul(rows)
+        self._refuse_texts(rows)
         converters = _converters(self.driver, self.kinds)
         if not rows or not any(converters):
             return rows
         columns = map(_converted, self.names, converters, zip(*rows, strict=True))
         return list(zip(*columns, strict=True))
 
-    def _refuse_nul(self, rows: Rows) -> None:
-        """PostgreSQL's texts cannot hold the character NUL."""
-        for at, name in enumerate(self.names if self.driver.startswith("postgresql") else ()):
-            is_text = self.kinds[at].startswith(("string", "char", "varchar"))
-            if is_text and any(row[at] is not None and "\0" in row[at] for row in rows):
+    def _refuse_texts(self, rows: Rows) -> None:
+        """No text of a database's can hold half of a character, and PostgreSQL's not the character NUL."""
+        for at, name in enumerate(self.names):
+            if not self.kinds[at].startswith(("string", "char", "varchar")):
+                continue
+            text = "".join(row[at] for row in rows if row[at] is not None)
+            if not _is_utf8(text):
+                raise SchemaError(
+                    f"column {name} holds half of a character (a surrogate of UTF-16 without the other),"
+                    " which no text of a database can"
+                )
+            if "\0" in text and self.driver.startswith("postgresql"):
                 remedy = f"select replace({name}, char(0), '') AS {name} instead"
                 raise SchemaError(
                     f"column {name} holds the character NUL, which PostgreSQL's text cannot: {remedy}"
@@ -106,6 +113,14 @@ class Encoder:
 
     def _has_nan_for_null(self, index: int) -> bool:
         return self.driver.startswith("sqlite") and self.kinds[index] in {"float", "double"}
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _converted(name: str, convert: Convert | None, values: tuple[Any, ...]) -> Sequence[Any]:

@@ -2,9 +2,10 @@
 
 Anybody may read the cause of a task, also who is not to see its rows (docs/security.md, Quarantined rows).
 So of a message about rows only that is shown which the database itself is known to say without a value: its
-own words where they are, and names of constraints, columns and tables. Of any other, as triggers and
-functions of users make them, what is shown is the kind of the error and those names. An error that is about
-something else is shown, but for what may be a value.
+own words where they are, and names of constraints, columns and tables. Of any other, what is shown is the
+kind of the error and those names; of one that a trigger or a function of users has raised the kind only, for
+they may call whatever they like a constraint. An error that is about something else is shown, but for what
+may be a value.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def _without(said: str, names: Iterable[str]) -> str:
 
 
 def _kind(error: Any) -> str:
-    """The driver's name of the error as words, and what it is about."""
-    names: Mapping[str, str] = _names(error)
+    """The driver's name of the error as words, and what it is about, as the database itself has it."""
+    names: Mapping[str, str] = {} if is_of_users(error) else _names(error)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
     about = "".join(f", {each.removesuffix('_name')} {name}" for each, name in names.items())
     return f"{words} (SQLSTATE {error.sqlstate}){about}"

@@ -31,7 +31,7 @@ def as_json(names: Sequence[str], kinds: Sequence[str], row: Sequence[Any]) -> b
         for name, kind, value in zip(names, kinds, row, strict=True)
         if value is not None
     ]
-    return f"{{{','.join(fields)}}}".encode(errors="replace")
+    return f"{{{','.join(fields)}}}".encode(errors=_ESCAPING)
 
 
 def _value(kind: str, value: Any) -> str:
@@ -100,4 +100,6 @@ _TIMES: Final[dict[str, Callable[[Any], str]]] = {
     "timestamp_ntz": _moment,
     "date": _day,
 }
+_ESCAPING: Final = "backslashreplace"
+"""Half of a character becomes what JSON has for it, `\\ud800`."""
 _NOT_FINITE: Final = {float("inf"): "Infinity", float("-inf"): "-Infinity"}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from worker.sinks.base import Batch, Field, Finding, SinkTask
     from worker.sinks.fence import FenceRow, Mark, Owner
     from worker.sinks.fence_table import FenceTable
-    from worker.sinks.parts import Part
+    from worker.sinks.parts import Part, Rows
 
 INLINE_ROWS = 20_000
 """How many rows of a batch, all partitions together, may pass through the driver unstaged."""
@@ -108,6 +108,11 @@ class SqlSink(Sink):
             stage_in=stage_in,
             most_refused=self._limits.rows if self._limits is not None and self._takes_refused else None,
         )
+
+    def check_rows(self, rows: Rows) -> None:
+        """By encoding them."""
+        if self._target is not None:
+            self._target.check(rows)
 
     def write(self, batch: Batch) -> Written:
         """Write the batch unless it is there.

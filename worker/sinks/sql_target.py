@@ -12,7 +12,7 @@ from worker.sinks.aside import counted
 from worker.sinks.bisection import RowsRefusedError, Search, put_by_halves
 from worker.sinks.encoding import Encoder
 from worker.sinks.parts import chunked
-from worker.sinks.refusals import check_at_once, refusable
+from worker.sinks.refusals import check_at_once, driver_of, refusable
 from worker.sinks.table import insert_statement, names_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class SqlTarget:
         self._table = table
         self.names = names_of(table)
         self._statement = insert_statement(table, engine.dialect)
+        self._is_near = engine.dialect.name == "sqlite"
         self._encoder = Encoder(
             driver=engine.url.drivername,
             names=tuple(field.name for field in fields),
@@ -70,6 +71,10 @@ class SqlTarget:
     def encoded(self, parts: Iterable[Part]) -> list[Part]:
         """The parts as the driver takes their rows; done before the transaction, to keep that short."""
         return [part if part.rows is None else self._encode(part, part.rows) for part in parts]
+
+    def check(self, rows: Rows) -> None:
+        """Raise `SchemaError` if the driver does not take one of them, and it is not put aside."""
+        self._encoder.sorted_out(rows)
 
     def write(
         self, connection: Connection, parts: Sequence[Part], search: Search | None = None
@@ -123,16 +128,26 @@ class SqlTarget:
     def _of_part(self, connection: Connection, part: Part, search: Search) -> list[Aside]:
         """Put what is taken of a part, and return what is refused."""
         if part.rows is not None:
-            found = put_by_halves(len(part.rows), partial(self._put_some, connection, part.rows), search)
+            put, one = (partial(of, connection, part.rows) for of in (self._put_some, self._put_one))
+            found = put_by_halves(len(part.rows), put, search, one if self._is_near else None)
             return [self._encoder.refused(part.rows[each.at], each.why, each.public) for each in found]
         first, last = self.staging.positions(connection, part)
-        found = put_by_halves(last - first + 1, partial(self._move_some, connection, part, first), search)
+        put, one = (partial(of, connection, part, first) for of in (self._move_some, self._move_one))
+        found = put_by_halves(last - first + 1, put, search, one if self._is_near else None)
         row = partial(self.staging.row, connection, self._table, part)
         return [self._encoder.refused(row(first + each.at), each.why, each.public) for each in found]
 
     def _put_some(self, connection: Connection, rows: Rows, some: range) -> None:
         with refusable(connection):
             self._insert(connection, rows[some.start : some.stop])
+
+    def _put_one(self, connection: Connection, rows: Rows, at: int) -> None:
+        with refusable(connection):
+            driver_of(connection).execute(self._statement, rows[at])
+
+    def _move_one(self, connection: Connection, part: Part, first: int, at: int) -> None:
+        with refusable(connection):
+            self.staging.move_one(connection, part, first + at)
 
     def _move_some(self, connection: Connection, part: Part, first: int, some: range) -> None:
         with refusable(connection):

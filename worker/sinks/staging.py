@@ -95,6 +95,10 @@ class Staging(ABC):
         chosen = sa.and_(self.source.c[ATTEMPT] == part.attempt, is_among)
         connection.execute(insert_from(table, self._newest(table, chosen), connection.dialect))
 
+    def move_one(self, connection: Connection, part: Part, position: int) -> None:
+        """Put the staged row of a part that is there into the table, if there is one; where that is fast."""
+        raise NotImplementedError
+
     def row(self, connection: Connection, table: Table, part: Part, position: int) -> tuple[Any, ...]:
         """A staged row of a part, as the database has it."""
         columns = [self.source.c[f"c{at}"] for at in range(len(table.columns))]

@@ -92,7 +92,11 @@ class PostgresStage:
         return Staged(count, tuple(aside))
 
     def _copy_chunk(self, connection: Connection, rows: Rows, key: tuple[int, int]) -> list[Aside]:
-        """The columns have the table's own types, so a value that does not fit shows here."""
+        """The columns have the table's own types, so a value that does not fit shows here.
+
+        Nobody is asked between tries whether the batch is wanted: of a task that it has cancelled Spark ends
+        this process within seconds, and a newer owner ends this session.
+        """
         most = self.encoder.most_aside
         if most is None:
             self._copy_rows(connection, rows, key)

@@ -53,12 +53,12 @@ TYPES = (
 BY_TRIGGER = {
     "sqlite": [("", "SQLITE_CONSTRAINT_TRIGGER")],
     "postgresql": [
-        ("P0001", "raise exception (SQLSTATE P0001), table t"),
-        ("23514", "check violation (SQLSTATE 23514), table t"),
-        ("45000", "(SQLSTATE 45000), table t"),
-        ("42501", "insufficient privilege (SQLSTATE 42501), table t"),
-        ("23505", "unique violation (SQLSTATE 23505), table t"),
-        *((state, f"(SQLSTATE {state}), table t") for state in ("P0002", "U0001", "40001", "XX001", "57014")),
+        ("P0001", "raise exception (SQLSTATE P0001)"),
+        ("23514", "check violation (SQLSTATE 23514)"),
+        ("45000", "(SQLSTATE 45000)"),
+        ("42501", "insufficient privilege (SQLSTATE 42501)"),
+        ("23505", "unique violation (SQLSTATE 23505)"),
+        *((state, f"(SQLSTATE {state})") for state in ("P0002", "U0001", "40001", "XX001", "57014")),
     ],
 }
 TRIGGERS = {
@@ -122,6 +122,22 @@ def test_no_staged_row_is_in_a_cause(
     assert SECRET not in told
 
 
+def test_what_a_trigger_calls_a_constraint_may_be_a_value(postgres: Any, batch: Any) -> None:
+    """Or a column, a table, a type."""
+    url = postgres.new_database("postgresql")
+    peek = Peek(url)
+    peek.run("CREATE TABLE t (id INTEGER, name TEXT)")
+    of_row = ", ".join(f"{each} = NEW.name" for each in ("CONSTRAINT", "COLUMN", "TABLE", "DATATYPE"))
+    peek.run(
+        *(each.replace("TABLE = 't'", of_row).replace("STATE", "23514") for each in TRIGGERS["postgresql"])
+    )
+    told = [cause(url, batch, most=most) for most in (None, 1)]
+    peek.engine.dispose()
+    postgres.drop(url)
+    assert not any(SECRET in each for each in told)
+    assert told[0].endswith("refused: check violation (SQLSTATE 23514)")
+
+
 def test_what_mimics_the_database_is_known_as_a_user_s(postgres: Any, batch: Any) -> None:
     """A trigger that says what PostgreSQL would say is shown by its kind, too."""
     url = postgres.new_database("postgresql")
@@ -136,7 +152,7 @@ def test_what_mimics_the_database_is_known_as_a_user_s(postgres: Any, batch: Any
     told = cause(url, batch, most=None)
     peek.engine.dispose()
     postgres.drop(url)
-    assert told.endswith("refused: unique violation (SQLSTATE 23505), table t, column t")
+    assert told.endswith("refused: unique violation (SQLSTATE 23505)")
 
 
 @pytest.mark.parametrize("most", [None, 1])

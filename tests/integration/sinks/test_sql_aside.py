@@ -14,7 +14,7 @@ from definition.sinks.sql import SqlOptions
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside, Beside, Limits
 from worker.sinks.base import Field, Written
-from worker.sinks.bisection import ASK_EVERY
+from worker.sinks.bisection import ASK_EVERY, FEW
 from worker.sinks.database import LOCK_TIMEOUT_S
 from worker.sinks.errors import BatchRefusedError, FencedError, SchemaError, SinkError
 from worker.sinks.fence import Owner
@@ -171,6 +171,25 @@ def test_values_that_no_column_holds_are_put_aside(url: str, batch: Any, peek: A
     assert [json.loads(row[-1])["name"] for row in peek(ASIDE)] == ["b", "c\0"][: 1 + is_postgres]
 
 
+def test_a_text_with_half_of_a_character_is_put_aside(sink: MakeSink, batch: Any, peek: Any) -> None:
+    """With what JSON has for it, so that it is the same when it is played again."""
+    written = sink().write(batch(0, [(1, "a"), (2, "\ud800"), (3, "é😀")]))
+    assert (written.rows, peek(ROWS)) == (2, [(1, "a"), (3, "é😀")])
+    [row] = peek(ASIDE)
+    assert row[3:6] == ("refused", "sink", row[5])
+    assert "column name holds half of a character" in row[5]
+    assert json.loads(bytes(row[6])) == {"id": 2, "name": "\ud800"}
+
+
+def test_what_is_put_aside_of_elsewhere_may_have_half_of_a_character(
+    sink: MakeSink, batch: Any, peek: Any
+) -> None:
+    """In what is wrong with it, and in where it came from, it is a question mark."""
+    broken = BROKEN._replace(error="no \ud800", origin={"file": "a\udcff.json"})
+    sink().write(sifted(batch, 0, [(1, "a")], aside=(broken,)))
+    assert peek(f"SELECT error, origin FROM {DEFAULT_TABLE}") == [("no ?", '{"file": "a?.json"}')]
+
+
 def test_what_is_wrong_with_the_database_is_no_fault_of_a_row(sink: MakeSink, batch: Any, peek: Any) -> None:
     """The batch fails as ever, and nothing is put aside."""
     made = sink()
@@ -201,6 +220,14 @@ def test_without_it_a_row_that_is_refused_fails_its_batch(
     del url
 
 
+def test_without_it_half_of_a_character_fails_its_batch(make_sink: MakeSink, batch: Any, peek: Any) -> None:
+    """The cause names the column."""
+    peek.run(TABLE)
+    with pytest.raises(SinkError, match="column name holds half of a character"):
+        make_sink(1, FIELDS).write(batch(0, [(1, "a"), (2, "\ud800")]))
+    assert peek(ROWS) == []
+
+
 def test_a_batch_that_nobody_wants_any_more_is_not_searched_to_its_end(
     sink: MakeSink, batch: Any, peek: Any
 ) -> None:
@@ -211,10 +238,10 @@ def test_a_batch_that_nobody_wants_any_more_is_not_searched_to_its_end(
         asked.append(1)
         raise BatchRefusedError("the query is being stopped")
 
-    unwanted = batch(0, [(number, "bad!!" if number % 8 else "ok") for number in range(8 * ASK_EVERY)])
+    unwanted = batch(0, [(number, "bad!!" if number % 8 else "ok") for number in range(FEW * ASK_EVERY)])
     unwanted.before_going_on = ask
     with pytest.raises(BatchRefusedError):
-        sink(most=1000).write(unwanted)
+        sink(most=2000).write(unwanted)
     assert (len(asked), peek(ROWS), peek(ASIDE)) == (1, [], [])
 
 
@@ -239,6 +266,43 @@ def test_a_row_may_come_before_the_one_that_it_refers_to(url: str, batch: Any, p
     made.write(batch(0, [(2, 1), (1, None)]))
     assert (peek("SELECT id FROM tree ORDER BY id"), peek(ASIDE)) == ([(1,), (2,)], [])
     made.close()
+
+
+def test_many_refused_rows_take_sqlite_few_statements_of_sqlalchemy_s(
+    sink: MakeSink, batch: Any, peek: Any, url: str, statements: list[str]
+) -> None:
+    """Whoever searches has the whole file, and others wait: down to single rows it took hundreds."""
+    if not url.startswith("sqlite"):
+        return
+    made = sink(most=1000)
+    statements.clear()
+    rows = [(number, "bad!!" if number % 2 else "ok") for number in range(512)]
+    assert made.write(batch(0, rows)).left_out.quarantined == 256
+    assert peek(ROWS) == rows[::2]
+    assert sum("delays" in each for each in statements) < 20
+
+
+@pytest.mark.parametrize("by", ["trigger", "key"])
+def test_a_row_for_which_the_whole_transaction_is_undone_fails_its_batch(
+    *, sink: MakeSink, batch: Any, peek: Any, url: str, by: str
+) -> None:
+    """SQLite lets a trigger or a table do that; nothing is written then, and the cause says what it was."""
+    if not url.startswith("sqlite"):
+        return
+    made = sink()
+    if by == "key":
+        peek.run("DROP TABLE delays", TABLE.replace("PRIMARY KEY", "PRIMARY KEY ON CONFLICT ROLLBACK"))
+    else:
+        peek.run(
+            "CREATE TRIGGER undoing BEFORE INSERT ON delays WHEN NEW.id = 2 AND NEW.name = 'bad'"
+            " BEGIN SELECT RAISE(ROLLBACK, 'a value'); END"
+        )
+    rows = [(1, "ok"), (2, "ok"), (3, "ok"), (2, "bad"), (4, "ok")]
+    said = "UNIQUE constraint failed: delays.id" if by == "key" else "SQLITE_CONSTRAINT_TRIGGER"
+    with pytest.raises(SinkError, match=f"undone the whole batch .* it says {said}$"):
+        made.write(sifted(batch, 0, [row for row in rows if by == "key" or row != rows[1]], aside=(BROKEN,)))
+    assert (peek(ROWS), peek(ASIDE), peek("SELECT batch_id FROM sparkherd_fence")) == ([], [], [(None,)])
+    assert made.write(batch(0, rows[:3])).rows == 3
 
 
 @pytest.fixture

@@ -358,3 +358,45 @@ async def test_a_folder_that_comes_to_be_a_column_fails_a_batch_and_no_second_on
     query = await start(token=2, **definition)
     assert await query.ended() is None
     assert database.query("SELECT id, p FROM flights") == [(1, "07")]
+
+
+def refused(spark: SparkSession, source: Source) -> tuple[str | None, str]:
+    with pytest.raises(QueryError) as found:
+        told(spark, source)
+    return found.value.path, found.value.cause
+
+
+def test_a_folder_is_not_taken_for_the_lines_of_its_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Its value stood in place of each of them."""
+    folder_of(tmp_path, '{"id": 1}\n', "_sparkherd_line=1/a.json")
+    path, cause = refused(spark, of(tmp_path))
+    assert path == "source"
+    assert "names a column _sparkherd_line: names that begin with _sparkherd_ are reserved" in cause
+
+
+def test_a_schema_has_a_column_of_lines_besides_those_of_folders(spark: SparkSession, tmp_path: Path) -> None:
+    """The error names them."""
+    folder_of(tmp_path, '{"id": 1}\n', "day=1/hour=2/a.json")
+    path, cause = refused(spark, of(tmp_path, "hour INT, day INT"))
+    assert (path, "the names of folders (day, hour)" in cause) == ("source.schema", True)
+
+
+@pytest.mark.parametrize("schema", ["id BIGINT", "id BIGINT, _metadata INT"])
+def test_a_folder_may_be_called_as_what_spark_knows_of_files(
+    spark: SparkSession, tmp_path: Path, schema: str
+) -> None:
+    """It is a column as any other; whence a line came is told all the same."""
+    folder_of(tmp_path, '{"id": 1}\nno\n', "_metadata=5/a.json")
+    source = of(tmp_path, schema)
+    assert [row.asDict() for row in readable(told(spark, source)).collect()] == [{"id": 1, "_metadata": 5}]
+    [(origin,)] = told(spark, source).where(f.col(ASIDE).isNotNull()).select(f"{ASIDE}.origin").collect()
+    assert json.loads(origin)["file"].endswith("/_metadata=5/a.json")
+
+
+def test_what_spark_has_against_files_is_told_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
+    """Options of files are none by which lines are taken apart; folders may not be as the schema says."""
+    folder_of(tmp_path, '{"id": 1}\n', "day=noon/a.json")
+    path, cause = refused(spark, of(tmp_path, modifiedBefore="noon"))
+    assert (path, "modifiedbefore" in cause) == ("source.options", True)
+    path, cause = refused(spark, of(tmp_path, "id BIGINT, day INT"))
+    assert (path, "`day`" in cause) == ("source.schema", True)

@@ -377,6 +377,31 @@ async def test_elsewhere_violations_of_rows_for_a_database_are_found_in_passing(
     assert [row["name"] for row in rows_in(tmp_path / "aside")] == ["known", "known"]
 
 
+@pytest.mark.parametrize("collects", [True, False])
+async def test_elsewhere_a_row_without_a_key_fails_its_batch_before_others_are_put_aside(
+    start: Any, tmp_path: Path, database: Any, monkeypatch: Any, *, collects: bool
+) -> None:
+    """So the mended definition does that batch; also where each partition hands its rows to the driver."""
+    if not collects:
+        monkeypatch.setattr("worker.spark.classic.rows.FEW_PARTITIONS", 0)
+    given: dict[str, Any] = {
+        "source": source(tmp_path / "in", '{"id": -1}', '{"carrier": "UA"}', '{"id": 2}'),
+        "expect": [{**KNOWN, "where": "id IS NULL OR id >= 0"}],
+        "sink": database.sink(mode="upsert", key=["id"]),
+        "quarantine": {
+            "format": "fenced_files",
+            "options": {"path": str(tmp_path / "aside"), "format": "json"},
+        },
+        "trigger": ONCE,
+    }
+    cause = (await (await start("t", 1, **given)).ended()).cause
+    assert "the key column id is NULL" in cause
+    assert rows_in(tmp_path / "aside") == []
+    mended = {**given, "sql": "SELECT * FROM source WHERE id IS NOT NULL"}
+    assert await (await start("t", 2, **mended)).ended() is None
+    assert (database.ids(), len(rows_in(tmp_path / "aside"))) == ([2], 1)
+
+
 @pytest.mark.parametrize(("lines", "looks"), [(LINES[:1], 0), (LINES, 1)])
 async def test_elsewhere_a_batch_for_files_is_done_once_more_where_it_has_bad_rows(
     start: Any, tmp_path: Path, looked: list[SiftedBatch], lines: list[str], looks: int

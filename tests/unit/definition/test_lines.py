@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from definition.document import Definition, DefinitionError, parse_definition
 from definition.sql.hidden import columns
+from tests.unit.definition.tasks import Task
 
 KAFKA: dict[str, Any] = {
     "format": "kafka",
@@ -22,16 +21,7 @@ TASK: dict[str, Any] = {
     "sink": {"format": "sql", "options": {"url": "sqlite:////d/a.db", "table": "rows"}},
     "on_error": "quarantine",
 }
-
-
-def read(**fields: Any) -> Definition:
-    return parse_definition(json.dumps({**TASK, **fields}).encode())
-
-
-def problems(**fields: Any) -> list[tuple[str, str]]:
-    with pytest.raises(DefinitionError) as refusal:
-        read(**fields)
-    return [(problem.path, problem.message) for problem in refusal.value.problems]
+read, problems = Task(TASK).read, Task(TASK).problems
 
 
 @pytest.mark.parametrize(

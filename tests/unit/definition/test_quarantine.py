@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from definition.document import Definition, DefinitionError, parse_definition
 from definition.quarantine import DEFAULT_TABLE
 from definition.sql.volatile import volatile_function
+from tests.unit.definition.tasks import Task
 
 KAFKA: dict[str, Any] = {
     "format": "kafka",
@@ -21,16 +20,7 @@ DELTA: dict[str, Any] = {"format": "delta", "options": {"path": "/d/rows"}}
 ASIDE: dict[str, Any] = {"format": "delta", "options": {"path": "/d/aside"}}
 TASK: dict[str, Any] = {"source": KAFKA, "sink": SQL}
 BAD_IDS = {"name": "ids", "where": "id > 0", "on_violation": "quarantine"}
-
-
-def read(**fields: Any) -> Definition:
-    return parse_definition(json.dumps({**TASK, **fields}).encode())
-
-
-def problems(**fields: Any) -> list[tuple[str, str]]:
-    with pytest.raises(DefinitionError) as refusal:
-        read(**fields)
-    return [(problem.path, problem.message) for problem in refusal.value.problems]
+read, problems = Task(TASK).read, Task(TASK).problems
 
 
 def test_beside_a_sink_sql_nothing_more_has_to_be_said() -> None:

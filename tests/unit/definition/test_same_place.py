@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from definition.document import Definition, DefinitionError, parse_definition
 from definition.same_place import same_place, table_of
 from definition.sink import Sink
+from tests.unit.definition.tasks import Task
 
 KAFKA: dict[str, Any] = {
     "format": "kafka",
@@ -17,16 +16,8 @@ KAFKA: dict[str, Any] = {
     "value": {"format": "json", "schema": "id BIGINT"},
 }
 BAD_IDS = {"name": "ids", "where": "id > 0", "on_violation": "quarantine"}
-
-
-def read(**fields: Any) -> Definition:
-    return parse_definition(json.dumps({"source": KAFKA, **fields}).encode())
-
-
-def problems(**fields: Any) -> list[tuple[str, str]]:
-    with pytest.raises(DefinitionError) as refusal:
-        read(**fields)
-    return [(problem.path, problem.message) for problem in refusal.value.problems]
+OF_TASK = Task({"source": KAFKA})
+read, problems = OF_TASK.read, OF_TASK.problems
 
 
 @pytest.mark.parametrize(

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from definition.document import Definition, DefinitionError, parse_definition
+from definition.document import parse_definition
+from tests.unit.definition.tasks import Task
 
 TOPIC: dict[str, Any] = {"format": "kafka", "options": {"subscribe": "orders"}}
 SINK: dict[str, Any] = {"format": "noop"}
 JSON: dict[str, Any] = {"format": "json", "schema": "id BIGINT"}
-
-
-def read(**fields: Any) -> Definition:
-    """The definition with these fields and a sink."""
-    return parse_definition(json.dumps({"sink": SINK, **fields}).encode())
-
-
-def problems(**fields: Any) -> list[tuple[str, str]]:
-    """What is wrong with it: places and messages."""
-    with pytest.raises(DefinitionError) as refusal:
-        read(**fields)
-    return [(problem.path, problem.message) for problem in refusal.value.problems]
+OF_TASK = Task({"sink": SINK})
+read, problems = OF_TASK.read, OF_TASK.problems
 
 
 def test_one_source_is_the_view_source() -> None:

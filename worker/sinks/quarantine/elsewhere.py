@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from worker.sinks.aside import Aside, Limits
     from worker.sinks.base import Batch, Condition, Field, SinkTask, Written
     from worker.sinks.fence import Owner
+    from worker.sinks.parts import Rows
 
 
 class QuarantinedSink(Sink):
@@ -125,10 +126,12 @@ class QuarantinedSink(Sink):
         self._quarantine.close()
         self._sink.close()
 
-    def _put_first(self, batch: Lookable, mark: Mark) -> None:
+    def _put_first(self, batch: Lookable, mark: Mark, rows: Rows) -> None:
         """What comes before the sink's own step."""
         self._is_clean = not batch.aside
         self._limits.require(batch.aside, batch.left_out.quarantined, batch.rows, mark)
+        if batch.aside:
+            self._sink.check_rows(rows)
         self._put(batch.aside, batch, mark)
 
     def _put(self, aside: Sequence[Aside], batch: Lookable, mark: Mark) -> None:

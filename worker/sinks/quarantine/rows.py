@@ -52,10 +52,10 @@ def rows_of(aside: Iterable[Aside], owner: Owner, mark: Mark, micros: int) -> Ro
 
 def _told(row: Aside) -> tuple[Any, ...]:
     names = ", ".join(row.names)
-    origin = json.dumps(dict(row.origin), ensure_ascii=False) if row.origin else None
+    origin = _storable(json.dumps(dict(row.origin), ensure_ascii=False)) if row.origin else None
     return (row.reason, names, _storable(row.error[:MOST_ERROR]), row.form, row.raw, origin)
 
 
 def _storable(text: str) -> str:
-    """No text of PostgreSQL's has the character NUL in it."""
-    return text.replace("\0", "␀")
+    """No text of PostgreSQL's has the character NUL in it, and none of a database's half of a character."""
+    return text.encode(errors="replace").decode().replace("\0", "␀")

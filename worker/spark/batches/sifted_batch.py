@@ -58,7 +58,7 @@ class SiftedBatch(SparkBatch):
         self._steps = steps
         self._backend = backend
         self._was_looked_at = False
-        self._put: Callable[[], None] | None = None
+        self._put: Callable[[Rows], None] | None = None
         self._is_clean = False
         self._made: DataFrame | None = None
         self._in_cache: list[DataFrame] = []
@@ -73,7 +73,7 @@ class SiftedBatch(SparkBatch):
         """Those of the whole batch."""
         return self._batch.partitions
 
-    def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
+    def put_first(self, put: Callable[[Rows], None], *, is_staged: bool, is_clean: bool) -> None:
         """See `worker.sinks.base.Lookable`."""
         self._put, self._is_clean = put, is_clean
         if not is_staged:
@@ -101,13 +101,13 @@ class SiftedBatch(SparkBatch):
         if self._steps.sifting is not None:
             self._made = self._cached(self._result(self._frame))
             self._look_for_violations(self._made, self._steps.sifting)
-        self._put_aside()
+        self._put_aside([])
 
-    def _put_aside(self) -> None:
-        """Now it is known what; once."""
+    def _put_aside(self, others: Rows) -> None:
+        """Now it is known what; once. Of the others, those are given that are at the driver."""
         put, self._put = self._put, None
         if put is not None:
-            put()
+            put(others)
 
     def _cached(self, frame: DataFrame) -> DataFrame:
         self._in_cache.append(frame.persist())
@@ -129,7 +129,7 @@ class SiftedBatch(SparkBatch):
         if sieve is not None:
             self._take(sieve.left_out, sieve.kept)
         self._note(len(rows), batch, counting)
-        self._put_aside()
+        self._put_aside(good)
         return good
 
     def scatter(self, take: Take) -> list[Part]:
@@ -143,7 +143,7 @@ class SiftedBatch(SparkBatch):
             self._take(part.left_out, part.aside)
         self._note(sum(part.count for part in parts) + self.left_out.total, batch, counting)
         if all(part.fault is None for part in parts):  # else the sink is about to refuse the batch
-            self._put_aside()
+            self._put_aside([row for part in parts for row in part.rows or ()])
         return [part.bare() for part in parts]
 
     def save(self, file_format: str, folder: str) -> int:
@@ -151,7 +151,7 @@ class SiftedBatch(SparkBatch):
         rows = None if self._put is None or not self._is_clean else self._saved(file_format, folder)
         if rows is None:
             return super().save(file_format, folder)
-        self._put_aside()
+        self._put_aside([])
         return rows
 
     def hand_over(self, use: Callable[[DataFrame], Answer]) -> Answer:

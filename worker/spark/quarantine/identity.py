@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from definition.same_database import same_database, same_table, shown_url
 from definition.same_place import folder_of, table_of
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     from definition.sink import Sink
 
 _LOGIN: Final = re.compile(r"//[^/@]*:[^/@]*@")
+_PASSWORD: Final = re.compile(r"(?<=[?&])(?:ssl)?password=[^&]*")
+_PLACES: Final = ("url", "table", "path", "branch")
+"""Options that say where a sink's rows are."""
 
 
 def shown(quarantine: Quarantine) -> str:
@@ -46,6 +52,19 @@ def are_one(one: Quarantine | None, other: Quarantine | None) -> bool:
         for sink in (one.sink, other.sink)
     )
     return one == other or (first == second and first[:2] != (None, None))
+
+
+def fence_of(place: Sink) -> str:
+    """A short text that no other place has, by which the sink knows replays from there.
+
+    A place that is written in another way has another one, which does no harm: a replay's name has its own.
+
+    Args:
+        place: of the quarantine, with its references resolved; its passwords are no part of the text.
+    """
+    options = [_PASSWORD.sub("", _LOGIN.sub("//", str(place.options.get(each)))) for each in _PLACES]
+    said = msgspec.json.encode([place.format, place.table, options])
+    return sha256(said).hexdigest()[:12]
 
 
 def _is_table(one: Sink, other: Sink) -> bool:

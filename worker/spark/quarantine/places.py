@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,9 @@ from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.fence import fenced
 from worker.sinks.quarantine.sql_replay import SqlReplay
 from worker.sinks.quarantine.sql_store import SqlStore
+from worker.spark.quarantine.identity import fence_of
 from worker.spark.quarantine.player import Player
+from worker.spark.quarantine.replay_names import replay_owner
 from worker.spark.quarantine.spark_store import SparkStore
 from worker.spark.reading.payload_formats import name as quoted
 
@@ -37,11 +38,13 @@ if TYPE_CHECKING:
 class Place:
     """A quarantine, with what it takes to play rows of it again.
 
-    `beside` moves rows in transactions if the sink's database has them; else None.
+    `beside` moves rows in transactions if the sink's database has them; else None. `fence` is what replays
+    are fenced by if it is elsewhere.
     """
 
     store: QuarantineStore
     beside: SqlReplay | None = None
+    fence: str = ""
 
     def __init__(
         self, backend: SparkBackend, definition: Definition, owner: Owner, at: Callable[[str], None]
@@ -73,8 +76,11 @@ class Place:
         self._at("Spark, to analyse the definition")
         return Player(session, self._definition)
 
-    def sink(self) -> Sink:
-        """The task's sink, as replays write to it: claimed in their own name, and ready for rows.
+    def sink(self, fence: str) -> Sink:
+        """The task's sink, as replays write to it; to be claimed.
+
+        Args:
+            fence: in whose name.
 
         Raises:
             QueryError: the sink takes batches of its task's query only.
@@ -86,7 +92,7 @@ class Place:
                 "sink.format: fenced_files takes the batches of its task's query and no other rows, so that"
                 " nothing can be played again into it"
             )
-        made = open_sink(definition, replay_owner(self.owner), lambda: self.session.spark)
+        made = open_sink(definition, replay_owner(self.owner, fence), lambda: self.session.spark)
         if made is None:
             raise QueryError("sink: has no fence")
         return self._opened.enter_context(closing(made))
@@ -111,6 +117,11 @@ class Place:
         self._opened.close()
 
     @property
+    def replaces(self) -> bool:
+        """Whether a row takes the place of the one with its key that the sink has, whichever is younger."""
+        return self._sink_definition.options.get("mode") == "upsert"
+
+    @property
     def _sink_definition(self) -> SinkDefinition:
         if self._definition.sink is None:
             raise QueryError("sink: is required")
@@ -124,6 +135,7 @@ class Place:
             self.store = self.beside.store
             return
         if aside.elsewhere is not None:
+            self.fence = fence_of(aside.elsewhere)
             self.store = self._opened.enter_context(closing(self._elsewhere(aside.elsewhere)))
 
     def _elsewhere(self, place: SinkDefinition) -> QuarantineStore:
@@ -150,11 +162,6 @@ def opened(
         place.close()
         raise
     return place
-
-
-def replay_owner(owner: Owner) -> Owner:
-    """In whose name rows are played again: the task's, beside its batches."""
-    return replace(owner, task=f"{owner.task}~replay", resets=0, skips=True)
 
 
 def _rows_of(

@@ -2,11 +2,12 @@
 
 Beside a sink `sql`, a row leaves the quarantine in the transaction that brings what is made of it.
 
-Elsewhere a replay takes rows by its name, which no other has: its token, and a number that grows. What cannot
-be played it gives back; then it writes what came of the others as one batch of that number, under a fence of
-its own in the sink, and removes them. Whoever comes after a crash finds rows that are taken, and the sink
-says whether the batch of that number, by that owner, is there: then they are removed, else given back. An
-owner that is overtaken writes nothing more, and takes no rows that somebody else has.
+Elsewhere a replay takes rows by its name, which no other has: a fence of that quarantine's in the sink, its
+token, and a number that grows. What cannot be played it gives back; then it writes what came of the others as
+one batch of that number, under that fence, and removes them. Whoever comes after a crash finds rows that are
+taken, raises the fence that they name, and the sink says whether the batch of that number, by that owner, is
+there: then they are removed, else given back. An owner that is overtaken writes nothing more, and takes no
+rows that somebody else has.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from worker.query_engine import QueryError
 from worker.sinks.bisection import Search, put_by_halves
 from worker.sinks.fence import Mark
 from worker.spark.batches.local_batch import FrameBatch
+from worker.spark.quarantine.replay_names import ReplayName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,19 +39,25 @@ ROUND_BYTES: Final = 8 * 2**20
 CHECKPOINT: Final = "replay"
 """What the batches of replays have in place of a checkpoint."""
 _MOST_NOTES: Final = 20
+_REPLACED: Final = (
+    "the sink upserts: a row that was played again has taken the place of one with its key, also of one that"
+    " was written since it was put aside"
+)
 
 
 class Tally:
-    """What has become of the rows so far."""
+    """What has become of the rows so far; `replaces` is whether each takes the place of one with its key."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, replaces: bool = False) -> None:
+        self._replaces = replaces
         self.replayed = 0
         self.stayed: dict[str, str] = {}
 
     @property
     def answer(self) -> QuarantineAnswer:
-        """For whoever asked: the first few rows that stay, each with the reason."""
-        told = [f"{row} stays: {why}" for row, why in list(self.stayed.items())[:_MOST_NOTES]]
+        """For whoever asked: what was replaced, and the first few rows that stay, each with the reason."""
+        told = [_REPLACED] if self._replaces and self.replayed else []
+        told += [f"{row} stays: {why}" for row, why in list(self.stayed.items())[:_MOST_NOTES]]
         if len(self.stayed) > _MOST_NOTES:
             told.append(f"{len(self.stayed) - _MOST_NOTES} more stay")
         return QuarantineAnswer(replayed=self.replayed, stayed=len(self.stayed), notes=tuple(told))
@@ -67,7 +75,7 @@ def replay(place: Place, choice: Choice, at: Callable[[str], None]) -> Quarantin
         QueryError: the definition does not run, or the sink takes no such rows.
         SinkError: the place or the sink cannot be used; what is moved by then is moved.
     """
-    tally = Tally()
+    tally = Tally(replaces=place.replaces)
     if place.beside is not None:
         _moved(place.beside, place.player, choice, tally, at)
     else:
@@ -124,9 +132,13 @@ class _Elsewhere:
 
     def play(self, choice: Choice) -> None:
         """Until there are no rows but those that stay."""
-        sink = self._place.sink()
+        fence = self._place.fence
+        sink = self._place.sink(fence)
         self._at(f"the sink {sink.place}")
-        number = self._settled(sink.claim())
+        found = {fence: sink.claim()}
+        self._settle(found)
+        last = found[fence].last
+        number = -1 if last is None else last.batch_id
         player = self._place.player
         sink.prepare(player.fields)
         player.ask(sink.conditions())
@@ -137,29 +149,35 @@ class _Elsewhere:
             if not self._round(sink, player, choice, number):
                 return  # others have taken what is left
 
-    def _settled(self, found: FenceRow) -> int:
-        """What former replays have taken is in the sink, or given back; returns the last number there.
+    def _settle(self, found: dict[str, FenceRow]) -> None:
+        """What former replays have taken is in the sink, or given back.
+
+        Args:
+            found: what the sink says by its fences; those that rows name besides are raised and added.
 
         Raises:
             QueryError: nobody knows, for the sink has forgotten whose its last batch was.
         """
-        last, store = found.last, self._place.store
-        for name in store.replays():
-            if last is not None and last.plan is None:
+        store = self._place.store
+        for text in store.replays():
+            name = ReplayName.read(text)
+            if name is not None and name.fence not in found:
+                found[name.fence] = self._place.sink(name.fence).claim()
+            last = None if name is None else found[name.fence].last
+            if name is None or (last is not None and last.plan is None):
                 raise QueryError(
-                    f"replay {name} ended while it had rows in {store.place}, and the sink does not tell any"
+                    f"replay {text} ended while it had rows in {store.place}, and the sink does not tell any"
                     " more whether they are there: look, then set their column replay to NULL, or delete them"
                 )
-            if last is not None and _is_there(name, last):
-                self._tally.replayed += store.finish(name)
+            if name.is_in(last):
+                self._tally.replayed += store.finish(text)
             else:
-                store.give_back(name)
-        return -1 if last is None else last.batch_id
+                store.give_back(text)
 
     def _round(self, sink: Sink, player: Player, choice: Choice, number: int) -> bool:
         """Whether there were rows that nobody had taken."""
         store, tally = self._place.store, self._tally
-        name = f"{self._place.owner.token}/{number}"
+        name = str(ReplayName(self._place.fence, self._place.owner.token, number))
         rows = store.take(choice, name, ROUND + len(tally.stayed))
         if not (free := _left(rows, tally)):
             store.give_back(name)
@@ -179,9 +197,3 @@ class _Elsewhere:
         """Only what comes of them is of interest."""
         self._at("the next of them")
         player.try_out(rows[some.start : some.stop])
-
-
-def _is_there(name: str, last: Mark) -> bool:
-    """Whether a replay has written its batch: it is the last one's owner, and came no later."""
-    token, _, number = name.partition("/")
-    return (last.plan or "").partition("/")[0] == token and int(number) <= last.batch_id

@@ -7,14 +7,20 @@ such thing: all of a line is columns, and it is Spark's reader that knows which 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from definition.source import Payload, Source
-from worker.spark.reading.payload import fields_of, placed, with_row
+from worker.query_engine import QueryError
+from worker.spark.causes import refusal
+from worker.spark.columns import with_free_names
+from worker.spark.reading.payload import fields_of, is_refusal, placed, with_row
 from worker.spark.reading.payload_formats import ROW, SPACE, name, schema_of, text
 from worker.spark.reading.unreadable import (
     ASIDE,
@@ -26,12 +32,17 @@ from worker.spark.reading.unreadable import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import DataFrame
 
 LINE: Final = "_sparkherd_line"
 """The column with a line, in bytes, as it came."""
+_TEXT: Final = f"{LINE}="
+"""What Spark's reader of text calls it: in the names of folders, that of a column ends where `=` is."""
+_NO_LINES: Final = (
+    "names no column but those in the names of folders ({names}): name one that lines have, too"
+)
 _OF_FILES: Final = frozenset(
     {
         *("path", "basepath", "pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter"),
@@ -109,16 +120,30 @@ def _lines(source: Source, path: str, load: Callable[[Source], DataFrame]) -> Da
     Spark takes a schema of text only if it has one column but those, and says by loading which those are.
     """
     options = {each: value for each, value in source.options.items() if each.lower() != "wholetext"}
-    line = msgspec.structs.replace(source, format="text", schema=f"{LINE} STRING", options=options)
-    lines = load(line)
-    found = lines.schema.fields[1:]
+    line = msgspec.structs.replace(source, format="text", schema=f"`{_TEXT}` STRING", options=options)
+    with _told_at(f"{path}.options"):
+        lines = load(line)
+    found = with_free_names(lines, path, [_TEXT]).schema.fields[1:]
     fold = _folding(lines)
     named = {fold(each.name): each for each in _schema(source, path)} if found else {}
     wanted = [named.get(fold(each.name), each) for each in found]
     if [(each.name, each.dataType) for each in wanted] == [(each.name, each.dataType) for each in found]:
-        return lines
-    schema = StructType([StructField(LINE, StringType()), *wanted]).toDDL()
-    return load(msgspec.structs.replace(line, schema=schema))
+        return lines.withColumnRenamed(_TEXT, LINE)
+    schema = StructType([StructField(_TEXT, StringType()), *wanted]).toDDL()
+    with _told_at(f"{path}.schema"):
+        return load(msgspec.structs.replace(line, schema=schema)).withColumnRenamed(_TEXT, LINE)
+
+
+@contextmanager
+def _told_at(path: str) -> Iterator[None]:
+    """What Spark has against files and folders, with its place in the definition."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if not is_refusal(error):
+            raise
+        told = refusal(error)
+        raise QueryError.at(path, told.cause, permanent=told.permanent, outage=told.outage) from error
 
 
 def _folding(frame: DataFrame) -> Callable[[str], str]:
@@ -137,6 +162,8 @@ def _without(source: Source, folders: list[str], path: str, fold: Callable[[str]
         return source
     known = {fold(each) for each in folders}
     fields = [each for each in _schema(source, path) if fold(each.name) not in known]
+    if not fields:
+        raise QueryError.at(f"{path}.schema", _NO_LINES.format(names=", ".join(folders)), permanent=True)
     return msgspec.structs.replace(source, schema=StructType(fields).toDDL())
 
 

@@ -90,7 +90,7 @@ def placed(path: str, payload: Payload, session: SparkSession) -> Iterator[None]
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        if not _is_refusal(error):
+        if not is_refusal(error):
             raise
         bare = msgspec.structs.replace(payload, on_error=None)
         _judge(session, msgspec.structs.replace(bare, options={}), f"{path}.schema")
@@ -99,7 +99,7 @@ def placed(path: str, payload: Payload, session: SparkSession) -> Iterator[None]
         raise QueryError.at(place, describe(error), permanent=True) from error
 
 
-def _is_refusal(error: PySparkException | Py4JJavaError) -> bool:
+def is_refusal(error: PySparkException | Py4JJavaError) -> bool:
     """Whether it is about what it was given, and not about a JVM or a server that has gone."""
     if isinstance(error, _REFUSALS):
         return True
@@ -111,7 +111,7 @@ def _judge(session: SparkSession, payload: Payload, path: str) -> None:
     try:
         _try(session, READERS[payload.format]("value", payload, path, ""), "value", payload)
     except (PySparkException, Py4JJavaError) as error:
-        if payload.schema is None or not _is_refusal(error):
+        if payload.schema is None or not is_refusal(error):
             return
         raise QueryError.at(path, describe(error), permanent=True) from error
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.sinks.bisection import ASK_EVERY, Refusal, RowsRefusedError, Search, put_by_halves
+from worker.sinks.bisection import ASK_EVERY, FEW, Refusal, RowsRefusedError, Search, put_by_halves
 from worker.sinks.errors import BatchRefusedError, SinkError
 
 
@@ -25,6 +25,10 @@ class Table:
             raise RowsRefusedError("no")
         self.rows += some
 
+    def put_one(self, at: int) -> None:
+        self.tries -= 1
+        self.put(range(at, at + 1))
+
 
 @given(st.integers(0, 200), st.sets(st.integers(0, 199)))
 def test_each_row_is_put_or_refused_once_and_in_order(number: int, bad: set[int]) -> None:
@@ -34,6 +38,22 @@ def test_each_row_is_put_or_refused_once_and_in_order(number: int, bad: set[int]
     wrong = sorted(bad & set(range(number)))
     assert table.rows == [row for row in range(number) if row not in bad]
     assert refused == [Refusal(row, "no", "no") for row in wrong]
+
+
+@given(st.integers(0, 1000), st.sets(st.integers(0, 999)))
+def test_where_a_row_by_itself_is_as_fast_few_are_put_one_by_one(number: int, bad: set[int]) -> None:
+    """With the same end; however many are bad, there are no more tries of several than those few need."""
+    table = Table(bad)
+    refused = put_by_halves(number, table.put, Search(1000), table.put_one)
+    assert table.rows == [row for row in range(number) if row not in bad]
+    assert [each.at for each in refused] == sorted(bad & set(range(number)))
+    assert table.tries <= 4 * (number // FEW + 1)
+
+
+def test_of_rows_that_are_put_one_by_one_none_is_put_beyond_the_bound_either() -> None:
+    """One more than may be is told."""
+    table = Table(set(range(100)))
+    assert len(put_by_halves(100, table.put, Search(5), table.put_one)) == 6
 
 
 def test_one_bad_row_of_many_takes_few_tries() -> None:

@@ -12,7 +12,7 @@ import pytest
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside, Limits
 from worker.sinks.base import Condition, Sink, Written
-from worker.sinks.errors import FencedError, OutOfOrderError, SinkError
+from worker.sinks.errors import FencedError, OutOfOrderError, SchemaError, SinkError
 from worker.sinks.fence import FenceRow, Mark, Owner, admits, raised
 from worker.sinks.quarantine.elsewhere import QuarantinedSink, quarantine_owner
 
@@ -110,7 +110,7 @@ class SomeBatch(Rows):
     aside: tuple[Aside, ...] = ()
     conditions: tuple[Condition, ...] = ()
     is_known: bool = False
-    put: Callable[[], None] | None = None
+    put: Callable[[list[Any]], None] | None = None
     told_clean: bool | None = None
 
     @property
@@ -121,7 +121,7 @@ class SomeBatch(Rows):
     def rows(self) -> int:
         return len(self.good) + len(self.aside)
 
-    def put_first(self, put: Callable[[], None], *, is_staged: bool, is_clean: bool) -> None:
+    def put_first(self, put: Callable[[list[Any]], None], *, is_staged: bool, is_clean: bool) -> None:
         self.told_clean = is_clean
         self.put = put
         if not is_staged:
@@ -132,7 +132,7 @@ class SomeBatch(Rows):
         self.aside = self.bad
         self.is_known = True
         assert self.put is not None
-        self.put()
+        self.put(self.good)
 
     def pass_over(self) -> None:
         self.is_known = True
@@ -340,6 +340,24 @@ def test_too_many_rows_fail_the_batch_before_anything_is_put_aside(herd: Herd) -
     with pytest.raises(SinkError, match="max_quarantined_per_batch"):
         made.write(batch(0))
     assert (herd.sink.rows, herd.quarantine.rows) == ([], [])
+
+
+def test_a_row_that_no_place_holds_fails_the_batch_before_anything_is_put_aside(herd: Herd) -> None:
+    """Else a definition without that row would be refused, for the batch were between the steps."""
+    made = herd.owner()
+    made.claim()
+    bad = batch(0)
+    made._sink.check_rows = _refusing
+    with pytest.raises(SchemaError, match="NULL"):
+        made.write(bad)
+    assert (herd.sink.rows, herd.quarantine.rows) == ([], [])
+    herd.run(herd.owner(rules="mended"), 0)
+    assert herd.quarantine.rows == [b"bad0"]
+
+
+def _refusing(rows: list[Any]) -> None:
+    assert rows
+    raise SchemaError("the key is NULL")
 
 
 def test_an_older_copy_of_the_checkpoint_puts_nothing_aside(herd: Herd) -> None:
