@@ -13,7 +13,8 @@ DOCUMENTED := $(VENV)/.documented
 CLASSES := $(VENV)/spark.jsa
 JARS := jars/.copied
 # Of our own Java, in the package whose files they are.
-OWN_JARS := worker/sinks/delta/sparkherd-delta.jar worker/sinks/iceberg/sparkherd-iceberg.jar
+OWN_JARS := worker/sinks/delta/sparkherd-delta.jar worker/sinks/iceberg/sparkherd-iceberg.jar \
+	worker/spark/reading/sparkherd-json.jar
 # constraints.txt has the newest Spark that there are connectors for; this is the newest Spark.
 NEWEST := .venv-newest
 NEWEST_SPARK := 4.3.0
@@ -79,7 +80,7 @@ test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors,
 	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
-jars: $(OWN_JARS) ## connectors for Spark in jars/spark, a folder each, a Kafka broker and an Iceberg catalog for tests, and our own jars for Delta and Iceberg
+jars: $(OWN_JARS) ## connectors for Spark in jars/spark, a folder each, a Kafka broker and an Iceberg catalog for tests, and our own jars for Delta, Iceberg and JSON
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
@@ -200,8 +201,8 @@ $(JARS): connectors/pom.xml connectors/s3/pom.xml connectors/compile $(wildcard 
 	@rm -rf jars.new
 	@mvn --quiet --batch-mode --file connectors/pom.xml dependency:copy -Dfolder='$(CURDIR)/jars.new/spark'
 	@mvn --quiet --batch-mode --file connectors/s3/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/spark/s3'
-	@for lake in delta iceberg; do \
-		connectors/compile connectors/$$lake jars.new/sparkherd-$$lake.jar jars.new/provided jars.new/spark/$$lake; done
+	@for own in delta iceberg json; do \
+		connectors/compile connectors/$$own jars.new/sparkherd-$$own.jar jars.new/provided jars.new/spark/$$own; done
 	@rm -rf jars.new/provided
 	@mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/kafka'
 	@mvn --quiet --batch-mode --file tests/iceberg_rest/pom.xml dependency:copy-dependencies -DoutputDirectory='$(CURDIR)/jars.new/iceberg-rest'

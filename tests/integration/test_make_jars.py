@@ -21,7 +21,11 @@ echo "$VERSION" > "$folder/of/a.jar"
 
 COMPILE = """echo "$VERSION" > "$2"; [ ! -e fails-on-compile ]"""
 """Makes a jar of our own."""
-OWN = ("worker/sinks/delta/sparkherd-delta.jar", "worker/sinks/iceberg/sparkherd-iceberg.jar")
+OWN = (
+    "worker/sinks/delta/sparkherd-delta.jar",
+    "worker/sinks/iceberg/sparkherd-iceberg.jar",
+    "worker/spark/reading/sparkherd-json.jar",
+)
 ALL = (
     "iceberg-rest/of/a.jar",
     "kafka/of/a.jar",
@@ -29,6 +33,7 @@ ALL = (
     "spark/s3/of/a.jar",
     "sparkherd-delta.jar",
     "sparkherd-iceberg.jar",
+    "sparkherd-json.jar",
     *OWN,
 )
 

@@ -14,7 +14,8 @@ from pyspark.sql import functions as f
 from definition.source import Source
 from protocol.messages.quarantine import QuarantineRequest
 from worker.query_engine import QueryError
-from worker.spark.reading import payload_formats
+from worker.spark.reading import payload, payload_formats
+from worker.spark.reading.json_objects import FUNCTION
 from worker.spark.reading.reader import load, load_batch
 from worker.spark.reading.unreadable import ASIDE, readable
 
@@ -26,6 +27,23 @@ if TYPE_CHECKING:
 
 SCHEMA = "id BIGINT, name STRING, deep STRUCT<x: INT, y: ARRAY<STRING>>, m MAP<STRING, INT>, at TIMESTAMP"
 ONCE = {"available_now": True}
+
+
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.connectors)], ids=["spark", "own"], autouse=True
+)
+def by_own_java(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether lines are read by our Java, which `make jars` brings, or by Spark's functions alone."""
+    if request.param:
+        assert spark.catalog.functionExists(FUNCTION)
+    else:
+        only_by_spark(monkeypatch)
+    return bool(request.param)
+
+
+def only_by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where there is none of our Java."""
+    monkeypatch.setattr(payload, "reads_objects", lambda *_: False)
 
 
 def of(folder: Path, schema: str = SCHEMA, **options: Any) -> Source:
@@ -170,6 +188,17 @@ def test_braces_at_ends_and_in_texts_are_not_taken_for_others(
     assert len(good(spark, source)) == len(fine)
 
 
+NESTED = [
+    *(
+        '{"name":{"a" : 1.50, "b":[ 1e3 ,{} ]}}',
+        '{"name":1.0e10}',
+        '{"name":-0.0}',
+        '{"name": [ "\u00e9" ] }',
+    ),
+    *('{"name":true,"id":1}', '{"name":12345678901234567890123}', '{"deep":{"y":[{"z" : 1}, 2.0 ]}}'),
+    *('{"m":{"a":1,"a":2}}', '{"m":{"a":1.5},"id":1}', '{"deep":[1]}', '{"deep":{"x":1.5},"id":1}'),
+]
+"""Lines with what is no text where one is to be, and with what is of another type below the first level."""
 _PARTS = [
     *('{"id":1}', '{"id":1,"name":"a"}', '"id":2', '"deep":{"x":1}', '"name":"}"', '"name":', '"m":{}'),
     *("{", "}", "}}", "{}", '"', "'", "\\", "\\}", ",", ":", "[", "]", "1", "null", "NaN", "-", "id"),
@@ -209,9 +238,10 @@ def test_a_line_that_needs_no_mark_is_read_as_with_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     """Whatever a line is made of, it is the same row or put aside as if each had its end marked."""
-    lines = [*bytes_of(BAD), *bytes_of(FINE), *generated(seed=7, number=3000)]
+    lines = [*bytes_of(BAD), *bytes_of(FINE), *bytes_of(NESTED), *generated(seed=7, number=3000)]
     source = of(folder_of(tmp_path, b"\n".join(lines)), **options)
     found = good(spark, source), sorted(aside(spark, source))
+    only_by_spark(monkeypatch)
     monkeypatch.setattr(payload_formats, "_is_plain", lambda _column: "false")
     assert found == (good(spark, source), sorted(aside(spark, source)))
     assert min(map(len, found)) > 200
@@ -290,12 +320,16 @@ def test_what_spark_refuses_is_told_with_its_place(
     assert (refused.value.path, refused.value.permanent) == (place, True)
 
 
-def test_each_line_is_taken_apart_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_each_line_is_taken_apart_once(spark: SparkSession, tmp_path: Path, *, by_own_java: bool) -> None:
     """However many columns it has, and whether it is bad or not: that is what a batch costs."""
     plan: Any = told(spark, of(folder_of(tmp_path, "{}"), "id BIGINT, name STRING, b INT, c INT"))
     executed = plan._jdf.queryExecution().executedPlan().toString()
-    assert executed.count("from_json(StructField(id") == 1
-    assert executed.count("Contains(cast(substring(") == 1
+    once = (
+        ["sparkherd_json(struct<id"]
+        if by_own_java
+        else ["from_json(StructField(id", "Contains(cast(substring("]
+    )
+    assert [executed.count(each) for each in once] == [1] * len(once)
     assert "file_size" not in executed
 
 

@@ -19,7 +19,7 @@ from worker.spark.causes import describe
 from worker.spark.classic.check_session import ClassicCheckSession
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.formats import formats_of
-from worker.spark.classic.jars import with_jars
+from worker.spark.classic.jars import with_jars, with_readers
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.kafka import KafkaBrokers
@@ -83,7 +83,7 @@ class ClassicBackend(SparkBackend):
             jars=settings.jars,
             repositories=settings.repositories,
         )
-        chosen = with_lakes(loaded)
+        chosen = with_readers(with_lakes(loaded))
         with submission(chosen, log_configuration()) as environ:
             jvm = Jvm.launch(environ, settings.inherited)
             try:

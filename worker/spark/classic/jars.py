@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from worker.query_engine import QueryError
-from worker.sinks.lake_jars import JARS, PACKAGES
+from worker.sinks.lake_jars import JARS, PACKAGES, listed
 from worker.spark.packages import NO_JAR, PackageFault, jar_fault, jars_at, package_fault, platform_here
+from worker.spark.reading.json_objects import JAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +39,14 @@ def with_jars(
             _require_none(f"--jars {file}", jar_fault(file, platform))
     added = {PACKAGES: packages, JARS: [str(file) for file in files], REPOSITORIES: repositories}
     return {**conf, **{key: _joined(conf.get(key, ""), more) for key, more in added.items() if more}}
+
+
+def with_readers(conf: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings with our jar that reads JSON, if it is there and none of its name is among theirs."""
+    named = listed(conf, JARS)
+    if not JAR.is_file() or any(each.rpartition("/")[2] == JAR.name for each in named):
+        return dict(conf)
+    return {**conf, JARS: ",".join([*named, str(JAR)])}
 
 
 def _require_none(what: str, fault: PackageFault | None) -> None:

@@ -27,6 +27,7 @@ from pyspark.sql.types import StructType
 from worker.query_engine import QueryError
 from worker.sinks.spark_errors import java_throwable
 from worker.spark.causes import describe
+from worker.spark.reading.json_objects import object_of, reads_objects
 from worker.spark.reading.payload_formats import PLAIN, READERS, ROW, Reading, name, option, raw_texts, text
 from worker.spark.reading.unreadable import RAW_KEY, RAW_VALUE, is_bad_column, told_of_kafka
 
@@ -211,7 +212,8 @@ def with_row(
         Besides the frame, when a row is bad, in SQL, None if none is; and `Reading.names`.
     """
     corrupt = _corrupt_column(frame, payload) if has_corrupt else ""
-    reading = READERS[payload.format](column, payload, path, corrupt)
+    reader = object_of if reads_objects(frame.sparkSession, payload) else READERS[payload.format]
+    reading = reader(column, payload, path, corrupt)
     if payload.options:
         _try(frame.sparkSession, reading, column, payload)
     if reading.plain is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql.types import (
@@ -128,12 +128,13 @@ def _bytes(value: bytes) -> str:
     return f"X'{value.hex()}'"
 
 
-def _string(column: str) -> str:
+def string(column: str) -> str:
+    """A column of bytes as text."""
     return f"CAST({column} AS STRING)"
 
 
 def _plain(column: str, payload: Payload, _path: str, _corrupt: str) -> Reading:
-    return Reading(_string(column), f"NOT is_valid_utf8({ROW})" if payload.fails else None)
+    return Reading(string(column), f"NOT is_valid_utf8({ROW})" if payload.fails else None)
 
 
 def _json(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
@@ -142,20 +143,20 @@ def _json(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     A text with no brace that closes but its last character needs none (`_is_plain`). Where comments are
     allowed, a brace may be in one; so nothing is put there, and what is behind the object is not looked at.
     """
-    schema, value = schema_of(payload, path), _string(column)
+    schema, value = schema_of(payload, path), string(column)
     if not payload.fails:
-        return Reading(_from("json", value, schema, _permissive(payload)))
-    schema, names = _with_corrupt(schema, corrupt)
+        return Reading(from_text("from_json", value, schema, permissive(payload)))
+    schema, names = with_corrupt(schema, corrupt)
     wanted = [each for each in schema.fieldNames() if each not in names]
-    options = _permissive(payload, columnNameOfCorruptRecord=_CORRUPT)
-    has_comments = _allows_comments(payload)
+    options = permissive(payload, columnNameOfCorruptRecord=_CORRUPT)
+    has_comments = allows_comments(payload)
     whole = value if has_comments else f"CASE WHEN {PLAIN} THEN {value} ELSE {_with_end(column)} END"
-    row = _from("json", whole, schema.add(_JSON_END, BooleanType()), options)
+    row = from_text("from_json", whole, schema.add(_JSON_END, BooleanType()), options)
     is_bad, plain = _is_bad(value, wanted, payload), None if has_comments else _is_plain(column)
     return Reading(row, is_bad, {**names, _JSON_END: None}, plain=plain)
 
 
-def _with_corrupt(schema: StructType, corrupt: str) -> tuple[StructType, dict[str, str | None]]:
+def with_corrupt(schema: StructType, corrupt: str) -> tuple[StructType, dict[str, str | None]]:
     """The schema with our column for what Spark could not read, and what the definition calls that.
 
     If it has one of its own, ours is in its place: it would be read from the value, as any other.
@@ -172,25 +173,27 @@ def _is_corrupt_column(field: StructField, corrupt: str) -> bool:
     return field.name == corrupt and isinstance(field.dataType, StringType)
 
 
-def _from(kind: Literal["json", "csv"], value: str, schema: StructType, options: Mapping[str, str]) -> str:
-    return f"from_{kind}({value}, {text(schema.toDDL())}, {_map(options)})"
+def from_text(function: str, value: str, schema: StructType, options: Mapping[str, str]) -> str:
+    """What a function of Spark's makes of a text, by a schema and options."""
+    return f"{function}({value}, {text(schema.toDDL())}, {_map(options)})"
 
 
 def _map(options: Mapping[str, str]) -> str:
     return f"map({', '.join(text(each) for pair in options.items() for each in pair)})"
 
 
-def _allows_comments(payload: Payload) -> bool:
+def allows_comments(payload: Payload) -> bool:
+    """Whether Spark's parser of JSON is to pass over comments."""
     return (option(payload, "allowComments") or "").lower() == "true"
 
 
 def _is_bad(value: str, wanted: Sequence[str], payload: Payload) -> str:
     """Whether a text is not one object of the wanted fields."""
     is_broken = _is_corrupt(value)
-    if not _allows_comments(payload):
+    if not allows_comments(payload):
         has_end = f"{PLAIN} OR {ROW}.{_JSON_END} IS NOT NULL"
         is_broken = f"({is_broken} OR NOT ({has_end})) AND NOT rlike({value}, {text(_EMPTY)})"
-    return f"({is_broken}) OR ({_is_of_another_schema(value, wanted, payload)})"
+    return f"({is_broken}) OR ({is_of_another_schema(value, wanted, payload)})"
 
 
 def _is_plain(column: str) -> str:
@@ -199,7 +202,7 @@ def _is_plain(column: str) -> str:
     That brace ends the first object, or nothing does and Spark reads none: so nothing is behind it. To put a
     field there and read it back costs a flat row a tenth of all that its reading does.
     """
-    value = _string(column)
+    value = string(column)
     inside = f"CAST(substring({column}, 1, octet_length({column}) - 1) AS STRING)"
     return f"startswith({value}, '{{') AND endswith({value}, '}}') AND NOT contains({inside}, '}}')"
 
@@ -209,18 +212,18 @@ def _with_end(column: str) -> str:
 
     Bytes are cut off, and not characters, which would have to be counted; and few texts have to be trimmed.
     """
-    trimmed = f"TRIM(TRAILING {text(SPACE)} FROM {_string(column)})"
+    trimmed = f"TRIM(TRAILING {text(SPACE)} FROM {string(column)})"
 
     def with_field(given: str) -> str:
         field = f',"{_JSON_END}":true}}'.encode()
         return f"concat(substring({given}, 1, octet_length({given}) - 1), {_bytes(field)})"
 
-    plain = f"WHEN endswith({_string(column)}, '}}') THEN {with_field(column)}"
+    plain = f"WHEN endswith({string(column)}, '}}') THEN {with_field(column)}"
     spaced = f"WHEN endswith({trimmed}, '}}') THEN {with_field(f'CAST({trimmed} AS BINARY)')}"
     return f"CAST(CASE {plain} {spaced} END AS STRING)"
 
 
-def _is_of_another_schema(value: str, fields: Sequence[str], payload: Payload) -> str:
+def is_of_another_schema(value: str, fields: Sequence[str], payload: Payload) -> str:
     """Whether there is something, but nothing of what was asked for: that would be nothing but nulls.
 
     Only an object without any field has no colon. Where the names cannot be read, though the row could, as
@@ -241,15 +244,15 @@ def _names(value: str, payload: Payload) -> str:
     """
     if not payload.options:
         return f"json_object_keys({value})"
-    return f"map_keys(from_json({value}, 'map<string,string>', {_map(_permissive(payload))}))"
+    return f"map_keys(from_json({value}, 'map<string,string>', {_map(permissive(payload))}))"
 
 
 def _csv(column: str, payload: Payload, path: str, corrupt: str) -> Reading:
     """The further field is one more column, which an unclosed quote swallows and a comment has none of."""
-    schema, value = schema_of(payload, path), _string(column)
+    schema, value = schema_of(payload, path), string(column)
     if not payload.fails:
         return Reading(_from_csv(value, value, schema, payload))
-    schema, names = _with_corrupt(schema, corrupt)
+    schema, names = with_corrupt(schema, corrupt)
     texts = [each.name for each in schema if isinstance(each.dataType, StringType) and each.name != _CORRUPT]
     end = (_separator(payload) + _CSV_MARK).encode()
     whole = f"CAST(concat({column}, {_bytes(end)}) AS STRING)"
@@ -271,10 +274,10 @@ def _from_csv(value: str, whole: str, schema: StructType, payload: Payload, **ou
     if _number(payload, _MOST_CHARACTERS) is not None:
         ours[_MOST_CHARACTERS] = "-1"
     if option(payload, _MOST_COLUMNS) is not None and _number(payload, _MOST_COLUMNS) is None:
-        return _from("csv", whole, schema, _permissive(payload, **ours))  # which Spark refuses
+        return from_text("from_csv", whole, schema, permissive(payload, **ours))  # which Spark refuses
     usual, sep = _number(payload, _MOST_COLUMNS) or _USUAL_COLUMNS, _separator(payload)
     few, many = (
-        _from("csv", whole, schema, _permissive(payload, **ours, **{_MOST_COLUMNS: str(most + 1)}))
+        from_text("from_csv", whole, schema, permissive(payload, **ours, **{_MOST_COLUMNS: str(most + 1)}))
         for most in (usual, MOST_COLUMNS)
     )
     left = f"octet_length(replace({value}, {text(sep)}, ''))"
@@ -309,12 +312,12 @@ def _avro(column: str, payload: Payload, path: str, _corrupt: str) -> Reading:
     """The further field is of a fixed length: a length that is read from what is behind a record is any."""
     schema = _avro_record(payload.schema, f"{path}.schema")
     if not payload.fails:
-        return Reading(_from_avro(column, schema, _permissive(payload)))
+        return Reading(_from_avro(column, schema, permissive(payload)))
     ours, reader = {}, option(payload, "avroSchema")
     if reader is not None:
         ours["avroSchema"] = json.dumps(_with_mark(_avro_record(reader, f"{path}.options.avroSchema")))
     whole = f"concat({column}, {_bytes(_AVRO_MARK)})"
-    row = _from_avro(whole, _with_mark(schema), _permissive(payload, **ours))
+    row = _from_avro(whole, _with_mark(schema), permissive(payload, **ours))
     is_bad = f"{ROW} IS NULL OR NOT ({ROW}.{_END} <=> {_bytes(_AVRO_MARK)})"
     return Reading(row, is_bad, {_END: None}, has_raw_texts=True)
 
@@ -330,11 +333,11 @@ def _from_avro(column: str, schema: dict[str, Any], options: Mapping[str, str]) 
 
 def _protobuf(column: str, payload: Payload, _path: str, _corrupt: str) -> Reading:
     message, descriptor = text(payload.message or ""), text(payload.descriptor or "")
-    row = f"from_protobuf({column}, {message}, {descriptor}, {_map(_permissive(payload))})"
+    row = f"from_protobuf({column}, {message}, {descriptor}, {_map(permissive(payload))})"
     return Reading(row, f"{ROW} IS NULL" if payload.fails else None)
 
 
-def _permissive(payload: Payload, **ours: str) -> dict[str, str]:
+def permissive(payload: Payload, **ours: str) -> dict[str, str]:
     """The options that the definition has, and those by which a bad row is told from a good one.
 
     Spark ignores the case of names, and of two that differ in nothing else it takes either.

@@ -9,7 +9,7 @@ import pytest
 
 from worker.query_engine import QueryError
 from worker.spark.classic import jars
-from worker.spark.classic.jars import with_jars
+from worker.spark.classic.jars import with_jars, with_readers
 from worker.spark.packages import Platform
 
 if TYPE_CHECKING:
@@ -81,3 +81,14 @@ def test_jars_that_are_not_there_or_none(tmp_path: Path) -> None:
         with pytest.raises(QueryError, match=fault) as refused:
             joined(paths=(str(path),))
         assert str(refused.value).startswith(f"--jars {path}: ")
+
+
+def test_our_reader_of_json_is_added_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, whoever has named it; a checkout without `make jars` has none."""
+    monkeypatch.setattr(jars, "JAR", tmp_path / "sparkherd-json.jar")
+    assert with_readers({}) == {}
+    jar(tmp_path / "sparkherd-json.jar")
+    assert with_readers({}) == {"spark.jars": f"{tmp_path}/sparkherd-json.jar"}
+    assert with_readers({"spark.jars": "/x.jar"})["spark.jars"] == f"/x.jar,{tmp_path}/sparkherd-json.jar"
+    named = {"spark.jars": "hdfs:///mine/sparkherd-json.jar"}
+    assert with_readers(named) == named
