@@ -408,6 +408,16 @@ def test_a_folder_is_not_taken_for_the_lines_of_its_files(spark: SparkSession, t
     assert "names a column _sparkherd_line: names that begin with _sparkherd_ are reserved" in cause
 
 
+def test_a_folder_is_not_taken_for_what_is_wrong_with_lines_of_csv(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """All of them were put aside."""
+    folder_of(tmp_path, "1\n", "_sparkherd_corrupt=1/a.csv")
+    source = Source(format="csv", schema="id BIGINT", options={"path": str(tmp_path)})
+    with pytest.raises(QueryError, match="source: names a column _sparkherd_corrupt: names that begin"):
+        load(spark, source, "source", puts_aside=True)
+
+
 def test_a_schema_has_a_column_of_lines_besides_those_of_folders(spark: SparkSession, tmp_path: Path) -> None:
     """The error names them."""
     folder_of(tmp_path, '{"id": 1}\n', "day=1/hour=2/a.json")

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 ASIDE: Final = "_sparkherd_aside"
 """The column behind all others of a source whose rows may be put aside."""
-CORRUPT: Final = "_sparkherd_corrupt"
-"""Where Spark's reader of CSV puts a line that it cannot read."""
+CORRUPT: Final = "_sparkherd_corrupt="
+"""Where Spark's reader of CSV puts a line that it cannot read.
+
+No folder's column is called so, which would take its place: in the names of folders, that ends where `=` is.
+"""
 RAW_KEY: Final = "_sparkherd_raw_key"
 RAW_VALUE: Final = "_sparkherd_raw_value"
 """A row of Kafka's as it came, while it is taken apart."""
