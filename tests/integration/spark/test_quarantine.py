@@ -15,6 +15,7 @@ from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.files import FilesSink
 from worker.sinks.sql import SqlSink
+from worker.spark.batches.batch_steps import Reading
 from worker.spark.batches.sifted_batch import SiftedBatch
 
 if TYPE_CHECKING:
@@ -513,3 +514,37 @@ async def test_bad_rows_of_too_many_bytes_fail_their_batch_and_do_not_come_to_th
         f"{len(lines)} of {len(lines) + 1} rows would be put aside, which have more than 1,000 bytes" in cause
     )
     assert rows_in(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_kept"),
+    [
+        ("SELECT upper(carrier) AS carrier, id FROM source WHERE id <> 5", True),
+        ("WITH good AS (SELECT * FROM source) SELECT id, carrier FROM good WHERE id <> 5", False),
+        ("SELECT id, uuid() AS carrier FROM source WHERE id <> 5", False),
+        ("SELECT id, carrier FROM source WHERE id <> (SELECT 5)", False),
+    ],
+)
+@pytest.mark.usefixtures("way")
+async def test_a_plan_is_kept_from_batch_to_batch_if_it_is_the_same_each_time(
+    start: Any, tmp_path: Path, database: Any, monkeypatch: pytest.MonkeyPatch, sql: str, *, is_kept: bool
+) -> None:
+    """Of each batch come its own rows, and its own random values; what cannot be read is counted in each."""
+    folder, made, result = tmp_path / "in", [], Reading.result
+
+    def counting(reading: Reading, frame: Any) -> Any:
+        made.append(1)
+        return result(reading, frame)
+
+    monkeypatch.setattr(Reading, "result", counting)
+    for number in range(4):
+        given = source(folder, f'{{"id":{number},"carrier":"a{number}"}}', f"no {number}", '{"id":5}')
+    given["options"]["maxFilesPerTrigger"] = 1
+    query = await start(source=given, sql=sql, on_error="quarantine", sink=database.sink(), trigger=ONCE)
+    assert await query.ended() is None
+    assert (len(made) == 1) is is_kept
+    assert is_kept or len(made) >= 4
+    assert sorted(database.ids()) == [0, 1, 2, 3]
+    assert len({carrier for (carrier,) in database.query("SELECT carrier FROM flights")}) == 4
+    assert sorted(raw for *_, raw in raw_rows(database)) == [f"no {number}" for number in range(4)]
+    assert query._output.left_out == LeftOut(quarantined=4, reasons={"unreadable": 4})

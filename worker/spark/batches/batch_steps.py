@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from worker.spark.expectations import masked
 from worker.spark.reading.unreadable import readable
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from definition.expectations import Expectation
     from worker.sinks.base import Condition
     from worker.sinks.sifting import Sifting
+
+
+class MakesResult(Protocol):
+    """What a `Reading` does, or something in its place."""
+
+    def result(self, frame: DataFrame) -> DataFrame:
+        """Of the rows of a batch, as the source has them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class BatchSteps:
     """
 
     sifting: Sifting | None = None
-    reading: Reading | None = None
+    reading: MakesResult | None = None
     most: int = 0
     is_elsewhere: bool = False
     conditions: tuple[Condition, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from worker.left_out import NOTHING
@@ -11,6 +12,7 @@ from worker.spark.batches.batch_gate import through_gate
 from worker.spark.batches.batch_steps import AS_IT_IS
 from worker.spark.batches.put_batch import put_batch
 from worker.spark.batches.rows import CurrentBatch
+from worker.spark.classic.plan_reuse import ReusedReading
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput
 
@@ -62,14 +64,17 @@ class ClassicQueryOutput(QueryOutput):
     ) -> DataStreamWriter:
         """With the very sink that was claimed."""
         del columns
+        reused = None if steps.reading is None else ReusedReading(steps.reading)
+        doing = replace(steps, reading=reused)
 
         def put(batch_frame: DataFrame, batch_id: int) -> None:
             mark = self._mark(batch_frame, batch_id)
+            begun = batch_frame if reused is None else reused.begun(batch_frame)
 
             def backend(made: DataFrame) -> RddBatch:
                 return RddBatch(made, mark, self._gate.check, batch_frame)
 
-            put = put_batch(claim.sink, batch_frame, steps, backend)
+            put = put_batch(claim.sink, begun, doing, backend)
             self._total, self._left_out = put.total, self._left_out + put.left_out
 
         return self.each_batch(frame, put)

@@ -10,6 +10,7 @@ process.
 
 from __future__ import annotations
 
+import json
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -70,8 +71,8 @@ class RddBatch(SparkBatch):
         found = plan.observedMetrics().get(java.name())
         if found.isEmpty() or found.get().schema() is None:
             return None
-        row = found.get()
-        return {name: row.getLong(at) for at, name in enumerate(row.schema().fieldNames())}
+        figures: dict[str, Any] = json.loads(found.get().json())
+        return figures
 
     def scatter(self, take: Take) -> list[Part]:
         """On the executors; at the driver if only that can reach the sink."""
