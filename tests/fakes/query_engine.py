@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.lag import TaskLag
     from protocol.messages.quarantine import QuarantineRequest
+    from protocol.messages.resources import WorkerResources
     from worker.query_engine import CheckSpec, NotedQuery, QuerySpec
 
 
@@ -136,6 +137,7 @@ class FakeEngine:
         self.lags: dict[str, TaskLag] = {}
         self.measured: list[str] = []
         self.cannot_measure: str | None = None
+        self.takes: WorkerResources | None = None
         self.checks: list[CheckSpec] = []
         self.checks_given_up = 0
         self.check_gate = asyncio.Event()
@@ -257,6 +259,11 @@ class FakeEngine:
     def kafka_requests(self) -> dict[tuple[str, bool], int]:
         """A question for each lag that was measured."""
         return {("lag", True): len(self.measured)} if self.measured else {}
+
+    async def resources(self, group: str) -> WorkerResources | None:
+        """What the test has set, of whichever group."""
+        del group
+        return self.takes
 
     async def lag(self, spec: QuerySpec) -> TaskLag | None:
         """What the test has said."""

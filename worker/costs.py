@@ -1,0 +1,49 @@
+"""What the batches of a task have cost, and what of its rows came too late (docs/monitoring.md)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+
+class Phases(NamedTuple):
+    """Where the time of batches went, in milliseconds.
+
+    `reading` is asking the sources what there is; `writing` reads, computes and writes the rows, which Spark
+    does as one; `commit` keeps Spark's own logs.
+    """
+
+    planning: int = 0
+    reading: int = 0
+    writing: int = 0
+    commit: int = 0
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """Added up over batches; None is what does not apply to a task, or nobody can tell of it.
+
+    `late_batches` took longer than their trigger's interval, `late_rows` were dropped because they were older
+    than the watermark, `spilled_bytes` were written to disk for want of memory.
+    """
+
+    phases: Phases = Phases()
+    late_batches: int | None = None
+    late_rows: int | None = None
+    spilled_bytes: int | None = None
+
+    def __add__(self, other: Costs) -> Costs:
+        return Costs(
+            Phases(*map(sum, zip(self.phases, other.phases, strict=True))),
+            _sum(self.late_batches, other.late_batches),
+            _sum(self.late_rows, other.late_rows),
+            _sum(self.spilled_bytes, other.spilled_bytes),
+        )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
+
+
+NO_COSTS: Final = Costs()
+"""Before the first batch."""
