@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 
-class Phases(NamedTuple):
+class Phases(msgspec.Struct, frozen=True):
     """Where the time of batches went, in milliseconds.
 
     `reading` is asking the sources what there is; `writing` reads, computes and writes the rows, which Spark
@@ -18,6 +18,19 @@ class Phases(NamedTuple):
     reading: int = 0
     writing: int = 0
     commit: int = 0
+
+    def __add__(self, other: Phases) -> Phases:
+        return Phases(
+            self.planning + other.planning,
+            self.reading + other.reading,
+            self.writing + other.writing,
+            self.commit + other.commit,
+        )
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.planning + self.reading + self.writing + self.commit
 
 
 class Costs(msgspec.Struct, frozen=True):
@@ -34,7 +47,7 @@ class Costs(msgspec.Struct, frozen=True):
 
     def __add__(self, other: Costs) -> Costs:
         return Costs(
-            Phases(*map(sum, zip(self.phases, other.phases, strict=True))),
+            self.phases + other.phases,
             _sum(self.late_batches, other.late_batches),
             _sum(self.late_rows, other.late_rows),
             _sum(self.spilled_bytes, other.spilled_bytes),

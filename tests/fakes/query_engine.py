@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from protocol.messages.checks import CheckedColumn, CheckResult
 from protocol.messages.membership import EngineEnd
 from protocol.messages.quarantine import QuarantineAnswer
+from worker.costs import NO_COSTS, Costs
 from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
 
@@ -72,10 +73,12 @@ class FakeQuery:
 
     # What a test does to it.
 
-    def advance(self, batch_id: int, *, left_out: LeftOut = NOTHING, **metrics: Any) -> None:
-        """It finishes a batch, of which rows are `left_out`."""
+    def advance(
+        self, batch_id: int, *, left_out: LeftOut = NOTHING, costs: Costs = NO_COSTS, **metrics: Any
+    ) -> None:
+        """It finishes a batch, of which rows are `left_out`, and which has its `costs`."""
         before = self._progress.totals if self._progress is not None else Totals()
-        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out)
+        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out, costs)
         self._progress = Progress(batch_id, metrics, totals)
 
     def finish_batch(self) -> None:

@@ -217,7 +217,7 @@ PYTHON_BYTES = Metric(
 CHECKPOINT_BYTES = Metric(
     "sparkherd_worker_checkpoint_bytes",
     "gauge",
-    "What the checkpoints of the group take on a disk of this machine, looked at every five minutes.",
+    "What the checkpoints of the group take on a disk of this machine, looked at every minute.",
     GROUP,
 )
 CHECKPOINT_FREE = Metric(

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import TaskErrorsResponse
 from telemetry.loop_lag import LOOP_LAG, LoopLag
@@ -178,7 +180,7 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
 
 def _costs(costs: Costs) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
     """What does not apply to the task is left out."""
-    for phase, took_ms in costs.phases._asdict().items():
+    for phase, took_ms in structs.asdict(costs.phases).items():
         yield catalog.PHASES, (phase,), took_ms / 1000
     for metric, count in (
         (catalog.LATE_BATCHES, costs.late_batches),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from worker.costs import Costs, Phases
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def metrics_of(told: Mapping[str, Any]) -> dict[str, Any]:
     """The last batch's own figures, as they are reported."""
     phases = phases_of(told)
     return {
-        **({"phases_ms": phases._asdict()} if any(phases) else {}),
+        **({"phases_ms": structs.asdict(phases)} if phases.total else {}),
         **_state(told.get("stateOperators") or ()),
         **_watermark(told),
     }

@@ -20,6 +20,8 @@ LEFT: Final = 212.0
 LONGEST: Final = 330.0
 GAP: Final = 8.0
 THINNEST: Final = 1.4
+LONGEST_NAME: Final = 24
+"""Characters that there is room for."""
 SHOWN: Final = 12
 """Bars with a name of their own; a worker may have a thousand tasks."""
 
@@ -67,6 +69,6 @@ def _line(line: int, bar: Bar, longest: float, form: Callable[[float], str]) -> 
     middle = line * LINE + LINE / 2
     length = max(bar.value / longest * LONGEST, THINNEST) if longest > 0 else THINNEST
     words = f"{bar.name}: {form(bar.value)}"
-    yield text(LEFT - GAP, middle + 4, shortened(bar.name), text_anchor="end", class_="label")
+    yield text(LEFT - GAP, middle + 4, shortened(bar.name, LONGEST_NAME), text_anchor="end", class_="label")
     yield box(LEFT, middle - BAR / 2, length, BAR, hint(words), class_="column")
     yield text(LEFT + length + GAP, middle + 4, form(bar.value), class_="tick")

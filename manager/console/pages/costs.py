@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PHASES: Final = {
     "planning": "Planning",
     "reading": "Asking sources",
-    "writing": "Reading, computing, writing",
+    "writing": "Reading and writing rows",
     "commit": "Spark's logs",
 }
 """By the names that workers report them under."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_EVERY_S: Final = 300.0
+_EVERY_S: Final = 60.0
 _SHARE: Final = 99
 """One part in `_SHARE` + 1 of the time at most goes into looking through the files."""
 _BLOCK: Final = 512

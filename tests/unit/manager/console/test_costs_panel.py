@@ -34,7 +34,7 @@ def test_all_that_is_told() -> None:
         ("Spilled to disk", "689.5 kB"),
     ]
     assert panel.phases is not None
-    assert "Planning: 16 ms; Asking sources: 54 ms; Reading, computing, writing: 264 ms" in panel.phases
+    assert "Planning: 16 ms; Asking sources: 54 ms; Reading and writing rows: 264 ms" in panel.phases
 
 
 @pytest.mark.parametrize("metrics", [None, {}, {"rows": 3}, {"state": "large", "phases_ms": [1]}])
