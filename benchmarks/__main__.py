@@ -30,6 +30,7 @@ SLOW = (
     "takeover",
     "rows",
     "bad_rows",
+    "task_costs",
     "spark_tasks",
     "kafka_rows",
     "lakehouse",

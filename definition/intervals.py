@@ -42,6 +42,13 @@ def trigger_interval_fault(text: str) -> str | None:
     return None
 
 
+def trigger_interval_ms(text: str) -> int | None:
+    """How long Spark takes `text` to be, in milliseconds; None if it is no interval, or is no time at all."""
+    if trigger_interval_fault(text) is not None:
+        return None
+    return sum(_microseconds(part) for part in _parts(text) or ()) // 1000 or None
+
+
 def _parts(text: str) -> list[re.Match[str]] | None:
     """The `NUMBER UNIT` parts of `text`; None if that is not all it consists of."""
     text = text.strip()

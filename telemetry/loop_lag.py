@@ -31,6 +31,7 @@ class LoopLag:
         self._now = now
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._worst = 0.0
 
     def start(self) -> None:
         """Begin, on the running loop."""
@@ -42,6 +43,13 @@ class LoopLag:
         if self._timer is not None:
             self._timer.cancel()
 
+    def worst(self) -> float:
+        """How late it was at most since this was asked before, in seconds."""
+        worst, self._worst = self._worst, 0.0
+        return worst
+
     def _tick(self) -> None:
-        self._histogram.observe(max(self._now() - self._due, 0.0))
+        late = max(self._now() - self._due, 0.0)
+        self._worst = max(self._worst, late)
+        self._histogram.observe(late)
         self.start()

@@ -67,9 +67,11 @@ ROOMS = {
     "worker": {
         "background": set[str](),
         "clock": set[str](),
+        "costs": set[str](),
         "left_out": set[str](),
         "masking": set[str](),
-        "query_engine": {"left_out"},
+        "query_engine": {"costs", "left_out"},
+        "resources": {"clock", "query_engine"},
         "settings": set[str](),
         "lag": set[str](),
         "sinks": {"left_out", "masking"},
@@ -84,15 +86,18 @@ ROOMS = {
         "secrets": {"query_engine"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},
-        "spark": {"checks", "lag", "left_out", "query_engine", "secrets", "sinks", "threads", "waiting"},
+        "spark": {
+            *("checks", "costs", "lag", "left_out", "query_engine", "secrets", "sinks", "threads", "waiting"),
+        },
         "tasks": {
             *("clock", "left_out", "membership", "query_engine", "session_lease", "settings"),
             *("waiting", "watchdog"),
         },
-        "metrics": {"left_out", "membership", "tasks"},
+        "metrics": {"costs", "left_out", "membership", "tasks"},
         "status": {"metrics", "threads"},
         "host": {
-            *("background", "membership", "metrics", "query_engine", "settings", "spark", "status", "tasks"),
+            *("background", "clock", "membership", "metrics", "query_engine", "resources", "settings"),
+            *("spark", "status", "tasks"),
         },
         "daemon": {
             *("background", "checks", "client", "clock", "errands", "host", "membership", "metrics"),

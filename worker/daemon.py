@@ -13,6 +13,7 @@ import structlog
 from protocol.errands import ErrandKind
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import Protocol
+from protocol.messages.ownership import ReportRequest
 from protocol.worker_metadata import WorkerMetadata
 from telemetry.scope import open_scope
 from worker.background import BackgroundTasks
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from assignors.base import Assignor
+    from protocol.messages.resources import WorkerResources
     from worker.membership.events import Event
     from worker.query_engine import EngineDeath, QueryEngine
     from worker.settings import WorkerSettings
@@ -176,6 +178,7 @@ class Worker(Host):
             tasks=self.tasks.views(),
             ownerless=self.tasks.ownerless(),
             kafka_requests=self.engine.kafka_requests,
+            resources=self.resources,
         )
 
     async def work(self) -> int:
@@ -201,6 +204,18 @@ class Worker(Host):
         """Leave at once."""
         farewell = Quit(Reason.ENGINE_DIED, f"the engine died: {death.how}", death.end)
         self._post(StopAsked(farewell, in_order=False))
+
+    async def tell_resources(self, seen: WorkerResources) -> None:
+        """The manager, while the worker is a member; what does not arrive is told anew soon."""
+        if self._member.member_id:
+            await self._client.report(
+                ReportRequest(
+                    member_id=self._member.member_id,
+                    instance_id=self._settings.instance_id,
+                    tasks=(),
+                    resources=seen,
+                )
+            )
 
     def stop_asked(self, signal_name: str) -> None:
         """Have the tasks moved away, and leave."""

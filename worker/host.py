@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from protocol.errors import StartupError
+from worker.clock import SystemClock
 from worker.membership.events import Reason
 from worker.metrics.meter import Meter
 from worker.query_engine import QueryError
+from worker.resources import ResourceWatch
 from worker.status import StatusHandlers, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from protocol.messages.resources import WorkerResources
     from worker.background import BackgroundTasks
     from worker.membership.events import Quit
     from worker.metrics.meter import WorkerView
@@ -90,6 +93,16 @@ class Host(ABC):
         self.meter = Meter(settings.group)
         self._settings = settings
         self._background = background
+        self._resource_watch: ResourceWatch | None = None
+
+    @property
+    def resources(self) -> WorkerResources | None:
+        """What it takes of its machine, as of the last look."""
+        return None if self._resource_watch is None else self._resource_watch.seen
+
+    @abstractmethod
+    async def tell_resources(self, seen: WorkerResources) -> None:
+        """Pass a look at what it takes on."""
 
     @abstractmethod
     def view(self) -> WorkerView:
@@ -152,6 +165,14 @@ class Host(ABC):
             raise StartupError(str(error)) from None
         gc.freeze()  # what was imported stays: looking through it again and again stops everything for 25 ms
         self._background.spawn(self._watch_engine())
+        self._resource_watch = ResourceWatch(
+            self.engine,
+            self._settings.group,
+            loop_lag=self.meter.loop_lag.worst,
+            clock=SystemClock(),
+            tell=self.tell_resources,
+        )
+        self._background.spawn(self._resource_watch.run())
         await self.engine_is_up()
 
     async def _watch_engine(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from worker.costs import NO_COSTS, Costs
 from worker.left_out import NOTHING, LeftOut
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from protocol.messages.lag import TaskLag
     from protocol.messages.membership import EngineEnd
     from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
+    from protocol.messages.resources import WorkerResources
     from protocol.messages.tasks import Reached, TaskReset
 
 
@@ -63,13 +65,15 @@ class NotedQuery:
 class Totals:
     """What a query has done since it was started.
 
-    `busy_ms` is the time that its batches took, `left_out` what of their rows did not go to the sink.
+    `busy_ms` is the time that its batches took, `left_out` what of their rows did not go to the sink, `costs`
+    where the time went and what else they took.
     """
 
     batches: int = 0
     rows: int = 0
     busy_ms: int = 0
     left_out: LeftOut = NOTHING
+    costs: Costs = NO_COSTS
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
@@ -77,6 +81,7 @@ class Totals:
             self.rows + other.rows,
             self.busy_ms + other.busy_ms,
             self.left_out + other.left_out,
+            self.costs + other.costs,
         )
 
 
@@ -283,6 +288,14 @@ class QueryEngine(Protocol):
     @property
     def kafka_requests(self) -> Mapping[tuple[str, bool], int]:
         """How often it has asked brokers, by what for and whether they answered. Never blocks."""
+        ...
+
+    async def resources(self, group: str) -> WorkerResources | None:
+        """What it takes of its machine, with the checkpoints of `group`; None if it is not up.
+
+        Raises:
+            QueryError: that cannot be told now.
+        """
         ...
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:

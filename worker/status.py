@@ -80,6 +80,7 @@ class StatusHandlers:
             generation_id=worker.generation,
             lease_s=round(worker.lease_s, 3),
             tasks=len(worker.tasks),
+            resources=worker.resources,
         )
 
     async def metrics(self, request: web.Request) -> web.Response:

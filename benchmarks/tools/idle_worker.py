@@ -61,6 +61,10 @@ class IdleEngine(QueryEngine):
         """Nobody is asked."""
         return {}
 
+    async def resources(self, group: str) -> None:
+        """It takes none."""
+        del group
+
     async def lag(self, spec: QuerySpec) -> None:
         """Of nothing."""
         del spec

@@ -42,6 +42,14 @@ def figure(value: float) -> str:
     return f"{value / size:,.1f}".removesuffix(".0") + f" {name}"
 
 
+def size(count: float) -> str:
+    """`512 B`, `64.3 kB`, `1.5 GB`: bytes in thousands."""
+    if count < SECOND_MS:
+        return f"{count:.0f} B"
+    each, name = next(each for each in _THOUSANDS if count >= each[0])
+    return f"{count / each:,.1f}".removesuffix(".0") + f" {name}B"
+
+
 def moment(at_ms: float) -> str:
     """For people, to the second: `2026-03-01 15:04:05 UTC`; a browser adds what its own clock says."""
     return _utc(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -28,6 +28,7 @@ class PageRequest:
     query: Mapping[str, str]
     caller: Caller = ANYBODY
     roles: Mapping[str, frozenset[Role]] = field(default_factory=dict)
+    member: str = ""
 
     def may(self, operation: str) -> bool:
         """Whether who looks at the page may ask for what a button or a form of it would."""

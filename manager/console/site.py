@@ -20,6 +20,7 @@ from manager.console.pages.group import group
 from manager.console.pages.overview import overview
 from manager.console.pages.quarantine import ASKED_MS, quarantine
 from manager.console.pages.task import task
+from manager.console.pages.worker import worker
 from manager.console.pages.workers import workers
 from manager.http.authorization import caller_of
 from manager.http.endpoint import Endpoint
@@ -66,6 +67,13 @@ PAGES: Final[tuple[tuple[str, str, str, MakePage, Role], ...]] = (
         Role.VIEWER,
     ),
     (TASK, "showTask", "A task: how it is doing, and where it ran", task, Role.VIEWER),
+    (
+        f"{GROUP}/workers/{{member_id}}",
+        "showWorker",
+        "A worker: what it takes, and which of its tasks costs what",
+        worker,
+        Role.VIEWER,
+    ),
     (GROUP, "showGroup", "A group: who owns what, and how that came about", group, Role.VIEWER),
 )
 HELD_S: Final = {"showQuarantine": ASKED_MS / 1000}
@@ -130,7 +138,8 @@ class Console:
     def _page_request(self, request: HttpRequest) -> PageRequest:
         named = request.match_info
         group, task = named.get("group", ""), named.get("task", "")
-        return PageRequest(group, task, request.query, caller_of(request), self._roles)
+        member = named.get("member_id", "")
+        return PageRequest(group, task, request.query, caller_of(request), self._roles, member)
 
     def _trouble(self, failure: Failure, page_request: PageRequest) -> web.Response:
         status = HTTPStatus(failure.code.status)

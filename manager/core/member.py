@@ -14,6 +14,7 @@ from protocol.worker_metadata import WorkerMetadata, read_metadata
 if TYPE_CHECKING:
     from manager.core.stored_rows import MemberRow
     from protocol.messages.membership import JoinRequest
+    from protocol.messages.resources import WorkerResources
 
 
 @dataclass(slots=True, eq=False)
@@ -24,6 +25,7 @@ class Member:
     `heard_over` is the one that its last accepted request came over, `heard_at` when it arrived, by the
     monotonic clock in milliseconds, and `closed_at` when one was closed that counts. `cleared` counts the
     suspects that have done it no harm, `unfinished_checks` those checks given to it since its last result.
+    `resources` is what it has told of itself last.
     """
 
     row: MemberRow
@@ -39,6 +41,7 @@ class Member:
     concern_revision: int = 0
     cleared: int = 0
     unfinished_checks: int = 0
+    resources: WorkerResources | None = None
     names: frozenset[str] = field(default_factory=frozenset)
     _settles: tuple[tuple[Protocol, ...], bool] = ((), False)
 

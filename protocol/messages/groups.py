@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from protocol.messages.base import PageQuery, Request, Response, Text, null
+from protocol.messages.resources import WorkerResources
 from protocol.names import Name
 
 REBALANCES_KEPT = 100
@@ -58,7 +59,10 @@ class GroupListResponse(Response, frozen=True, kw_only=True):
 
 
 class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
-    """A member as an admin sees it; times are milliseconds since 1970."""
+    """A member as an admin sees it; times are milliseconds since 1970.
+
+    `resources` is what it takes of its machine, as it told last; null if it has not.
+    """
 
     member_id: str
     instance_id: str | None
@@ -69,6 +73,7 @@ class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
     session_timeout_ms: int
     last_heartbeat_ms: int
     draining: bool = False
+    resources: WorkerResources | None = None
 
 
 class DescribeGroupResponse(Response, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
 from protocol.messages.lag import TaskLag
+from protocol.messages.resources import WorkerResources
 from protocol.messages.tasks import Definition, Reached, TaskReset
 from protocol.names import Name
 from protocol.states import TaskState
@@ -112,13 +113,15 @@ class ReportRequest(Request, frozen=True, kw_only=True):
     """News of several tasks at once.
 
     `found` are queries that the caller does not run: some owner has noted down that it had started one for
-    this task under this token, where it may outlive its worker.
+    this task under this token, where it may outlive its worker. `resources` is what the caller takes as a
+    whole.
     """
 
     member_id: str
     tasks: tuple[TaskReport, ...]
     instance_id: Name | None = None
     found: dict[str, Token] | msgspec.UnsetType = msgspec.UNSET
+    resources: WorkerResources | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Figures are kept, reckoned with, shown and passed on, so they are of a size that can be."""

@@ -23,7 +23,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200
 PASSWORD = "hunter2-Zx9"
 RATE = {"format": "rate", "options": {"rowsPerSecond": 50}}
 TASKS = {
-    "fine": {"source": RATE, "sink": {"format": "noop"}},
+    "fine": {
+        "source": RATE | {"watermark": {"column": "timestamp", "delay": "1 second"}},
+        "sql": "SELECT DISTINCT timestamp, value FROM source",
+        "sink": {"format": "noop"},
+        "trigger": {"processing_time": "1 second"},
+    },
     "doomed": {
         "source": RATE,
         "expect": [{"name": "counted", "where": "value >= 0", "on_violation": "drop"}],
@@ -100,7 +105,8 @@ def test_a_herd_shows_what_it_does_and_never_a_password(herd: Herd) -> None:
 
     def settled() -> tuple[Samples, Samples] | None:
         manager, own = scrape(herd.manager.url), scrape(url)
-        runs = value(own, "sparkherd_task_rows_total", group="herd", task="fine")
+        runs = value(own, "sparkherd_task_watermark_seconds", group="herd", task="fine")
+        runs = runs and value(own, "sparkherd_worker_checkpoint_bytes", group="herd")
         failed = value(manager, "sparkherd_group_tasks", group="herd", state="FAILED")
         return (manager, own) if runs and failed == 1 else None
 

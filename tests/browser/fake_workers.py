@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.quarantine import QuarantineAnswer, QuarantinedRow
+from protocol.messages.resources import WorkerResources
 from tests.fakes.query_engine import FakeEngine
 from worker.daemon import run
 from worker.settings import WorkerSettings
@@ -60,6 +61,21 @@ ROWS = (
 )
 
 
+TAKES = WorkerResources(
+    heap_bytes=243_900_000,
+    heap_max_bytes=1_073_741_824,
+    heap_after_gc_bytes=185_400_000,
+    gc_ms=4310,
+    gc_share=0.012,
+    direct_bytes=16_842_752,
+    python_processes=3,
+    python_bytes=310_000_000,
+    checkpoint_bytes=2_400_000,
+    checkpoint_free_bytes=80_000_000_000,
+    checkpoint_disk_bytes=250_000_000_000,
+)
+
+
 class TickingEngine(FakeEngine):
     """Its queries finish a batch every half a second; the task `broken` cannot be started."""
 
@@ -67,6 +83,7 @@ class TickingEngine(FakeEngine):
         super().__init__()
         self.broken[BROKEN] = CAUSE
         self.quarantine_answer = QuarantineAnswer(rows=ROWS, total=len(ROWS), replayed=2, stayed=1)
+        self.takes = TAKES
         self._batch = 0
 
     @property
@@ -81,10 +98,12 @@ class TickingEngine(FakeEngine):
 
     def _tick(self) -> None:
         self._batch += 1
-        for query in self.started:
+        for number, query in enumerate(self.started):
             if query.is_running:
                 rows = 40 + 7 * (self._batch % 5)
                 told: dict[str, Any] = {"rows": rows, "total_rows": 40 * self._batch, "batch_ms": 80 + rows}
+                told["phases_ms"] = {"planning": 12, "reading": 4, "writing": 40 + rows, "commit": 20}
+                told["state"] = {"rows": 100 * rows, "bytes": 9000, "memory_bytes": 40_000 * (number + 1)}
                 query.advance(self._batch, rows_per_second=rows, **told)
         asyncio.get_running_loop().call_later(TICK_S, self._tick)
 

@@ -48,6 +48,23 @@ def test_a_page_is_fit_to_be_used(browser: Browser, stage: Stage, name: str, sch
         assert window.complaints == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_worker_is_fit_to_be_used(browser: Browser, stage: Stage, scheme: Scheme) -> None:
+    """Its name leads there; what it takes and which of its tasks costs what are told, however wide it is."""
+    for kind in KINDS[scheme]:
+        width = WIDTHS[kind]
+        window = Window(browser, stage.manager.url, scheme, width)
+        page = window.go(f"/groups/{GROUP}")
+        page.locator("#map tbody th a").first.click()
+        page.locator("#resources meter").first.wait_for()
+        page.locator(".chart.memory").wait_for()
+        window.picture(f"worker-{scheme}-{kind}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert window.barriers() == []
+        window.close()
+        assert window.complaints == []
+
+
 def test_nine_hundred_tasks_are_no_trouble(browser: Browser, stage: Stage) -> None:
     """Each has its place on the map, fifty are in the table, and one is found by its name as one types."""
     for number in range(900):

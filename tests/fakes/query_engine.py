@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from protocol.messages.checks import CheckedColumn, CheckResult
 from protocol.messages.membership import EngineEnd
 from protocol.messages.quarantine import QuarantineAnswer
+from worker.costs import NO_COSTS, Costs
 from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.lag import TaskLag
     from protocol.messages.quarantine import QuarantineRequest
+    from protocol.messages.resources import WorkerResources
     from worker.query_engine import CheckSpec, NotedQuery, QuerySpec
 
 
@@ -71,10 +73,12 @@ class FakeQuery:
 
     # What a test does to it.
 
-    def advance(self, batch_id: int, *, left_out: LeftOut = NOTHING, **metrics: Any) -> None:
-        """It finishes a batch, of which rows are `left_out`."""
+    def advance(
+        self, batch_id: int, *, left_out: LeftOut = NOTHING, costs: Costs = NO_COSTS, **metrics: Any
+    ) -> None:
+        """It finishes a batch, of which rows are `left_out`, and which has its `costs`."""
         before = self._progress.totals if self._progress is not None else Totals()
-        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out)
+        totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out, costs)
         self._progress = Progress(batch_id, metrics, totals)
 
     def finish_batch(self) -> None:
@@ -136,6 +140,7 @@ class FakeEngine:
         self.lags: dict[str, TaskLag] = {}
         self.measured: list[str] = []
         self.cannot_measure: str | None = None
+        self.takes: WorkerResources | None = None
         self.checks: list[CheckSpec] = []
         self.checks_given_up = 0
         self.check_gate = asyncio.Event()
@@ -257,6 +262,11 @@ class FakeEngine:
     def kafka_requests(self) -> dict[tuple[str, bool], int]:
         """A question for each lag that was measured."""
         return {("lag", True): len(self.measured)} if self.measured else {}
+
+    async def resources(self, group: str) -> WorkerResources | None:
+        """What the test has set, of whichever group."""
+        del group
+        return self.takes
 
     async def lag(self, spec: QuerySpec) -> TaskLag | None:
         """What the test has said."""

@@ -81,6 +81,59 @@ LEFT_OUT = Metric(
     "two counts for both.",
     ("group", "task", "reason"),
 )
+PHASES = Metric(
+    "sparkherd_task_phase_seconds_total",
+    "counter",
+    "The same by phase: planning, reading (asking sources what there is), writing (rows are read, computed "
+    "and written as one), commit (Spark's own logs).",
+    ("group", "task", "phase"),
+)
+LATE_BATCHES = Metric(
+    "sparkherd_task_late_batches_total",
+    "counter",
+    "Batches that took longer than the interval of their trigger; only of tasks that have one.",
+    TASK,
+)
+LATE_ROWS = Metric(
+    "sparkherd_task_late_rows_total",
+    "counter",
+    "Rows that Spark dropped because they were older than the watermark, by its own count; only of tasks "
+    "with state and a watermark.",
+    TASK,
+)
+SPILLED = Metric(
+    "sparkherd_task_spilled_bytes_total",
+    "counter",
+    "Bytes that shuffles, sorts and aggregations wrote to disk for want of memory; not behind Spark Connect.",
+    TASK,
+)
+STATE_ROWS = Metric(
+    "sparkherd_task_state_rows", "gauge", "Rows in the state of its query after the last batch.", TASK
+)
+STATE_BYTES = Metric(
+    "sparkherd_task_state_bytes",
+    "gauge",
+    "How large that state is, as its store has it: in memory, or RocksDB's files.",
+    TASK,
+)
+STATE_MEMORY = Metric(
+    "sparkherd_task_state_memory_bytes",
+    "gauge",
+    "Memory that the state takes, with the versions of it that Spark keeps.",
+    TASK,
+)
+WATERMARK = Metric(
+    "sparkherd_task_watermark_seconds",
+    "gauge",
+    "The watermark that the last batch ran under, in seconds since 1970.",
+    TASK,
+)
+WATERMARK_LAG = Metric(
+    "sparkherd_task_watermark_lag_seconds",
+    "gauge",
+    "How far that was behind the beginning of the batch.",
+    TASK,
+)
 LAST_BATCH = Metric("sparkherd_task_last_batch_seconds", "gauge", "How long the last batch took.", TASK)
 IDLE = Metric(
     "sparkherd_task_idle_seconds",
@@ -130,6 +183,47 @@ KAFKA_REQUESTS = Metric(
     "answer at all, and of consumer groups; by whether there was an answer.",
     ("group", "purpose", "answered"),
 )
+HEAP = Metric(
+    "sparkherd_worker_heap_bytes", "gauge", "Heap of the worker's JVM in use; not of Spark Connect's.", GROUP
+)
+HEAP_MAX = Metric("sparkherd_worker_heap_max_bytes", "gauge", "What that heap may grow to.", GROUP)
+HEAP_AFTER_GC = Metric(
+    "sparkherd_worker_heap_after_gc_bytes",
+    "gauge",
+    "What was in use of it right after the last collection of garbage.",
+    GROUP,
+)
+GC_SECONDS = Metric(
+    "sparkherd_worker_gc_seconds_total",
+    "counter",
+    "Time that collections of garbage took in that JVM.",
+    GROUP,
+)
+DIRECT = Metric(
+    "sparkherd_worker_direct_bytes", "gauge", "Direct memory of that JVM, which is beside its heap.", GROUP
+)
+PYTHON_PROCESSES = Metric(
+    "sparkherd_worker_python_processes",
+    "gauge",
+    "Processes of Python that Spark has started, as for functions of a user's.",
+    GROUP,
+)
+PYTHON_BYTES = Metric(
+    "sparkherd_worker_python_bytes",
+    "gauge",
+    "Memory that they have; what they share counts for each.",
+    GROUP,
+)
+CHECKPOINT_BYTES = Metric(
+    "sparkherd_worker_checkpoint_bytes",
+    "gauge",
+    "What the checkpoints of the group take on a disk of this machine, looked at every minute.",
+    GROUP,
+)
+CHECKPOINT_FREE = Metric(
+    "sparkherd_worker_checkpoint_free_bytes", "gauge", "What is free on that disk.", GROUP
+)
+CHECKPOINT_DISK = Metric("sparkherd_worker_checkpoint_disk_bytes", "gauge", "How large that disk is.", GROUP)
 RESTARTS = Metric(
     "sparkherd_task_restarts_total",
     "counter",
@@ -158,6 +252,15 @@ CATALOG = (
     ROWS,
     BATCHES,
     BATCH_SECONDS,
+    PHASES,
+    LATE_BATCHES,
+    LATE_ROWS,
+    SPILLED,
+    STATE_ROWS,
+    STATE_BYTES,
+    STATE_MEMORY,
+    WATERMARK,
+    WATERMARK_LAG,
     DROPPED,
     QUARANTINED,
     LEFT_OUT,
@@ -172,5 +275,15 @@ CATALOG = (
     RESTARTS,
     OUTAGES,
     KAFKA_REQUESTS,
+    HEAP,
+    HEAP_MAX,
+    HEAP_AFTER_GC,
+    GC_SECONDS,
+    DIRECT,
+    PYTHON_PROCESSES,
+    PYTHON_BYTES,
+    CHECKPOINT_BYTES,
+    CHECKPOINT_FREE,
+    CHECKPOINT_DISK,
     LOOP_LAG,
 )

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import TaskErrorsResponse
 from telemetry.loop_lag import LOOP_LAG, LoopLag
@@ -18,9 +20,38 @@ if TYPE_CHECKING:
     import msgspec
 
     from protocol.messages.lag import TaskLag
+    from protocol.messages.resources import WorkerResources
     from telemetry.metrics import Family, Metric
+    from worker.costs import Costs
     from worker.membership.states import MemberState
     from worker.tasks.task_status import TaskSnapshot
+
+
+_IN_MS = {
+    "batch_ms": catalog.LAST_BATCH,
+    "watermark_ms": catalog.WATERMARK,
+    "watermark_lag_ms": catalog.WATERMARK_LAG,
+}
+_OF_STATE = {
+    "rows": catalog.STATE_ROWS,
+    "bytes": catalog.STATE_BYTES,
+    "memory_bytes": catalog.STATE_MEMORY,
+}
+"""What an engine tells of the last batch, by the names it has there."""
+
+_RESOURCES = (
+    (catalog.HEAP, "heap_bytes", 1),
+    (catalog.HEAP_MAX, "heap_max_bytes", 1),
+    (catalog.HEAP_AFTER_GC, "heap_after_gc_bytes", 1),
+    (catalog.GC_SECONDS, "gc_ms", 1000),
+    (catalog.DIRECT, "direct_bytes", 1),
+    (catalog.PYTHON_PROCESSES, "python_processes", 1),
+    (catalog.PYTHON_BYTES, "python_bytes", 1),
+    (catalog.CHECKPOINT_BYTES, "checkpoint_bytes", 1),
+    (catalog.CHECKPOINT_FREE, "checkpoint_free_bytes", 1),
+    (catalog.CHECKPOINT_DISK, "checkpoint_disk_bytes", 1),
+)
+"""What a worker takes of its machine, by its names, and how many units of that make one of the metric's."""
 
 
 class Meter:
@@ -58,7 +89,8 @@ class Meter:
 class WorkerView:
     """A worker as those who watch it see it; `lease_s` is how long it may still write, in seconds.
 
-    `kafka_requests` are questions to brokers, by what for and whether they answered.
+    `kafka_requests` are questions to brokers, by what for and whether they answered, `resources` is what it
+    takes of its machine, as far as that is known.
     """
 
     group: str
@@ -69,6 +101,7 @@ class WorkerView:
     tasks: tuple[TaskSnapshot, ...]
     ownerless: Mapping[str, TaskLag] = field(default_factory=dict)
     kafka_requests: Mapping[tuple[str, bool], int] = field(default_factory=dict)
+    resources: WorkerResources | None = None
 
 
 class WorkerReader:
@@ -92,7 +125,15 @@ class WorkerReader:
             for (purpose, answered), count in sorted(worker.kafka_requests.items())
         ]
         yield _family(catalog.KAFKA_REQUESTS, asked)
+        yield from _of_machine(worker)
         yield from _of_tasks(worker)
+
+
+def _of_machine(worker: WorkerView) -> Iterator[Family]:
+    """What is not known has no series."""
+    for metric, name, divisor in _RESOURCES:
+        value = getattr(worker.resources, name, None)
+        yield _family(metric, [] if value is None else [((worker.group,), value / divisor)])
 
 
 def _of_tasks(worker: WorkerView) -> Iterator[Family]:
@@ -127,16 +168,37 @@ def _figures(task: TaskSnapshot) -> Iterator[tuple[Metric, tuple[str, ...], floa
     yield catalog.ROWS, (), task.totals.rows
     yield catalog.BATCHES, (), task.totals.batches
     yield catalog.BATCH_SECONDS, (), task.totals.busy_ms / 1000
+    yield from _costs(task.totals.costs)
+    yield from _last_batch(task.metrics)
     yield from _left_out(task)
     yield catalog.RESTARTS, (), task.restarts
     yield catalog.OUTAGES, (), task.outages
     yield catalog.HAS_WORK, (), task.has_work
     if task.idle_s is not None:
         yield catalog.IDLE, (), task.idle_s
-    if "batch_ms" in task.metrics:
-        yield catalog.LAST_BATCH, (), task.metrics["batch_ms"] / 1000
-    lag: dict[str, Any] = task.metrics.get("lag", {})
-    for unit, behind in lag.items():
+
+
+def _costs(costs: Costs) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
+    """What does not apply to the task is left out."""
+    for phase, took_ms in structs.asdict(costs.phases).items():
+        yield catalog.PHASES, (phase,), took_ms / 1000
+    for metric, count in (
+        (catalog.LATE_BATCHES, costs.late_batches),
+        (catalog.LATE_ROWS, costs.late_rows),
+        (catalog.SPILLED, costs.spilled_bytes),
+    ):
+        if count is not None:
+            yield metric, (), count
+
+
+def _last_batch(metrics: Mapping[str, Any]) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
+    for name, metric in _IN_MS.items():
+        if name in metrics:
+            yield metric, (), metrics[name] / 1000
+    for name, metric in _OF_STATE.items():
+        if name in metrics.get("state", {}):
+            yield metric, (), metrics["state"][name]
+    for unit, behind in metrics.get("lag", {}).items():
         yield catalog.LAG, (unit,), behind
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from protocol.messages.resources import WorkerResources
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -36,6 +38,8 @@ class Handle(ABC):
     """Whether it comes to an end by itself."""
     commits_late: bool
     """Whether Spark reports batches before its checkpoint knows of them (`asyncProgressTrackingEnabled`)."""
+    interval_ms: int | None = None
+    """Of its trigger, in milliseconds; None if a batch begins as soon as the one before is done."""
     stopped: ClassVar[str] = "the query ended by itself, which nobody had asked for"
     """What is said where it is over, nothing was wrong, and its worker has not asked for it."""
 
@@ -46,6 +50,10 @@ class Handle(ABC):
     @abstractmethod
     def progress(self, after: int) -> Sequence[Mapping[str, Any]]:
         """Spark's records of the batches later than `after`, as far as it keeps them, oldest first."""
+
+    def spilled_bytes(self) -> int | None:
+        """What its batches have spilled to disk so far; None where Spark does not tell."""
+        return None
 
     @abstractmethod
     def is_resting(self) -> bool:
@@ -172,6 +180,15 @@ class SparkBackend(ABC):
         Raises:
             QueryError: that cannot be read now.
         """
+
+    def resources(self, folder: str) -> WorkerResources:
+        """What it takes of this machine, of which a Spark elsewhere takes nothing.
+
+        Args:
+            folder: of the checkpoints of a group.
+        """
+        del folder
+        return WorkerResources()
 
     @abstractmethod
     def end_noted(self, query: NotedQuery) -> None:

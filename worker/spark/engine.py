@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from protocol.messages.checks import CheckResult
     from protocol.messages.lag import TaskLag
     from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
+    from protocol.messages.resources import WorkerResources
     from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec, SparkKind
     from worker.spark.backend import SparkBackend
     from worker.spark.errand_runs import Cancellation
@@ -124,6 +125,12 @@ class SparkEngine:
         """Of this Spark; another one begins at nothing."""
         brokers = None if self._opened is None else self._opened.brokers
         return {} if brokers is None else brokers.requests()
+
+    async def resources(self, group: str) -> WorkerResources | None:
+        """In a thread of its own, which may have many files to look through."""
+        folder = f"{self._settings.root}/{group}"
+        ask = partial(self._ask, lambda backend: backend.resources(folder))
+        return await asyncio.wrap_future(in_thread("spark-resources", ask))
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """In a thread of its own, which whoever loses patience leaves behind."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from worker.left_out import NOTHING, LeftOut
 from worker.query_engine import Progress, Totals
+from worker.spark.batch_figures import costs_of, metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,9 +23,13 @@ _OUTSTANDING = {"numFilesOutstanding": "files", "numBytesOutstanding": "bytes"}
 
 
 class ProgressTracker:
-    """Follows one query's batches; `last` is the latest, None before the first."""
+    """Follows one query's batches; `last` is the latest, None before the first.
 
-    def __init__(self) -> None:
+    `interval_ms` is that of the query's trigger, in milliseconds; None if it has none.
+    """
+
+    def __init__(self, interval_ms: int | None = None) -> None:
+        self._interval_ms = interval_ms
         self.last: Progress | None = None
         self._totals = Totals()
         self._seen = NOTHING
@@ -33,7 +40,11 @@ class ProgressTracker:
         return -1 if self.last is None or self.last.batch_id is None else self.last.batch_id
 
     def observe(
-        self, told: Mapping[str, Any], sink_rows: int | None = None, left_out: LeftOut = NOTHING
+        self,
+        told: Mapping[str, Any],
+        sink_rows: int | None = None,
+        left_out: LeftOut = NOTHING,
+        spilled_bytes: int | None = None,
     ) -> bool:
         """Take in one of Spark's progress records; one that is not news, or of no batch, changes nothing.
 
@@ -42,6 +53,8 @@ class ProgressTracker:
             sink_rows: how many rows of the task its fenced sink holds by now, under any owner.
             left_out: what of the rows of all batches since the query's start did not go there; without what
                 Spark itself tells in its records.
+            spilled_bytes: what all batches since the query's start have spilled to disk; None if that is not
+                known.
 
         Returns:
             Whether it is of a batch that was finished since the last one.
@@ -50,14 +63,17 @@ class ProgressTracker:
             return False
         batch_ms = told.get("batchDuration", 0)
         self._seen += left_out_in(told)
-        totals = self._totals + Totals(1, told["numInputRows"], batch_ms)
-        self._totals = replace(totals, left_out=left_out + self._seen)
+        costs = costs_of(told, self._interval_ms)
+        totals = self._totals + Totals(1, told["numInputRows"], batch_ms, costs=costs)
+        spilled = structs.replace(totals.costs, spilled_bytes=spilled_bytes)
+        self._totals = replace(totals, left_out=left_out + self._seen, costs=spilled)
         metrics: dict[str, Any] = {
             "rows": told["numInputRows"],
             "total_rows": self._totals.rows,
             "rows_per_second": round(told.get("processedRowsPerSecond") or 0.0, 1),
             "batch_ms": batch_ms,
             "at": told["timestamp"],
+            **metrics_of(told),
         }
         if sink_rows is not None:
             metrics["sink_rows"] = sink_rows

@@ -49,7 +49,7 @@ class SparkQuery:
         self.committed = launched.committed
         self._finished = launched.finished
         self._watched = launched.watched
-        self._progress = ProgressTracker()
+        self._progress = ProgressTracker(launched.handle.interval_ms)
         self._observing = threading.Lock()
         self._finishing = threading.Lock()
         self._looks = 0
@@ -167,8 +167,8 @@ class SparkQuery:
     def _observe(self) -> None:
         """Batches finish between two polls, too; a query that waits shows one record again and again."""
         if news := self._handle.progress(self._progress.batch_id):
-            total, left_out = self._output.total, self._output.left_out
-            finished = [record for record in news if self._progress.observe(record, total, left_out)]
+            so_far = (self._output.total, self._output.left_out, self._handle.spilled_bytes())
+            finished = [record for record in news if self._progress.observe(record, *so_far)]
             if finished:
                 self._finished(finished[-1])
 

@@ -27,6 +27,7 @@ from worker.tasks.runner import TaskRunner
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from protocol.messages.resources import WorkerResources
     from worker.membership.events import Refused
     from worker.query_engine import EngineDeath, QueryEngine
     from worker.settings import WorkerSettings
@@ -125,6 +126,7 @@ class Standalone(Host):
             lease_s=FOR_GOOD_S,
             tasks=self.tasks.views(),
             kafka_requests=self.engine.kafka_requests,
+            resources=self.resources,
         )
 
     async def work(self) -> int:
@@ -144,6 +146,9 @@ class Standalone(Host):
         """There is nobody who could go on with the tasks."""
         log.error("the engine died", how=death.how)
         self._end(Reason.ENGINE_DIED)
+
+    async def tell_resources(self, seen: WorkerResources) -> None:
+        """Who is alone has nobody to tell."""
 
     def stop_asked(self, signal_name: str) -> None:
         """Whatever runs."""

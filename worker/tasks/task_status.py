@@ -234,8 +234,8 @@ class TaskStatus:
         self._progress = self._latest = progress
 
     def _metrics(self) -> dict[str, Any]:
-        """What the engine tells of the last batch, what was left out, and how much work the task has been."""
-        metrics = self._progress.metrics and {**self._progress.metrics, **self._left_out()}
+        """What the engine tells of the last batch, what all have cost and left out, and the task's load."""
+        metrics = self._progress.metrics and {**self._progress.metrics, **self._left_out(), **self._costs()}
         if self._load is None or "batch_ms" not in metrics:
             return metrics
         self._load.observe(self._progress.batch_id, metrics["batch_ms"], self._now())
@@ -249,3 +249,9 @@ class TaskStatus:
             return {}
         counts = {"dropped": left_out.dropped, "quarantined": left_out.quarantined}
         return {**counts, "left_out": left_out.reasons}
+
+    def _costs(self) -> dict[str, int]:
+        """Since this worker has the task, too; without what does not apply to it."""
+        costs = self._totals.costs
+        told = {name: getattr(costs, name) for name in ("late_batches", "late_rows", "spilled_bytes")}
+        return {name: count for name, count in told.items() if count is not None}

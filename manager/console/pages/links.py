@@ -15,6 +15,11 @@ def task_path(group: str, task: str) -> str:
     return f"{group_path(group)}/tasks/{quote(task, safe='')}"
 
 
+def worker_path(group: str, member_id: str) -> str:
+    """The page of a worker."""
+    return f"{group_path(group)}/workers/{quote(member_id, safe='')}"
+
+
 def edit_path(group: str, task: str) -> str:
     """Where a task's definition is changed."""
     return f"{task_path(group, task)}/edit"

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from manager.console.pages.links import member_api
+from manager.console.pages.links import member_api, worker_path
 from protocol.task_metrics import figure
 from protocol.worker_metadata import WorkerMetadata, read_metadata
 
@@ -52,6 +52,7 @@ class MemberLine:
     session_ms: int
     silent: bool
     api: str
+    path: str
 
 
 def member_lines(
@@ -110,6 +111,7 @@ def _line(
         session_ms=member.session_timeout_ms,
         silent=now_ms - member.last_heartbeat_ms > SILENT_SHARE * member.session_timeout_ms,
         api=member_api(group.group, member.member_id),
+        path=worker_path(group.group, member.member_id),
     )
 
 

@@ -9,6 +9,7 @@ from manager.console.charts.series import Column, Subject, series
 from manager.console.definitions import shown
 from manager.console.formatting import duration, figure
 from manager.console.page import Page, PageRequest
+from manager.console.pages.costs import CostsPanel, costs_panel
 from manager.console.pages.lag import LagPanel, lag_panel
 from manager.console.pages.left_out import LeftOutPanel, left_out_panel
 from manager.console.pages.links import edit_path, group_path, quarantine_path, task_api
@@ -77,6 +78,7 @@ class TaskPage:
     trace: str | None
     figures: tuple[BatchFigure, ...]
     charts: tuple[TitledChart, ...]
+    costs: CostsPanel | None
     lag: LagPanel | None
     left_out: LeftOutPanel | None
     lines: tuple[FiguresLine, ...]
@@ -132,6 +134,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         trace=trace or None,
         figures=tuple(figures_of(task.metrics or {})),
         charts=tuple(_charts(history, now_ms)),
+        costs=costs_panel(task.metrics),
         lag=lag_panel(task.lag),
         left_out=left_out_panel(task.metrics, task.definition),
         lines=tuple(_lines(history)),

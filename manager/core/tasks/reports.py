@@ -57,6 +57,8 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     _check_reports(request.tasks)
     member = checks.member(turn.group, request.member_id, request.instance_id)
     sessions.request_accepted(turn, member, parked)
+    if request.resources is not msgspec.UNSET:
+        member.resources = request.resources
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors, found=_judge(turn.group, request.found)))
     if any(entry.state in OWNERLESS or probation.is_harmless(entry) for entry in request.tasks):

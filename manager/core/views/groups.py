@@ -62,6 +62,7 @@ def _describe_member(group: Group, member: Member) -> DescribedMember:
         session_timeout_ms=row.session_timeout_ms,
         last_heartbeat_ms=member.last_heartbeat_ms,
         draining=row.draining,
+        resources=member.resources,
     )
 
 

@@ -100,6 +100,20 @@ LAG: Final = {
     "trouble": None,
     "tasks_revision": 12,
 }
+RESOURCES: Final = {
+    "heap_bytes": 412_000_000,
+    "heap_max_bytes": 1_073_741_824,
+    "heap_after_gc_bytes": 175_563_264,
+    "gc_ms": 4310,
+    "gc_share": 0.012,
+    "direct_bytes": 16_842_752,
+    "python_processes": 3,
+    "python_bytes": 310_000_000,
+    "checkpoint_bytes": 2_400_000,
+    "checkpoint_free_bytes": 80_000_000_000,
+    "checkpoint_disk_bytes": 250_000_000_000,
+    "loop_lag_ms": 3,
+}
 STATUS: Final = {
     "task": TASK,
     "state": "RUNNING",
@@ -303,6 +317,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "session_timeout_ms": 10_000,
                 "last_heartbeat_ms": NOW_MS,
                 "draining": False,
+                "resources": RESOURCES,
             }
         ],
         "tasks": 12,

@@ -89,6 +89,7 @@ async def test_files_are_kept_by_browsers_as_long_as_they_are_the_same(site: Sit
         ("/groups/none", 404, "GROUP_ID_NOT_FOUND"),
         ("/groups/none/tasks/t", 404, "GROUP_ID_NOT_FOUND"),
         ("/groups/g/tasks/none", 404, "UNKNOWN_TASK"),
+        ("/groups/g/workers/none", 404, "UNKNOWN_MEMBER_ID"),
     ],
 )
 async def test_what_is_not_there_is_said_on_a_page(site: Site, path: str, status: int, words: str) -> None:

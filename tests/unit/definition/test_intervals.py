@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from definition.intervals import trigger_interval_fault
+from definition.intervals import trigger_interval_fault, trigger_interval_ms
 from tests.unit.definition.interval_corpus import ACCEPTED, REFUSED
 
 
@@ -30,3 +30,13 @@ def test_what_spark_would_refuse_is_refused(interval: str) -> None:
 def test_the_fault_says_what_to_change(interval: str, fault: str) -> None:
     """One line each."""
     assert trigger_interval_fault(interval) == fault
+
+
+@pytest.mark.parametrize(
+    ("interval", "ms"),
+    [("1 minute 30 seconds", 90_000), ("2.5 seconds", 2500), ("500 milliseconds", 500), ("0 seconds", None)],
+)
+def test_how_long_an_interval_is(interval: str, ms: int | None) -> None:
+    """In milliseconds; one of no time is none, as with Spark, and neither is what is no interval."""
+    assert trigger_interval_ms(interval) == ms
+    assert trigger_interval_ms("") is None

@@ -30,7 +30,8 @@ def test_what_comes_late_is_observed_as_late(monkeypatch: pytest.MonkeyPatch) ->
     alarm, now = Alarm(), 100.0
     monkeypatch.setattr(asyncio, "get_running_loop", lambda: alarm)
     instruments = Instruments()
-    LoopLag(instruments.histogram(LOOP_LAG), lambda: now).start()
+    lag = LoopLag(instruments.histogram(LOOP_LAG), lambda: now)
+    lag.start()
     now += PERIOD_S
     alarm.ring()
     now += PERIOD_S + 1.0
@@ -39,3 +40,4 @@ def test_what_comes_late_is_observed_as_late(monkeypatch: pytest.MonkeyPatch) ->
     assert value("sparkherd_event_loop_lag_seconds_sum") == 1.0
     assert value("sparkherd_event_loop_lag_seconds_count") == 2
     assert [delay_s for delay_s, _ in alarm.rings] == [PERIOD_S]
+    assert [lag.worst(), lag.worst()] == [1.0, 0.0], "since it was asked before"

@@ -24,12 +24,14 @@ from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.kafka import KafkaBrokers
 from worker.spark.classic.query_session import ClassicQuerySession
+from worker.spark.classic.resources import ClassicResources
 from worker.spark.classic.submission import submission
 from worker.spark.kafka.group_progress import GroupProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from protocol.messages.resources import WorkerResources
     from worker.query_engine import EngineDeath, NotedQuery
     from worker.sinks.fence import Owner
     from worker.spark.settings import SparkSettings
@@ -67,6 +69,7 @@ class ClassicBackend(SparkBackend):
             self.brokers = KafkaBrokers(spark)
             self.groups = GroupProgress(self.brokers)
         self._timeout_s = timeout_s
+        self._resources: ClassicResources | None = None
 
     @classmethod
     def open(cls, settings: SparkSettings) -> ClassicBackend:
@@ -121,6 +124,12 @@ class ClassicBackend(SparkBackend):
 
     def end_noted(self, query: NotedQuery) -> None:
         """There is none."""
+
+    def resources(self, folder: str) -> WorkerResources:
+        """By the JVM, the system's files of processes, and the disk, if the checkpoints are on one."""
+        if self._resources is None:
+            self._resources = ClassicResources(self.jvm, folder)
+        return self._resources.look()
 
     def checkpoint(self, place: str) -> HadoopCheckpoint:
         """Through Hadoop."""

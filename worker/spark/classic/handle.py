@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from worker.spark.backend import Handle
 from worker.spark.causes import describe_java, failure
 from worker.spark.classic.kafka_stops import let_go_of_brokers
+from worker.spark.classic.spills import Spills
 from worker.spark.progress import is_idle
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _ASYNC_PROGRESS = "AsyncProgressTrackingMicroBatchExecution"
 """What Spark runs a query by whose sink asks for that."""
 _BOUNDED = {"AvailableNowTrigger", "OneTimeTrigger"}
+_INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
+"""In milliseconds; 0 is no interval."""
 
 
 class JavaHandle(Handle):
@@ -34,7 +38,11 @@ class JavaHandle(Handle):
         self._thread: Any = stream.queryExecutionThread()
         self.commits_late = stream.getClass().getSimpleName() == _ASYNC_PROGRESS
         self._waits_since: str | None = None
-        self.is_bounded = stream.trigger().toString() in _BOUNDED
+        trigger = stream.trigger().toString()
+        self.is_bounded = trigger in _BOUNDED
+        interval = _INTERVAL.fullmatch(trigger)
+        self.interval_ms = int(interval[1]) or None if interval else None
+        self._spills = Spills(jvm, self._java)
 
     def last_batch(self) -> int:
         """By the last of Spark's records."""
@@ -53,6 +61,10 @@ class JavaHandle(Handle):
         told = [json.loads(record.json()) for record in [*records, last]]
         self._waits_since = told[-1]["timestamp"] if is_idle(told[-1]) else None
         return told
+
+    def spilled_bytes(self) -> int:
+        """By Spark's own store of stages."""
+        return self._spills.total()
 
     def is_resting(self) -> bool:
         """Spark has nothing to do, or waits for the trigger."""

@@ -132,6 +132,11 @@ class Jvm:
             self._kill()
         _forget()
 
+    @property
+    def pid(self) -> int:
+        """Its number as a process."""
+        return self._process.pid
+
     def kill(self) -> None:
         """End it, whatever it is doing. Never blocks, and may be called from any thread."""
         self._process.kill()

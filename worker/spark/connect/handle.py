@@ -33,9 +33,17 @@ class RemoteHandle(Handle):
         " somebody has stopped it there"
     )
 
-    def __init__(self, query: StreamingQuery, *, is_bounded: bool, commits_late: bool) -> None:
+    def __init__(
+        self,
+        query: StreamingQuery,
+        *,
+        is_bounded: bool,
+        commits_late: bool,
+        interval_ms: int | None = None,
+    ) -> None:
         self.query: Any = query
         self.is_bounded = is_bounded
+        self.interval_ms = interval_ms
         self.commits_late = commits_late
         self._halting = False
         self._taken = False
@@ -113,6 +121,8 @@ def record_of(told: Any) -> dict[str, Any]:
         "batchDuration": told.batchDuration,
         "durationMs": dict(told.durationMs),
         "timestamp": told.timestamp,
+        "eventTime": dict(told.eventTime),
+        "stateOperators": [_operator(each) for each in told.stateOperators],
         "sources": [
             {
                 "metrics": dict(source.metrics or {}),
@@ -121,6 +131,16 @@ def record_of(told: Any) -> dict[str, Any]:
             }
             for source in sources
         ],
+    }
+
+
+def _operator(told: Any) -> dict[str, Any]:
+    """A stateful operator, as far as it is needed."""
+    return {
+        "numRowsTotal": told.numRowsTotal,
+        "memoryUsedBytes": told.memoryUsedBytes,
+        "numRowsDroppedByWatermark": told.numRowsDroppedByWatermark,
+        "customMetrics": dict(told.customMetrics),
     }
 
 

@@ -10,6 +10,7 @@ from pyspark.sql.connect.plan import SQL
 from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
+from definition.intervals import trigger_interval_ms
 from worker.query_engine import QueryError
 from worker.spark.backend import QuerySession
 from worker.spark.causes import describe
@@ -107,10 +108,11 @@ class ConnectQuerySession(QuerySession):
         told = writer._write_proto  # noqa: SLF001 - the server does not tell what a query was started with
         bounded = bool(told.available_now or told.once)
         late = told.options.get(_ASYNC_PROGRESS, "").lower() == "true"
+        interval_ms = trigger_interval_ms(told.processing_time_interval)
         with self._server.starting:
             begin()
             query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
-        return RemoteHandle(query, is_bounded=bounded, commits_late=late)
+        return RemoteHandle(query, is_bounded=bounded, commits_late=late, interval_ms=interval_ms)
 
     def close(self) -> None:
         """Let go of the sink here; the session is ended in the background."""

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec import structs
 
+from protocol.messages.resources import WorkerResources
 from tests.contracts.checkpoints import refuses_one_that_is_behind
 from worker.query_engine import QueryError
 from worker.spark.engine import SparkEngine
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tests.connect_server import ConnectServer
 
 ONCE = {"available_now": True}
+NOOP = {"format": "noop"}
 TYPES = "SELECT id, carrier, delay, timestamp_micros(id) AS at, date_from_unix_date(0) AS day FROM source"
 
 
@@ -39,6 +41,26 @@ async def test_rows_and_what_is_told_of_them(start: Any, flights: Any, database:
     with pytest.raises(QueryError, match="is fenced: its token 1 is older than 2") as refused:
         await start(token=1, source=flights.source, sink=database.sink())
     assert refused.value.fenced
+
+
+async def test_what_a_query_with_a_state_costs(start: Any, flights: Any) -> None:
+    """All that Spark's records have is told from there, too; what its stages spill is not."""
+    flights.add(files=2)
+    source = flights.source | {"watermark": {"column": "at", "delay": "10 minutes"}}
+    source["schema"] += ", at TIMESTAMP"
+    query = await start(source=source, sql="SELECT DISTINCT id, at FROM source", sink=NOOP, trigger=ONCE)
+    assert await query.ended() is None
+    progress = query.progress()
+    assert progress.metrics["state"].keys() == {"rows", "bytes", "memory_bytes"}
+    assert progress.metrics["state"]["rows"] > 0
+    assert sum(progress.metrics["phases_ms"].values()) > 0
+    costs = progress.totals.costs
+    assert (costs.late_rows, costs.late_batches, costs.spilled_bytes) == (0, None, None)
+
+
+async def test_a_worker_does_not_tell_what_a_server_takes(remote: SparkEngine) -> None:
+    """That is another machine, for all it knows."""
+    assert await remote.resources("g") == WorkerResources()
 
 
 async def test_a_checkpoint_that_does_not_know_how_far_the_task_has_come(

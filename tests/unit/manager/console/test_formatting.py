@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from manager.console.formatting import ago, counted, duration, figure, iso, moment, shortened
+from manager.console.formatting import ago, counted, duration, figure, iso, moment, shortened, size
 
 NOW = 1_772_377_445_000
 
@@ -50,6 +50,22 @@ def test_how_long_ago_is_told_without_a_future() -> None:
 def test_figures_keep_three_places_or_so(value: float, words: str) -> None:
     """Large ones are cut to what a person takes in."""
     assert figure(value) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (64_336, "64.3 kB"),
+        (1_500_000_000, "1.5 GB"),
+        (4e12, "4,000 GB"),
+    ],
+)
+def test_sizes_are_bytes_in_thousands(count: float, words: str) -> None:
+    """A disk is sold by them, too."""
+    assert size(count) == words
 
 
 def test_moments_are_in_utc() -> None:

@@ -5,7 +5,9 @@ from typing import Any
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.membership import HeartbeatResponse
 from protocol.messages.ownership import TaskErrorsResponse
+from protocol.messages.resources import WorkerResources
 from protocol.states import TaskState
+from worker.costs import Costs, Phases
 from worker.left_out import LeftOut
 from worker.membership.states import MemberState
 from worker.metrics.meter import Meter, WorkerReader, WorkerView
@@ -58,6 +60,35 @@ def test_a_task_shows_all_that_is_known_of_it() -> None:
     assert scrape.value("sparkherd_task_outages_total", task="t1") == 4
 
 
+def test_what_the_batches_of_a_task_have_cost() -> None:
+    """Time by phase, what came too late, what was spilled; of the last batch its state and its watermark."""
+    costs = Costs(Phases(1000, 200, 3000, 300), late_batches=2, late_rows=7, spilled_bytes=4096)
+    metrics = {
+        "state": {"rows": 70, "bytes": 17552, "memory_bytes": 64336},
+        "watermark_ms": 1_500_500,
+        "watermark_lag_ms": 2500,
+    }
+    scrape = Scrape(task("t1", totals=Totals(9, 900, 2000, costs=costs), metrics=metrics))
+    phases = ("planning", "reading", "writing", "commit")
+    took = [scrape.value("sparkherd_task_phase_seconds_total", task="t1", phase=each) for each in phases]
+    assert took == [1, 0.2, 3, 0.3]
+    assert scrape.value("sparkherd_task_late_batches_total", task="t1") == 2
+    assert scrape.value("sparkherd_task_late_rows_total", task="t1") == 7
+    assert scrape.value("sparkherd_task_spilled_bytes_total", task="t1") == 4096
+    assert scrape.value("sparkherd_task_state_rows", task="t1") == 70
+    assert scrape.value("sparkherd_task_state_bytes", task="t1") == 17552
+    assert scrape.value("sparkherd_task_state_memory_bytes", task="t1") == 64336
+    assert scrape.value("sparkherd_task_watermark_seconds", task="t1") == 1500.5
+    assert scrape.value("sparkherd_task_watermark_lag_seconds", task="t1") == 2.5
+
+
+def test_what_does_not_apply_to_a_task_is_no_0() -> None:
+    """A task without state, watermark and interval has no series of them."""
+    scrape = Scrape(task("t1"))
+    for name in ("late_batches_total", "late_rows_total", "spilled_bytes_total", "state_rows"):
+        assert scrape.value(f"sparkherd_task_{name}", task="t1") is None
+
+
 def test_what_may_be_left_out_is_there_from_the_start_at_0() -> None:
     """A series that begins with an event hides it from `increase`."""
     scrape = Scrape(task("t1", reasons=("positive", "unreadable")))
@@ -97,6 +128,20 @@ def test_questions_to_brokers_are_counted_by_purpose() -> None:
     name = "sparkherd_worker_kafka_requests_total"
     assert value(name, {"group": "g", "purpose": "lag", "answered": "yes"}) == 7
     assert value(name, {"group": "g", "purpose": "watch", "answered": "no"}) == 2
+
+
+def test_what_a_worker_takes_of_its_machine() -> None:
+    """In bytes and seconds; what is not known has no series."""
+    meter = Meter("g")
+    takes = WorkerResources(heap_bytes=500, heap_max_bytes=1000, gc_ms=2500, python_processes=0)
+    view = WorkerView("g", "m", 7, MemberState.STABLE, 8.5, (), resources=takes)
+    meter.instruments.read_at_scrape(WorkerReader(view))
+    value = meter.instruments.registry.get_sample_value
+    assert value("sparkherd_worker_heap_bytes", {"group": "g"}) == 500
+    assert value("sparkherd_worker_heap_max_bytes", {"group": "g"}) == 1000
+    assert value("sparkherd_worker_gc_seconds_total", {"group": "g"}) == 2.5
+    assert value("sparkherd_worker_python_processes", {"group": "g"}) == 0
+    assert value("sparkherd_worker_direct_bytes", {"group": "g"}) is None
 
 
 def test_what_is_not_known_is_left_out() -> None:

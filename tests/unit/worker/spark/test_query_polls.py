@@ -25,8 +25,13 @@ def record(batch: int, durations: dict[str, int]) -> dict[str, Any]:
 class Handle:
     """Of a query whose latest record is `told`, as often as it is asked."""
 
+    interval_ms = None
+
     def __init__(self) -> None:
         self.told = record(0, BUSY)
+
+    def spilled_bytes(self) -> int:
+        return 4096
 
     def progress(self, after: int) -> list[dict[str, Any]]:
         return [self.told] if self.told["batchId"] > after else []
@@ -68,3 +73,4 @@ async def test_what_was_left_out_is_told_with_the_batch() -> None:
     progress = query.progress()
     assert progress is not None
     assert progress.totals.left_out == left_out
+    assert progress.totals.costs.spilled_bytes == 4096

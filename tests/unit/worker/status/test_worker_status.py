@@ -11,9 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from protocol.errors import StartupError
 from protocol.messages.lag import PartitionLag, TaskLag
+from protocol.messages.resources import WorkerResources
 from telemetry.logs import LEVEL
 from tests.unit.worker.client.servers import Cluster, never_answers, says
 from tests.unit.worker.test_daemon import ME, Herd
+from worker.costs import Costs
 from worker.left_out import LeftOut
 from worker.metrics.catalog import CATALOG
 
@@ -22,6 +24,21 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from prometheus_client.samples import Sample
+
+
+TAKES = WorkerResources(
+    heap_bytes=500,
+    heap_max_bytes=1000,
+    heap_after_gc_bytes=400,
+    gc_ms=2000,
+    gc_share=0.1,
+    direct_bytes=10,
+    python_processes=1,
+    python_bytes=100,
+    checkpoint_bytes=50,
+    checkpoint_free_bytes=5000,
+    checkpoint_disk_bytes=9000,
+)
 
 
 class Watched:
@@ -56,6 +73,7 @@ async def watched() -> AsyncIterator[Watched]:
     herd.settings = msgspec.structs.replace(herd.settings, status_listen="127.0.0.1:0", lag_interval_ms=10)
     one = PartitionLag(topic="t", partition=0, committed=1, end=8, behind=7, behind_ms=2000)
     herd.engine.lags["t1"] = TaskLag(at_ms=1, rows=7, behind_ms=2000, partitions=(one,))
+    herd.engine.takes = TAKES
     running = await herd.started()
     url = herd.lines[0].removeprefix("status on ")
     async with ClientSession() as session:
@@ -71,6 +89,7 @@ async def test_health_says_how_it_stands_with_the_group(watched: Watched) -> Non
     assert status == 200
     lease_s = body.pop("lease_s")
     assert 0 < lease_s <= 3
+    assert body.pop("resources").items() >= {"heap_bytes": 500, "gc_ms": 2000}.items()
     assert body == {
         "error": "NONE",
         "group": "g",
@@ -84,7 +103,15 @@ async def test_health_says_how_it_stands_with_the_group(watched: Watched) -> Non
 async def test_a_scrape_has_every_metric_of_the_catalogue(watched: Watched) -> None:
     """And the figures of the task that runs."""
     watched.herd.engine.query("t1").advance(
-        0, left_out=LeftOut(1, 0, {"positive": 1}), rows=11, batch_ms=500, lag={"files": 2}
+        0,
+        left_out=LeftOut(1, 0, {"positive": 1}),
+        costs=Costs(late_batches=0, late_rows=0, spilled_bytes=0),
+        rows=11,
+        batch_ms=500,
+        lag={"files": 2},
+        state={"rows": 1, "bytes": 2, "memory_bytes": 3},
+        watermark_ms=1000,
+        watermark_lag_ms=0,
     )
     text = ""
     while "sparkherd_task_lag_rows{" not in text:
@@ -127,6 +154,12 @@ async def test_tasks_are_shown_as_they_run(watched: Watched) -> None:
         "rows": 5,
         "busy_ms": 0,
         "left_out": {"dropped": 0, "quarantined": 0, "reasons": {}},
+        "costs": {
+            "phases": {"planning": 0, "reading": 0, "writing": 0, "commit": 0},
+            "late_batches": None,
+            "late_rows": None,
+            "spilled_bytes": None,
+        },
     }
 
 

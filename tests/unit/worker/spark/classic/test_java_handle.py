@@ -6,6 +6,8 @@ import json
 from typing import Any, cast
 from unittest.mock import MagicMock
 
+import pytest
+
 from worker.spark.classic.handle import JavaHandle
 
 BUSY = {"addBatch": 200, "triggerExecution": 300}
@@ -30,10 +32,31 @@ class Record:
         return json.dumps(self.told)
 
 
+def started_with(trigger: str) -> Any:
+    """A query of PySpark's."""
+    query: Any = MagicMock()
+    query._jsq.streamingQuery.return_value.trigger.return_value.toString.return_value = trigger
+    return query
+
+
+@pytest.mark.parametrize(
+    ("trigger", "interval_ms"),
+    [
+        ("ProcessingTimeTrigger(2500)", 2500),
+        ("ProcessingTimeTrigger(0)", None),
+        ("AvailableNowTrigger", None),
+    ],
+)
+def test_the_interval_of_a_query_is_its_trigger_s(trigger: str, interval_ms: int | None) -> None:
+    """In milliseconds; without one no batch can be late."""
+    handle = JavaHandle(MagicMock(), started_with(trigger), MagicMock())
+    assert handle.interval_ms == interval_ms
+
+
 def test_the_record_of_a_query_that_waits_is_read_once() -> None:
     """Spark shows it again and again, at every poll; the one of the batch that comes then is read."""
-    query: Any = MagicMock()
-    handle = JavaHandle(None, query, MagicMock())
+    query = started_with("ProcessingTimeTrigger(0)")
+    handle = JavaHandle(MagicMock(), query, MagicMock())
     waiting, later, done = Record(1, "10:00", IDLE), Record(1, "10:10", IDLE), Record(1, "10:12", BUSY)
     heard = []
     for record in (waiting, waiting, waiting, later, later, done):

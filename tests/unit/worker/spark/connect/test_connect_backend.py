@@ -109,7 +109,9 @@ def test_a_query_has_begun_when_it_has_its_turn_at_the_server() -> None:
             order.append("the next one's")
 
     class Writer:
-        _write_proto = SimpleNamespace(available_now=False, once=False, options={})
+        _write_proto = SimpleNamespace(
+            available_now=False, once=False, processing_time_interval="2 seconds", options={}
+        )
 
         def option(self, _key: str, _value: str) -> Writer:
             return self

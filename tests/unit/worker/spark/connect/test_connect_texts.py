@@ -109,6 +109,15 @@ def test_a_record_of_progress_from_the_server() -> None:
         timestamp="2026-01-01T00:00:00Z",
         sources=sources,
         durationMs={"addBatch": 30, "triggerExecution": 40},
+        eventTime={"watermark": "2025-12-31T23:59:30.000Z"},
+        stateOperators=[
+            SimpleNamespace(
+                numRowsTotal=9,
+                memoryUsedBytes=2000,
+                numRowsDroppedByWatermark=4,
+                customMetrics={"stateOnCurrentVersionSizeBytes": 700},
+            )
+        ],
     )
     tally = ProgressTracker()
     tally.observe(record_of(told), 70)
@@ -122,4 +131,9 @@ def test_a_record_of_progress_from_the_server() -> None:
         "at": "2026-01-01T00:00:00Z",
         "sink_rows": 70,
         "lag": {"offsets": 2.0, "files": 5.0},
+        "phases_ms": {"planning": 0, "reading": 0, "writing": 30, "commit": 0},
+        "state": {"rows": 9, "bytes": 700, "memory_bytes": 2000},
+        "watermark_ms": 1_767_225_570_000,
+        "watermark_lag_ms": 30_000,
     }
+    assert tally.last.totals.costs.late_rows == 4

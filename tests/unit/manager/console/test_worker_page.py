@@ -1,0 +1,110 @@
+"""A worker's page: what it takes, and which of its tasks costs what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from manager.console.charts.ranked import SHOWN, Bar, ranked
+from manager.console.formatting import size
+from manager.console.page import PageRequest
+from manager.console.pages.worker import WorkerPage, resources_of, worker_page
+from protocol.errors import RefusedError
+from protocol.messages.resources import WorkerResources
+from tests.unit.manager.console.answers import NOW, group, member, task
+
+if TYPE_CHECKING:
+    from protocol.messages.tasks import TaskView
+
+ANNA, BERTA = "anna-1", "berta-2"
+
+
+def view(*tasks: TaskView, takes: WorkerResources | None = None, who: str = ANNA, **query: str) -> WorkerPage:
+    known = group(member(ANNA, metadata={"capacity": 2.0}, resources=takes), member(BERTA))
+    return worker_page(known, tasks, PageRequest("flights", "", query, member=who), NOW)
+
+
+def costing(name: str, load: float | None, memory: int | None, owner: str = ANNA, **more: Any) -> TaskView:
+    """A task that measures so much."""
+    metrics = {**more, **({} if load is None else {"load": load})}
+    if memory is not None:
+        metrics["state"] = {"rows": 12, "memory_bytes": memory}
+    return task(name, owner=owner, metrics=metrics)
+
+
+def test_the_dearest_task_is_the_first() -> None:
+    """By its share of the time, which is its load of the worker's capacity, then by its state."""
+    shown = view(
+        costing("small", 0.1, 1000),
+        costing("busy", 1.0, None),
+        costing(
+            "fat", 0.1, 64_336_000, batch_ms=1500, watermark_lag_ms=5_400_000, late_rows=3, spilled_bytes=0
+        ),
+        costing("new", None, None),
+        costing("other", 2.0, 10**9, owner=BERTA),
+    )
+    assert [(line.task, line.busy, line.state_memory) for line in shown.tasks.items] == [
+        ("busy", "50 %", None),
+        ("fat", "5 %", "64.3 MB"),
+        ("small", "5 %", "1 kB"),
+        ("new", None, None),
+    ]
+    fat = shown.tasks.items[1]
+    assert (fat.batch, fat.state_rows, fat.watermark_lag) == ("1.5 s", "12", "1 h 30 min")
+    assert (fat.late_batches, fat.late_rows, fat.spilled) == (None, "3", "0 B")
+    assert shown.busy is not None
+    assert "busy: 50 %; fat: 5 %; small: 5 %." in shown.busy
+    assert shown.memory is not None
+    assert "fat: 64.3 MB; small: 1 kB." in shown.memory
+
+
+def test_what_nobody_has_measured_is_no_chart() -> None:
+    """A bar of nothing says nothing."""
+    shown = view(costing("new", None, None), costing("idle", 0.0, None))
+    assert (shown.busy, shown.memory) == (None, None)
+
+
+def test_what_it_takes_is_said_with_what_there_is() -> None:
+    """What it has not told is not there."""
+    takes = WorkerResources(
+        heap_bytes=500_000_000,
+        heap_max_bytes=1_000_000_000,
+        gc_share=0.125,
+        python_processes=0,
+        checkpoint_free_bytes=9_000_000,
+        checkpoint_disk_bytes=100_000_000,
+        loop_lag_ms=12,
+    )
+    assert [(each.name, each.value, each.percent) for each in resources_of(takes)] == [
+        ("Heap in use", "500 MB of 1 GB", 50),
+        ("Free on their disk", "9 MB of 100 MB", 9),
+        ("Time in GC", "12.5 %", 12),
+        ("Processes of Python", "0", None),
+        ("Event loop late by", "12 ms", None),
+    ]
+    assert view(takes=takes).resources == tuple(resources_of(takes))
+    assert view().resources == ()
+
+
+def test_a_thousand_tasks_are_a_page_at_a_time() -> None:
+    """And a dozen bars, the last of which is all others."""
+    tasks = [costing(f"t{number:04}", 0.001, 1000) for number in range(1000)]
+    shown = view(*tasks, page="2")
+    assert [line.task for line in shown.tasks.items] == [f"t{number:04}" for number in range(50, 100)]
+    assert shown.memory is not None
+    assert shown.memory.count("<rect") == SHOWN
+    assert "989 others: 989 kB." in shown.memory
+
+
+def test_all_are_shown_where_there_is_room() -> None:
+    """What is equal goes by its name."""
+    chart = ranked("k", "What", [Bar("b", 1), Bar("a", 1), Bar("c", 0)], size)
+    assert chart is not None
+    assert "a: 1 B; b: 1 B." in chart
+
+
+def test_who_is_no_member_has_no_page() -> None:
+    """It may have left."""
+    with pytest.raises(RefusedError, match="no such member"):
+        view(who="gone-3")

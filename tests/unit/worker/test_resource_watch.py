@@ -1,0 +1,53 @@
+"""Looking at what a worker takes, every ten seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from protocol.messages.resources import WorkerResources
+from tests.fakes.clock import FakeClock
+from tests.fakes.query_engine import FakeEngine
+from worker.query_engine import QueryError
+from worker.resources import LOOK_EVERY_S, ResourceWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEAP = WorkerResources(heap_bytes=7)
+
+
+class Shaky(FakeEngine):
+    """An engine that is not always there to be asked."""
+
+    def __init__(self, answers: Sequence[WorkerResources | QueryError | None]) -> None:
+        super().__init__()
+        self._answers = [*answers]
+
+    async def resources(self, group: str) -> WorkerResources | None:
+        assert group == "g"
+        answer = self._answers.pop(0)
+        if isinstance(answer, QueryError):
+            raise answer
+        return answer
+
+
+async def test_each_look_is_passed_on_with_how_late_the_event_loop_was() -> None:
+    """What cannot be told is neither kept nor passed on, and is asked for again."""
+    clock, told = FakeClock(), list[WorkerResources]()
+    engine = Shaky([HEAP, QueryError("Spark is not running"), None, HEAP, None])
+
+    async def tell(seen: WorkerResources) -> None:
+        told.append(seen)
+
+    watch = ResourceWatch(engine, "g", loop_lag=lambda: 0.0126, clock=clock, tell=tell)
+    running = asyncio.ensure_future(watch.run())
+    seen = []
+    for _ in range(4):
+        await clock.advance(0)
+        seen.append(watch.seen)
+        await clock.advance(LOOK_EVERY_S)
+    running.cancel()
+    whole = WorkerResources(heap_bytes=7, loop_lag_ms=13)
+    assert seen == [whole, None, None, whole]
+    assert told == [whole, whole]

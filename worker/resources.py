@@ -1,0 +1,65 @@
+"""Looking at what a worker takes of its machine, every few seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from msgspec import structs
+
+from worker.query_engine import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from protocol.messages.resources import WorkerResources
+    from worker.clock import Clock
+    from worker.query_engine import QueryEngine
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S: Final = 10.0
+
+
+class ResourceWatch:
+    """Looks, keeps what was seen last, and passes it on.
+
+    Args:
+        engine: what is asked.
+        group: whose checkpoints are looked at.
+        loop_lag: how late the event loop was at most since it was asked before, in seconds.
+        clock: sleeps between two looks.
+        tell: is given each look.
+    """
+
+    def __init__(
+        self,
+        engine: QueryEngine,
+        group: str,
+        *,
+        loop_lag: Callable[[], float],
+        clock: Clock,
+        tell: Callable[[WorkerResources], Awaitable[object]],
+    ) -> None:
+        self.seen: WorkerResources | None = None
+        self._engine = engine
+        self._group = group
+        self._loop_lag = loop_lag
+        self._clock = clock
+        self._tell = tell
+
+    async def run(self) -> None:
+        """Look, for ever."""
+        while True:
+            self.seen = await self._look()
+            if self.seen is not None:
+                await self._tell(self.seen)
+            await self._clock.sleep(LOOK_EVERY_S)
+
+    async def _look(self) -> WorkerResources | None:
+        try:
+            seen = await self._engine.resources(self._group)
+        except QueryError as error:
+            log.debug("what the engine takes is not known", why=str(error))
+            return None
+        return seen and structs.replace(seen, loop_lag_ms=round(self._loop_lag() * 1000))
