@@ -74,6 +74,7 @@ ROOMS = {
         "lag": set[str](),
         "sinks": {"left_out", "masking"},
         "sink_contract": {"sinks"},
+        "silence": set[str](),
         "threads": set[str](),
         "waiting": set[str](),
         "client": {"waiting"},
@@ -84,7 +85,11 @@ ROOMS = {
         "secrets": {"query_engine"},
         "session_lease": {"clock"},
         "watchdog": {"threads"},
-        "spark": {"checks", "lag", "left_out", "query_engine", "secrets", "sinks", "threads", "waiting"},
+        "spark": {
+            *("checks", "lag", "left_out", "query_engine", "secrets", "silence", "sinks", "threads"),
+            "waiting",
+        },
+        "isolation": {"clock", "query_engine", "silence", "spark", "waiting"},
         "tasks": {
             *("clock", "left_out", "membership", "query_engine", "session_lease", "settings"),
             *("waiting", "watchdog"),
@@ -92,7 +97,8 @@ ROOMS = {
         "metrics": {"left_out", "membership", "tasks"},
         "status": {"metrics", "threads"},
         "host": {
-            *("background", "membership", "metrics", "query_engine", "settings", "spark", "status", "tasks"),
+            *("background", "isolation", "membership", "metrics", "query_engine", "settings", "spark"),
+            *("status", "tasks"),
         },
         "daemon": {
             *("background", "checks", "client", "clock", "errands", "host", "membership", "metrics"),
