@@ -31,6 +31,7 @@ SLOW = (
     "rows",
     "bad_rows",
     "spark_tasks",
+    "isolation",
     "kafka_rows",
     "lakehouse",
     "lake_growth",

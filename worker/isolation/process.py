@@ -107,7 +107,11 @@ class TaskProcess:
         for reader in readers:
             reader.join(_LAST_WORDS_S)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self.exited.set_result, Exit(code, self._out_of_memory))
+            self._loop.call_soon_threadsafe(self._tell, Exit(code, self._out_of_memory))
+
+    def _tell(self, end: Exit) -> None:
+        if not self.exited.done():  # whoever waited for it may have been cancelled
+            self.exited.set_result(end)
 
     def _await_end(self) -> None:
         """Without reaping it, where the system can do that: macOS has learnt it with Python 3.13."""
@@ -128,9 +132,13 @@ class TaskProcess:
                 tell(line.rstrip("\r\n"))
 
     def _print(self, line: str) -> None:
-        """What Spark and the code of tasks print, each line with the name of its task."""
+        """What Spark and the code of tasks print, each line with the name of its task.
+
+        Not what becomes the cause of the task's failure: scripts read the output of a run.
+        """
         if line.startswith(OUT_OF_MEMORY):
             self._out_of_memory = line
+            return
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
             sys.stdout.write(f"{self._task}: {line}\n")
             sys.stdout.flush()

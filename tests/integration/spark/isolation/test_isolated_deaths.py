@@ -130,7 +130,7 @@ async def main(root):
     engine = IsolatedEngine(settings, lambda: True, make_home=lambda *_: FakeEngine())
     await engine.open()
     query = await engine.start(QuerySpec("g", "t", 1, parse_definition(json.dumps(RATE).encode())))
-    print(query.process.pid, flush=True)
+    print("process", query.process.pid, flush=True)
     await asyncio.get_running_loop().create_future()
 
 asyncio.run(main(sys.argv[1]))
@@ -144,7 +144,9 @@ async def test_nothing_outlives_a_killed_worker(frozen: str, tmp_path: Path) -> 
         *(sys.executable, "-c", DOOMED, str(tmp_path)), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     assert worker.stdout is not None
-    pid = int(await worker.stdout.readline())
+    while not (line := await worker.stdout.readline()).startswith(b"process "):
+        assert line
+    pid = int(line.split()[1])
     jvm = jvm_below(pid)
     ends = [os.pidfd_open(pid), os.pidfd_open(jvm)]
     if frozen != "nothing":
