@@ -67,8 +67,14 @@ class Side:
     def _megabytes(self) -> float:
         """What is shared between processes is shared out."""
         worker = psutil.Process(self._process.pid)
-        everything: list[Any] = [worker, *worker.children(recursive=True)]
-        return float(sum(each.memory_full_info().pss for each in everything)) / MEGABYTE
+        return sum(map(_megabytes, [worker, *worker.children(recursive=True)]))
+
+
+def _megabytes(process: Any) -> float:
+    try:
+        return float(process.memory_full_info().pss) / MEGABYTE
+    except psutil.NoSuchProcess:  # Spark's launcher, which has become a JVM or has ended
+        return 0.0
 
 
 def measure(runs: Mapping[int, int] = RUNS) -> Iterator[ResultLine]:

@@ -20,6 +20,7 @@ import structlog
 
 from definition.document import parse_definition
 from worker.host import spark_engine
+from worker.isolation.query import IsolatedQuery
 from worker.query_engine import QuerySpec
 from worker.settings import WorkerSettings
 
@@ -61,8 +62,11 @@ class Side:
         return {"started": started - began, "first_batch": max(map(_first_commit, self._queries)) - began}
 
     async def stop(self) -> Mapping[str, float]:
-        """All of them."""
+        """All of them, until nothing is left of their processes: it would count as memory of the next."""
         await asyncio.gather(*(query.stop(30) for query in self._queries))
+        await asyncio.gather(
+            *(each.process_over for each in self._queries if isinstance(each, IsolatedQuery))
+        )
         return {}
 
     def _spec(self) -> QuerySpec:

@@ -40,8 +40,6 @@ NOT_LOOKED_AT: Final = (
     "stop_timeout_ms",
     "start_timeout_ms",
     "jvm_timeout_ms",
-    "isolate",
-    "isolate_memory_mb",
     "allow_entrypoint",
     "allow_secret_env",
     "secrets_dir",
