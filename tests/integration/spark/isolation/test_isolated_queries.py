@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,6 @@ from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from worker.isolation.engine import IsolatedEngine
     from worker.query_engine import QuerySpec
@@ -30,9 +30,9 @@ def run(context):
             done.write(f"{batch_id}\\n")
         print("a batch is done")
 
-    return context.foreach_batch(frame, batch).trigger(processingTime="1 second")
+    return context.foreach_batch(frame, batch).trigger(processingTime="30 days")
 """
-"""Says by one pipe that a batch is under way, and waits at another for its end."""
+"""Says by one pipe that a batch is under way, and waits at another for its end; there is only one."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def _open(pipe: Path, mode: str) -> None:
 async def test_a_stop_lets_the_batch_in_flight_finish(
     start_isolated: Any, held_batches: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is done, the next one never begins, and nothing is left of the process; what it prints is named."""
+    """It is done and committed, and nothing is left of the process; what it prints is named."""
     query = await start_isolated(entrypoint="batches:run", options={"folder": str(held_batches)})
     await asyncio.to_thread(_open, held_batches / "reached", "r")
     stopping = asyncio.ensure_future(query.stop(600))
@@ -63,6 +63,7 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
     await stopping
     assert await query.ended() is None
     assert (held_batches / "done").read_text() == "0\n"
+    assert (Path(query.checkpoint) / "commits" / "0").exists()
     await query.process_over
     assert not left_of(query.process.pid)
     assert "t: a batch is done" in capsys.readouterr().out
