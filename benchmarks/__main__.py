@@ -32,6 +32,7 @@ SLOW = (
     "bad_rows",
     "task_costs",
     "spark_tasks",
+    "isolation",
     "kafka_rows",
     "lakehouse",
     "lake_growth",

@@ -76,6 +76,7 @@ ROOMS = {
         "lag": set[str](),
         "sinks": {"left_out", "masking"},
         "sink_contract": {"sinks"},
+        "silence": set[str](),
         "threads": set[str](),
         "waiting": set[str](),
         "client": {"waiting"},
@@ -87,8 +88,10 @@ ROOMS = {
         "session_lease": {"clock"},
         "watchdog": {"threads"},
         "spark": {
-            *("checks", "costs", "lag", "left_out", "query_engine", "secrets", "sinks", "threads", "waiting"),
+            *("checks", "costs", "lag", "left_out", "query_engine", "secrets", "silence", "sinks", "threads"),
+            "waiting",
         },
+        "isolation": {"clock", "query_engine", "silence", "spark", "waiting"},
         "tasks": {
             *("clock", "left_out", "membership", "query_engine", "session_lease", "settings"),
             *("waiting", "watchdog"),
@@ -96,8 +99,8 @@ ROOMS = {
         "metrics": {"costs", "left_out", "membership", "tasks"},
         "status": {"metrics", "threads"},
         "host": {
-            *("background", "clock", "membership", "metrics", "query_engine", "resources", "settings"),
-            *("spark", "status", "tasks"),
+            *("background", "clock", "isolation", "membership", "metrics", "query_engine", "resources"),
+            *("settings", "spark", "status", "tasks"),
         },
         "daemon": {
             *("background", "checks", "client", "clock", "errands", "host", "membership", "metrics"),

@@ -1,1 +1,1 @@
-"""The worker daemon: joins a group, holds one Spark session, runs the streaming queries it is given."""
+"""The worker daemon: joins a group, and runs the streaming queries it is given."""

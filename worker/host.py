@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from worker.metrics.meter import WorkerView
     from worker.query_engine import EngineDeath, QueryEngine
     from worker.settings import WorkerSettings
+    from worker.spark.settings import SparkSettings
     from worker.tasks.runner import TaskRunner
 
 log = structlog.get_logger(__name__)
@@ -48,35 +49,43 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 def spark_engine(
     settings: WorkerSettings, may_write: Callable[[], bool], inherited: Sequence[int] = ()
 ) -> QueryEngine:
-    """The engine of a real worker: one Spark session; its JVM keeps the descriptors `inherited` open.
+    """The engine of a real worker: one Spark session, or one for each task with `--isolate`.
+
+    The descriptors `inherited` stay open as long as any of its JVMs lives.
 
     Raises:
         StartupError: PySpark is not installed.
     """
     try:
-        from worker.spark.engine import SparkEngine  # noqa: PLC0415 - most of a worker needs no Spark
-        from worker.spark.settings import SparkSettings  # noqa: PLC0415 - likewise
+        from worker.isolation.engine import IsolatedEngine  # noqa: PLC0415 - most of a worker needs no Spark
+        from worker.spark.engine import SparkEngine  # noqa: PLC0415 - likewise
     except ImportError as error:
         raise StartupError(f"Spark is not installed ({error}); pip install 'sparkherd[spark]'") from None
-    return SparkEngine(
-        SparkSettings(
-            app_name=f"sparkherd {settings.group} {settings.instance_id or settings.client_id}",
-            master=settings.spark_master or "local[2]",
-            remote=settings.spark_remote,
-            conf=settings.spark_conf,
-            packages=settings.packages,
-            jars=settings.jars,
-            repositories=settings.repositories,
-            jvm_timeout_s=settings.jvm_timeout_ms / 1000,
-            start_timeout_s=settings.start_timeout_ms / 1000,
-            checkpoint_root=settings.checkpoint_root,
-            allow_entrypoint=settings.allow_entrypoint,
-            allow_secret_env=settings.allow_secret_env,
-            secrets_dir=settings.secrets_dir,
-            allow_jdbc=settings.allow_jdbc,
-            inherited=tuple(inherited),
-        ),
-        may_write,
+    spark = _spark_settings(settings, inherited)
+    if settings.isolate:
+        return IsolatedEngine(spark, may_write, settings.isolate_memory_mb)
+    return SparkEngine(spark, may_write)
+
+
+def _spark_settings(settings: WorkerSettings, inherited: Sequence[int]) -> SparkSettings:
+    from worker.spark.settings import SparkSettings  # noqa: PLC0415 - as above
+
+    return SparkSettings(
+        app_name=f"sparkherd {settings.group} {settings.instance_id or settings.client_id}",
+        master=settings.spark_master or "local[2]",
+        remote=settings.spark_remote,
+        conf=settings.spark_conf,
+        packages=settings.packages,
+        jars=settings.jars,
+        repositories=settings.repositories,
+        jvm_timeout_s=settings.jvm_timeout_ms / 1000,
+        start_timeout_s=settings.start_timeout_ms / 1000,
+        checkpoint_root=settings.checkpoint_root,
+        allow_entrypoint=settings.allow_entrypoint,
+        allow_secret_env=settings.allow_secret_env,
+        secrets_dir=settings.secrets_dir,
+        allow_jdbc=settings.allow_jdbc,
+        inherited=tuple(inherited),
     )
 
 

@@ -11,6 +11,7 @@ from protocol.names import MAX_NAME_LENGTH
 from protocol.worker_metadata import MAX_CAPACITY
 
 _LEGAL = r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])"
+MAX_HEAP_MB = 1_048_576
 _REMOTE = r"^sc://(?!.*;session_id=)[^/;?#@\s]+(?:/(?:;[^;=\s]+=[^;=\s]+)*)?(?![\s\S])"
 
 Address = Annotated[
@@ -172,6 +173,22 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             " longer than any pause of its garbage collector.",
         ),
     ] = 60_000
+    isolate: Annotated[
+        bool,
+        Meta(description="Run each task in a JVM of its own: the death of one is the death of one."),
+    ] = False
+    isolate_memory_mb: (
+        Annotated[
+            int,
+            Meta(
+                ge=512,
+                le=MAX_HEAP_MB,
+                description="With --isolate, the heap of each task's JVM, in MiB; without it"
+                " spark.driver.memory of --spark-conf, or 512.",
+            ),
+        ]
+        | None
+    ) = None
     allow_entrypoint: Annotated[
         tuple[str, ...],
         Meta(description="Module prefix from which tasks may run entry points; none may without it."),
@@ -227,6 +244,16 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 "--packages, --jars and --repositories are for a Spark of the worker's own;"
                 " with --spark-remote, the Spark Connect server is to be started with them"
+            )
+        if self.spark_remote is not None and self.isolate:
+            raise ValueError(
+                "--isolate and --spark-remote exclude each other: with the latter, all tasks run in one JVM,"
+                " the Spark Connect server's, which is not the worker's to start and end"
+            )
+        if self.isolate_memory_mb is not None and not self.isolate:
+            raise ValueError(
+                "--isolate-memory-mb goes with --isolate: a JVM that all tasks share has spark.driver.memory"
+                " of --spark-conf"
             )
 
     @property

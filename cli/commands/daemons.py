@@ -44,7 +44,9 @@ def manager(**flags: Any) -> int:
 @click.command("worker")
 @settings_options(WorkerSettings, LogSettings)
 def worker(**flags: Any) -> int:
-    """Run a worker: it joins a group, holds one Spark session and runs the queries it is given.
+    """Run a worker: it joins a group, and runs the queries it is given in one Spark session.
+
+    With --isolate each of them has a process and a JVM of its own.
 
     SIGTERM makes it stop its queries and leave the group in order.
     Each setting can also be given as SPARKHERD_NAME, or as a key of [worker] in the --config file.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cli.doctor.finding import ok, problem, skipped, warning
+from worker.isolation.limits import HEAP, Limits, with_limits
 
 if TYPE_CHECKING:
     from cli.doctor.finding import Finding, Settings
@@ -25,6 +26,8 @@ INSTALL_JAVA: Final = (
 )
 JAVA_S: Final = 10.0
 """How long a JVM may take to say its version, in seconds; a quarter of one on an idle machine."""
+LESS: Final = "--spark-conf spark.driver.memory=..."
+LESS_FOR_TASKS: Final = f"{LESS}, --isolate-memory-mb"
 OTHERWISE: Final = 400 * 2**20
 """Bytes that a worker takes besides the heap of its JVM: the JVM's own, and Python."""
 MEMINFO: Final = Path("/proc/meminfo")
@@ -74,22 +77,40 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def memory(settings: Settings) -> Finding:
-    """Whether the worker's JVM and Python have room, on the machine and in its control group."""
-    wanted = OTHERWISE
-    if settings.spark_remote is None:
-        heap = settings.spark_conf.get("spark.driver.memory", "1g")
-        size = _SIZE.fullmatch(heap)
-        if size is None:
-            return problem(f"spark.driver.memory={heap} is no size", "write it as 768m or 2g")
-        wanted += int(size[1]) << _SHIFTS[size[2].lower()]
+    """Whether the worker's JVM and Python have room, on the machine and in its control group.
+
+    With a JVM for each task, whether one task has room beside it: how many there will be is not known here.
+    """
+    heaps = _heaps(settings)
+    sizes = {heap: _size(heap) for heap in heaps}
+    if bad := next((heap for heap, size in sizes.items() if size is None), None):
+        return problem(f"spark.driver.memory={bad} is no size", "write it as 768m or 2g")
+    worker, *task = [OTHERWISE + (sizes[heap] or 0) for heap in heaps] or [OTHERWISE]
     total, free = _room(MEMINFO, CGROUP)
     if total is None or free is None:
         return skipped("this system does not tell")
-    found = f"{_gib(free)} GiB free of {_gib(total)}; a worker takes up to {_gib(wanted)}"
-    less = "give workers less (--spark-conf spark.driver.memory=...)"
+    found = f"{_gib(free)} GiB free of {_gib(total)}; a worker takes up to {_gib(worker)}"
+    found += "".join(f", and each task up to {_gib(each)}" for each in task)
+    less = f"give workers less ({LESS_FOR_TASKS if task else LESS})"
+    wanted = worker + sum(task)
     if total < wanted:
         return problem(found, f"{less}, or the machine or container more")
     return ok(found) if free >= wanted else warning(found, f"{less}, or end something else")
+
+
+def _heaps(settings: Settings) -> list[str]:
+    """The one of the worker's own JVM, if it has one, and the one of a task's, if that has one."""
+    if settings.spark_remote is not None:
+        return []
+    worker = settings.spark_conf.get(HEAP, "1g")
+    if not settings.isolate:
+        return [worker]
+    return [worker, with_limits(settings.spark_conf, Limits(heap_mb=settings.isolate_memory_mb))[HEAP]]
+
+
+def _size(heap: str) -> int | None:
+    size = _SIZE.fullmatch(heap)
+    return None if size is None else int(size[1]) << _SHIFTS[size[2].lower()]
 
 
 def _room(meminfo: Path, cgroup: Path) -> tuple[int | None, int | None]:

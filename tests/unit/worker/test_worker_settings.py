@@ -99,3 +99,27 @@ def test_one_spark_only() -> None:
     with pytest.raises(SettingsError, match="--spark-master and --spark-remote exclude each other"):
         given(spark_master="local[2]", spark_remote="sc://spark.example")
     assert given().spark_master is None
+
+
+def test_isolation_and_its_memory() -> None:
+    """Off unless it is asked for."""
+    assert not given().isolate
+    settings = given(isolate=True, isolate_memory_mb="768")
+    assert (settings.isolate, settings.isolate_memory_mb) == (True, 768)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (
+            {"isolate": True, "spark_remote": "sc://spark:15002"},
+            "--isolate and --spark-remote exclude",
+        ),
+        ({"isolate_memory_mb": "768"}, "--isolate-memory-mb goes with --isolate"),
+        ({"isolate": True, "isolate_memory_mb": "511"}, "--isolate-memory-mb"),
+    ],
+)
+def test_what_isolation_does_not_go_with(flags: dict[str, Any], said: str) -> None:
+    """It is refused by name, with the reason."""
+    with pytest.raises(SettingsError, match=f"^{said}"):
+        given(**flags)

@@ -203,8 +203,10 @@ def _within(seconds: float, function: Callable[..., object], *args: object) -> N
 
 
 def _forget() -> None:
-    SparkContext._gateway = None  # noqa: SLF001 - PySpark has no other way to start a second JVM
+    """PySpark has no other way to start a second JVM; a context whose JVM has died stays its active one."""
+    SparkContext._gateway = None  # noqa: SLF001 - see above
     SparkContext._jvm = None  # noqa: SLF001 - likewise
+    SparkContext._active_spark_context = None  # noqa: SLF001 - likewise
 
 
 def _pump(reader: int) -> tuple[deque[str], threading.Thread]:

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from telemetry.scope import in_scope
+from worker.silence import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,17 +17,12 @@ HEARTBEAT_S = 1.0
 
 
 class JvmHeartbeat:
-    """Asks from a thread of its own, because a question to a hung JVM does not return.
-
-    Silence is counted in looks, not by the clock: a worker that was frozen itself has not looked meanwhile,
-    and must not take the time that it has lost for its JVM's.
-    """
+    """Asks from a thread of its own, because a question to a hung JVM does not return."""
 
     def __init__(self, ask: Callable[[], object], limit_s: float) -> None:
         """`ask` is any question to the JVM; without an answer for `limit_s` seconds it counts as hung."""
         self._ask = ask
-        self._limit = max(1, round(limit_s / HEARTBEAT_S))
-        self._silent = 0
+        self._silence = Silence(limit_s, HEARTBEAT_S)
         self._heard = threading.Event()
         self._over = threading.Event()
 
@@ -38,10 +34,9 @@ class JvmHeartbeat:
         """To be called every `HEARTBEAT_S` seconds: False as soon as the JVM has been silent for too long."""
         if self._heard.is_set():
             self._heard.clear()
-            self._silent = 0
-        else:
-            self._silent += 1
-        return self._silent < self._limit
+            self._silence.heard()
+            return True
+        return not self._silence.look()
 
     def stop(self) -> None:
         """Ask no more."""

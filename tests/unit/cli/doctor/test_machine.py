@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -106,6 +106,31 @@ def test_memory_for_the_heap_and_what_comes_with_it(
     """So many GiB in all, and free."""
     room(monkeypatch, tmp_path, *gib)
     assert machine.memory(Settings(spark_conf={"spark.driver.memory": heap})).status is status
+
+
+@pytest.mark.parametrize(
+    ("free", "given", "status", "said"),
+    [
+        (4.0, {}, Status.OK, "a worker takes up to 1.4, and each task up to 0.9"),
+        (2.0, {}, Status.WARNING, "each task up to 0.9"),
+        (4.0, {"isolate_memory_mb": 3072}, Status.WARNING, "each task up to 3.4"),
+        (4.0, {"spark_conf": {"spark.driver.memory": "lots"}}, Status.PROBLEM, "lots is no size"),
+    ],
+)
+def test_with_a_jvm_for_each_task_one_has_room_beside_the_worker(
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    free: float,
+    given: dict[str, Any],
+    status: Status,
+    said: str,
+) -> None:
+    """How many there will be is not known before."""
+    room(monkeypatch, tmp_path, 64, free)
+    finding = machine.memory(Settings(isolate=True, **given))
+    assert finding.status is status
+    assert said in finding.found
 
 
 def test_a_container_s_limit_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

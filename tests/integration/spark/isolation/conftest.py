@@ -1,0 +1,84 @@
+"""An engine whose tasks have JVMs of their own; its home is a double, for another Spark has this process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest_asyncio
+
+from tests.fakes.query_engine import FakeEngine
+from tests.integration.spark.conftest import QUICK
+from worker.isolation.engine import IsolatedEngine
+from worker.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from tests.integration.spark.conftest import Lease
+    from worker.isolation.query import IsolatedQuery
+    from worker.query_engine import QuerySpec
+
+    StartIsolated = Callable[..., Awaitable[IsolatedQuery]]
+
+
+def jvm_of(query: IsolatedQuery) -> int:
+    """The process id of a query's JVM."""
+    return jvm_below(query.process.pid)
+
+
+def jvm_below(pid: int) -> int:
+    """The process id of the JVM that the process of a task has begun."""
+    lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    children = [int(child) for each in lists for child in each]
+    return next(child for child in children if Path(f"/proc/{child}/comm").read_text().strip() == "java")
+
+
+def left_of(pid: int) -> list[int]:
+    """The processes that are left of the session that the process of a task has led."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[3]) == pid and fields[0] not in "ZX":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def isolated(lease: Lease, tmp_path: Path) -> AsyncIterator[IsolatedEngine]:
+    """Its JVMs may be silent for long; the entry points of a module `batches` are allowed."""
+    settings = SparkSettings(
+        app_name="tests",
+        checkpoint_root=str(tmp_path / "checkpoints"),
+        conf=QUICK,
+        allow_entrypoint=("batches",),
+    )
+    engine = IsolatedEngine(settings, lease, make_home=lambda *_: FakeEngine())
+    await engine.open()
+    yield engine
+    lease.holds = True
+    await engine.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def start_isolated(isolated: IsolatedEngine, spec: Callable[..., QuerySpec]) -> StartIsolated:
+    """Starts a query in a JVM of its own."""
+
+    async def run(task: str = "t", token: int = 1, **definition: Any) -> IsolatedQuery:
+        return await isolated.start(spec(task, token, **definition))
+
+    return run
+
+
+async def until_batch(query: IsolatedQuery, batch_id: int) -> None:
+    """Wait until a query has told of a batch as late as that one; fails when it ends before."""
+    ended = asyncio.ensure_future(query.ended())
+    async with asyncio.timeout(240):
+        while (done := query.progress()) is None or done.batch_id is None or done.batch_id < batch_id:
+            await asyncio.wait({ended}, timeout=0.1)
+            assert not ended.done(), ended.result()
+    ended.cancel()
