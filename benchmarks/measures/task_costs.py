@@ -30,8 +30,8 @@ from worker.spark.settings import SparkSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-RUNS = 9
-BATCHES = 24
+RUNS = 5
+BATCHES = 16
 ROWS = 300
 LOOKS = 20
 SHARE = 0.02
