@@ -3,6 +3,7 @@
 The assignor deals the other tasks to the other members. A task that may run nowhere is kept from it: without
 the reserved member it might take the task's pin for void. Suspects are put on the reserved one all together;
 the manager starts them one by one. Pins and labels hold: who may run nowhere else stays where it may run.
+So does the member's limit: what is more than that is nobody's.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assignors.eligibility import Eligibility
+from assignors.limits import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +47,7 @@ def isolate(members: Sequence[Member], tasks: Sequence[Task], suspects: Collecti
     return Isolation(
         [member for member in members if member is not members[chosen]],
         [task for task in tasks if able[task.name] and task.name not in there],
-        {members[chosen].member_id: sorted(there)},
+        {members[chosen].member_id: sorted(first_of(members[chosen], there))},
     )
 
 
