@@ -47,7 +47,9 @@ class Task:
     """A task to be assigned.
 
     `worker`, `labels` and `needs` say which members may run it (`assignors.eligibility` has the rules).
-    `weight` is what its definition declares, `load` what was measured, None if nothing was yet.
+    `weight` is what its definition declares, `load` what was measured, None if nothing was yet. An
+    `exclusive` one wants a member to itself: the leader sees to that, and no assignor is asked about it
+    (`assignors.exclusive`).
     """
 
     name: str
@@ -56,6 +58,7 @@ class Task:
     labels: Mapping[str, str] = field(default_factory=dict)
     load: float | None = None
     needs: Needs = NOTHING
+    exclusive: bool = False
 
 
 class Assignor(ABC):

@@ -11,13 +11,17 @@ if TYPE_CHECKING:
 
     from assignors.base import Assignment, Member, Task
 
+NO_ROOM = (
+    "no worker that may run it has room: each has as many tasks as its --max-tasks allows, or is kept for"
+    " tasks that are to be alone; start another worker, or raise --max-tasks"
+)
 SUSPECTS_FULL = (
     "it may have killed its last workers, and the worker that is kept for such tasks has as many as its"
     " --max-tasks allows; they follow one after another"
 )
-ALL_FULL = (
-    "every worker that may run it has as many tasks as its --max-tasks allows: start another worker, or raise"
-    " --max-tasks of one"
+NONE_TO_SPARE = (
+    "it is exclusive, and there is no worker that may run it and that the other tasks can do without: start"
+    " another one, or take exclusive out of its definition"
 )
 
 
@@ -40,17 +44,23 @@ def why_unassigned(
     if not missing:
         return {}
     eligibility = Eligibility(members)
-    full = {at for at, member in enumerate(members) if _is_full(member, assignment)}
-    return {task.name: _why(task, eligibility, full, suspects) for task in missing}
+    alone = {task.name for task in tasks if task.exclusive}.union(suspects)
+    closed = {at for at, member in enumerate(members) if _is_closed(member, assignment, alone)}
+    return {task.name: _why(task, eligibility, closed, suspects) for task in missing}
 
 
-def _why(task: Task, eligibility: Eligibility, full: Collection[int], suspects: Collection[str]) -> str:
+def _why(task: Task, eligibility: Eligibility, closed: Collection[int], suspects: Collection[str]) -> str:
     if nobody := eligibility.why_nobody(task):
         return nobody
-    if all(at in full for at in eligibility.of(task)):
-        return ALL_FULL
-    return SUSPECTS_FULL if full and task.name in suspects else "the assignor left it out"
+    if task.exclusive:
+        return NONE_TO_SPARE
+    if all(at in closed for at in eligibility.of(task)):
+        return NO_ROOM
+    return SUSPECTS_FULL if closed and task.name in suspects else "the assignor left it out"
 
 
-def _is_full(member: Member, assignment: Mapping[str, Sequence[str]]) -> bool:
-    return member.max_tasks is not None and len(assignment.get(member.member_id, ())) >= member.max_tasks
+def _is_closed(member: Member, assignment: Mapping[str, Sequence[str]], alone: Collection[str]) -> bool:
+    """Whether it is given as many tasks as it may have, or one that is to be alone."""
+    names = assignment.get(member.member_id, ())
+    is_full = member.max_tasks is not None and len(names) >= member.max_tasks
+    return is_full or any(name in alone for name in names)

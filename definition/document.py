@@ -87,7 +87,8 @@ class Restart(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
-    `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
+    `weight`, `worker` (a pin) and `labels` are for the assignor, `exclusive` wants a worker to itself;
+    `spark_conf` is for the task's session.
     `expect` is what each row of the query's result has to be like, before it goes to the sink. `on_error` is
     what becomes of a row that cannot be read, or that the sink refuses. `quarantine` has what is put aside.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
@@ -109,6 +110,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Annotated[str, Constraint(blank_fault), Constraint(nul_fault), Constraint(reference_fault)] | None
     ) = None
     labels: dict[str, Annotated[str, Constraint(reference_fault)]] = msgspec.field(default_factory=dict)
+    exclusive: bool = False
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
     fenced: bool = False
@@ -229,7 +231,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def effect(self) -> bytes:
         """All that the query itself depends on; as JSON, because 1 and true are not the same to Spark."""
         inert = msgspec.structs.replace(
-            self, weight=1.0, worker=None, labels={}, restart=Restart(), fenced=False
+            self, weight=1.0, worker=None, labels={}, exclusive=False, restart=Restart(), fenced=False
         )
         return msgspec.json.encode(inert, order="deterministic")
 

@@ -270,6 +270,9 @@ class History:
         hold("suspects are cleared", not suspects, live.history_text)
         too_many = [w.name for w in workers if w.told.max_tasks and len(w.owned) > w.told.max_tasks]
         hold("nobody runs more tasks than it may", not too_many, too_many)
+        alone = {row.task for row in live.tasks.definitions.values() if row.exclusive}
+        shared = [w.name for w in workers if len(w.owned) > 1 and not alone.isdisjoint(w.owned)]
+        hold("what is exclusive runs alone", not shared, shared)
         owners = {task: live.tasks.owner_of(task) for task in wanted if not _waits_for_room(live, task, able)}
         hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
         self._check_connectors(live, workers)
@@ -348,10 +351,14 @@ def _is_lag_known(live: Group, task: str) -> bool:
 
 
 def _waits_for_room(live: Group, task: str, workers: Iterable[SimWorker]) -> bool:
-    """Whether nobody runs it, and whoever might has as many tasks as it may have."""
-    able = [worker for worker in workers if _can_any([worker], live.tasks.definitions[task])]
-    full = [worker for worker in able if len(worker.owned) == worker.told.max_tasks]
-    return live.tasks.owner_of(task) is None and len(full) == len(able)
+    """Whether nobody runs it, and whoever might has as many tasks as it may have, or one that is exclusive.
+
+    One that is exclusive itself may always wait: whether a worker can be spared is tried with the assignors.
+    """
+    rows = live.tasks.definitions
+    able = [worker for worker in workers if _can_any([worker], rows[task])]
+    full = [w for w in able if len(w.owned) == w.told.max_tasks or any(rows[t].exclusive for t in w.owned)]
+    return live.tasks.owner_of(task) is None and (bool(rows[task].exclusive) or len(full) == len(able))
 
 
 def _given_up(live: Group) -> set[str]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from assignors.base import Member, Task
+from assignors.exclusive import give_own
 from assignors.isolation import isolate
 from assignors.limits import within_limits
 from assignors.sticky import StickyAssignor
@@ -473,9 +474,10 @@ def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
     if not members:
         return ()
     tasks = [
-        Task(t.task, t.weight, t.worker, t.labels, t.load, t.needs or NOTHING) for t in joined.tasks or ()
+        Task(t.task, t.weight, t.worker, t.labels, t.load, t.needs or NOTHING, t.exclusive is True)
+        for t in joined.tasks or ()
     ]
-    plan = isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET})
+    plan = give_own(isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET}))
     given = plan.complete(
         within_limits(
             lambda members, tasks: StickyAssignor().assign(members, tasks, current), plan.members, plan.tasks

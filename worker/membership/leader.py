@@ -12,6 +12,7 @@ import structlog
 
 from assignors.base import Member, Task
 from assignors.checked import make_valid
+from assignors.exclusive import give_own
 from assignors.isolation import Isolation, isolate
 from assignors.limits import within_limits
 from assignors.registry import AssignorError, load_assignor
@@ -112,12 +113,12 @@ class Leader:
 
 
 def _isolation(members: Sequence[Member], tasks: Sequence[Task], suspects: frozenset[str]) -> Isolation:
-    """Nobody is reserved for suspects if it cannot be found out who is to be: the others go on."""
+    """Nobody is reserved for tasks that are to be alone if it cannot be found out who: the others go on."""
     try:
-        return isolate(members, tasks, suspects)
+        return give_own(isolate(members, tasks, suspects))
     except Exception:
-        log.exception("bug: no worker is reserved for suspected tasks", cause_id=new_cause_id())
-        return Isolation(members, tasks, {})
+        log.exception("bug: no worker is reserved for suspected and exclusive tasks", cause_id=new_cause_id())
+        return Isolation(members, [task for task in tasks if not task.exclusive], {})
 
 
 def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
@@ -201,6 +202,7 @@ def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
             MappingProxyType(task.labels),
             task.load,
             NOTHING if task.needs is msgspec.UNSET else task.needs,
+            task.exclusive is True,
         )
         for task in offered
     )

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from assignors.base import Member, Task
-from assignors.unassigned import ALL_FULL, SUSPECTS_FULL, why_unassigned
+from assignors.unassigned import NO_ROOM, SUSPECTS_FULL, why_unassigned
 
 LEFT_OUT = "the assignor left it out"
 TASKS = [Task("t0"), Task("t1"), Task("t2")]
@@ -21,8 +21,8 @@ def test_a_task_that_only_full_workers_may_run_waits_for_room() -> None:
     full, free = Member("a", max_tasks=1), Member("b", max_tasks=2)
     tasks = [*TASKS, Task("pinned", worker="a")]
     given = {"a": ["t0"], "b": ["t1"]}
-    assert why_unassigned(given, [full, free], tasks) == {"t2": LEFT_OUT, "pinned": ALL_FULL}
-    assert why_unassigned({**given, "b": ["t1", "t2"]}, [full, free], tasks) == {"pinned": ALL_FULL}
+    assert why_unassigned(given, [full, free], tasks) == {"t2": LEFT_OUT, "pinned": NO_ROOM}
+    assert why_unassigned({**given, "b": ["t1", "t2"]}, [full, free], tasks) == {"pinned": NO_ROOM}
 
 
 def test_suspects_wait_for_the_worker_that_is_kept_for_them() -> None:

@@ -192,6 +192,7 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("options", {"a": 1}, ("options", "goes with entrypoint; those of a source are source.options")),
         ("fenced", True, ("fenced", "goes with entrypoint; whether a sink is fenced its format says")),
         ("fenced", 1, ("fenced", "expected bool, got int")),
+        ("exclusive", "yes", ("exclusive", "expected bool, got str")),
         ("triger", None, ("triger", "unknown key; did you mean trigger?")),
     ],
 )

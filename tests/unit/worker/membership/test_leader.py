@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from assignors.base import Assignor
 from assignors.sticky import StickyAssignor
-from assignors.unassigned import ALL_FULL, SUSPECTS_FULL
+from assignors.unassigned import NO_ROOM, SUSPECTS_FULL
 from protocol.errors import StartupError
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import JoinedMember, JoinResponse
@@ -354,7 +354,7 @@ async def test_no_worker_is_given_more_than_its_max_tasks(answer: Callable[[], A
     with capture_logs():
         sent = await lead.assign(joined(limits={"w1": 2, "w2": 1}))
     assert read(sent) == {"w1": ["a", "b"], "w2": ["c"]}
-    assert decode_opaque(sent[0].assignment)["left_out"] == {"d": ALL_FULL}
+    assert decode_opaque(sent[0].assignment)["left_out"] == {"d": NO_ROOM}
 
 
 async def test_suspects_keep_within_the_limit_of_their_worker() -> None:
