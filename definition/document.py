@@ -17,6 +17,7 @@ from definition.intervals import trigger_interval_fault
 from definition.quarantine import OnError, Quarantine, quarantine_faults
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
+from definition.scheduling import Scheduling
 from definition.sink import Sink
 from definition.sinks.registry import fenced_formats
 from definition.source import ONLY_SOURCE, Source, view_fault
@@ -88,7 +89,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
     `weight`, `worker` (a pin) and `labels` are for the assignor, `exclusive` wants a worker to itself;
-    `spark_conf` is for the task's session.
+    `scheduling` is its share of a Spark that it has with others, `spark_conf` is for its session.
     `expect` is what each row of the query's result has to be like, before it goes to the sink. `on_error` is
     what becomes of a row that cannot be read, or that the sink refuses. `quarantine` has what is put aside.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
@@ -111,6 +112,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ) = None
     labels: dict[str, Annotated[str, Constraint(reference_fault)]] = msgspec.field(default_factory=dict)
     exclusive: bool = False
+    scheduling: Scheduling | None = None
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
     fenced: bool = False

@@ -193,6 +193,10 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("fenced", True, ("fenced", "goes with entrypoint; whether a sink is fenced its format says")),
         ("fenced", 1, ("fenced", "expected bool, got int")),
         ("exclusive", "yes", ("exclusive", "expected bool, got str")),
+        ("scheduling", {"weight": 0}, ("scheduling.weight", "expected int >= 1")),
+        ("scheduling", {"weight": 1.5}, ("scheduling.weight", "expected int, got float")),
+        ("scheduling", {"min_share": -1}, ("scheduling.min_share", "expected int >= 0")),
+        ("scheduling", {"minShare": 1}, ("scheduling.minShare", "unknown key; did you mean min_share?")),
         ("triger", None, ("triger", "unknown key; did you mean trigger?")),
     ],
 )
