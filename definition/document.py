@@ -14,6 +14,7 @@ import msgspec
 
 from definition.expectations import Expectation, expectation_faults
 from definition.intervals import trigger_interval_fault
+from definition.limits import Limits
 from definition.quarantine import OnError, Quarantine, quarantine_faults
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
@@ -92,6 +93,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `scheduling` is its share of a Spark that it has with others, `spark_conf` is for its session.
     `expect` is what each row of the query's result has to be like, before it goes to the sink. `on_error` is
     what becomes of a row that cannot be read, or that the sink refuses. `quarantine` has what is put aside.
+    `limits` are what its query may take at most.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
     """
 
@@ -115,6 +117,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     scheduling: Scheduling | None = None
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
+    limits: Limits | None = None
     fenced: bool = False
 
     @property

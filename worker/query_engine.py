@@ -80,13 +80,24 @@ class Totals:
         )
 
 
+class StateSize(NamedTuple):
+    """What the state stores of a query have together: rows, and bytes of memory as Spark reckons them."""
+
+    rows: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last finished batch of a query, and all of them together; `metrics` is JSON-able and small."""
+    """The last finished batch of a query, and all of them together; `metrics` is JSON-able and small.
+
+    `state` is None of a query without state.
+    """
 
     batch_id: int | None
     metrics: dict[str, Any] = field(default_factory=dict)
     totals: Totals = Totals()
+    state: StateSize | None = None
 
 
 @dataclass(unsafe_hash=True)
@@ -168,6 +179,11 @@ class Query(Protocol):
     @property
     def has_work(self) -> bool:
         """Whether there is data for a batch, as far as was seen lately. Never blocks."""
+        ...
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a batch is being done, as far as was seen lately. Never blocks."""
         ...
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.checks import CheckedColumn, CheckResult
 from protocol.messages.membership import EngineEnd
 from protocol.messages.quarantine import QuarantineAnswer
 from worker.left_out import NOTHING, LeftOut
-from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
+from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, StateSize, Totals, ignore_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ class FakeQuery:
         self._stops_slowly = stops_slowly
         self._progress: Progress | None = None
         self.has_work = False
+        self.is_at_work = False
         self.trouble: str | None = None
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
@@ -76,6 +78,11 @@ class FakeQuery:
         before = self._progress.totals if self._progress is not None else Totals()
         totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out)
         self._progress = Progress(batch_id, metrics, totals)
+
+    def grow(self, state: StateSize) -> None:
+        """Its state stores have that much by now."""
+        assert self._progress is not None
+        self._progress = replace(self._progress, state=state)
 
     def finish_batch(self) -> None:
         """The batch that a slow stop waits for is done."""

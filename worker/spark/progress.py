@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from worker.left_out import NOTHING, LeftOut
-from worker.query_engine import Progress, Totals
+from worker.query_engine import Progress, StateSize, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,8 +63,17 @@ class ProgressTracker:
             metrics["sink_rows"] = sink_rows
         if lag := lag_of(told.get("sources", ())):
             metrics["lag"] = lag
-        self.last = Progress(told["batchId"], metrics, self._totals)
+        self.last = Progress(told["batchId"], metrics, self._totals, state_of(told))
         return True
+
+
+def state_of(told: Mapping[str, Any]) -> StateSize | None:
+    """What the query's stateful operators have in their stores, all together; None if it has none."""
+    operators = told.get("stateOperators") or ()
+    if not operators:
+        return None
+    rows = sum(each.get("numRowsTotal", 0) for each in operators)
+    return StateSize(rows, sum(each.get("memoryUsedBytes", 0) for each in operators))
 
 
 def left_out_in(told: Mapping[str, Any]) -> LeftOut:

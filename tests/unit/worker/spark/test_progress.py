@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from worker.left_out import LeftOut
-from worker.query_engine import Progress, Totals
+from worker.query_engine import Progress, StateSize, Totals
 from worker.spark.progress import ProgressTracker, lag_of
 
 
@@ -37,6 +37,17 @@ def test_rows_add_up() -> None:
         },
         Totals(batches=2, rows=130, busy_ms=824),
     )
+
+
+def test_the_state_of_all_operators_is_one_figure() -> None:
+    """A join has several stores; a query without state has no figure, and none of an earlier batch."""
+    tally = ProgressTracker()
+    operators = [{"numRowsTotal": 3, "memoryUsedBytes": 700}, {"numRowsTotal": 4, "memoryUsedBytes": 800}]
+    tally.observe(record(5, 1, stateOperators=operators))
+    assert tally.last is not None
+    assert tally.last.state == StateSize(7, 1500)
+    tally.observe(record(6, 1, stateOperators=[]))
+    assert tally.last.state is None
 
 
 def test_what_is_left_out_is_told_from_the_start_of_the_query_already() -> None:
