@@ -15,6 +15,7 @@ from assignors.base import Assignor, Member, Task
 from assignors.checked import make_valid, validate
 from assignors.limits import MOST_ROUNDS, within_limits
 from assignors.registry import BUILT_IN, load_assignor
+from assignors.seating import Seating
 from tests.unit.assignors.groups import Group, groups
 
 if TYPE_CHECKING:
@@ -198,6 +199,15 @@ def test_what_a_full_member_runs_makes_way_for_what_may_run_nowhere_else() -> No
     tasks = [Task("x"), Task("y"), Task("pinned", worker="a")]
     dealt = deal(StayPut(), Group(members, tasks))
     assert dealt == {"a": ["pinned", "y"], "b": ["x"]}
+
+
+def test_of_those_that_can_make_way_one_that_does_not_run_does() -> None:
+    """Though one that runs comes first by name."""
+    members = [Member("a", owned=frozenset("r"), max_tasks=2), Member("b", max_tasks=1)]
+    able = {"r": (0, 1), "z": (0, 1), "pinned": (0,)}
+    seating = Seating(members, able, {0: ["r", "z"]})
+    seating.seat(["pinned"])
+    assert (seating.names(0), seating.names(1), seating.moved) == (["pinned", "r"], ["z"], True)
 
 
 def test_a_lowered_limit_takes_what_is_too_much_and_nothing_else() -> None:
