@@ -28,6 +28,8 @@ class Member:
 
     `owned` names the tasks it says it runs at this moment. `capacity` is relative to that of the others.
     `spark` is the version of its Spark, `formats` what that can read and write; None if it does not say.
+    `max_tasks` is how many tasks it is given at most, None for any number. The leader sees to that, whatever
+    the assignor deals (`assignors.limits`).
     """
 
     member_id: str
@@ -37,6 +39,7 @@ class Member:
     owned: frozenset[str] = frozenset()
     spark: str | None = None
     formats: Formats | None = None
+    max_tasks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,9 @@ class Task:
     """A task to be assigned.
 
     `worker`, `labels` and `needs` say which members may run it (`assignors.eligibility` has the rules).
-    `weight` is what its definition declares, `load` what was measured, None if nothing was yet.
+    `weight` is what its definition declares, `load` what was measured, None if nothing was yet. An
+    `exclusive` one wants a member to itself: the leader sees to that, and no assignor is asked about it
+    (`assignors.exclusive`).
     """
 
     name: str
@@ -53,6 +58,7 @@ class Task:
     labels: Mapping[str, str] = field(default_factory=dict)
     load: float | None = None
     needs: Needs = NOTHING
+    exclusive: bool = False
 
 
 class Assignor(ABC):

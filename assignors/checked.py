@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from assignors.dealing import deal, top_up
-from assignors.eligibility import Eligibility
 
 if TYPE_CHECKING:
     from assignors.base import Assignment, Member, Task
@@ -50,16 +49,6 @@ def _faults_of(member_id: str, names: object, runnable: Collection[str], given: 
             yield Fault("TASK_TWICE", f"{member_id} is given {name}, which is given away already")
         else:
             given.add(name)
-
-
-def why_unassigned(
-    assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]
-) -> dict[str, str]:
-    """The tasks that nobody is given, each with the reason for a person to read."""
-    given = {name for names in assignment.values() for name in names}
-    eligibility = Eligibility(members)
-    missing = (task for task in tasks if task.name not in given)
-    return {task.name: eligibility.why_nobody(task) or "the assignor left it out" for task in missing}
 
 
 def make_valid(

@@ -3,6 +3,8 @@
 The assignor deals the other tasks to the other members. A task that may run nowhere is kept from it: without
 the reserved member it might take the task's pin for void. Suspects are put on the reserved one all together;
 the manager starts them one by one. Pins and labels hold: who may run nowhere else stays where it may run.
+So does the member's limit: what is more than that is nobody's. An exclusive task is no suspect here: it is
+alone in any case (`assignors.exclusive`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assignors.eligibility import Eligibility
+from assignors.limits import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,6 +40,7 @@ def isolate(members: Sequence[Member], tasks: Sequence[Task], suspects: Collecti
     """Reserve a member for the suspects; none if there is no other, or none of them may run anywhere."""
     eligible = Eligibility(members)
     able = {task.name: eligible.of(task) for task in tasks} if suspects and len(members) > 1 else {}
+    suspects = frozenset(suspects) - {task.name for task in tasks if task.exclusive}
     suspected = [task for task in tasks if task.name in suspects and able.get(task.name)]
     if not suspected:
         return Isolation(members, tasks, {})
@@ -44,13 +48,15 @@ def isolate(members: Sequence[Member], tasks: Sequence[Task], suspects: Collecti
     there = frozenset(task.name for task in tasks if _belongs(task, able[task.name], chosen, suspects))
     return Isolation(
         [member for member in members if member is not members[chosen]],
-        [task for task in tasks if able[task.name] and task.name not in there],
-        {members[chosen].member_id: sorted(there)},
+        [task for task in tasks if {*able[task.name]} - {chosen} and task.name not in there],
+        {members[chosen].member_id: sorted(first_of(members[chosen], there))},
     )
 
 
 def _belongs(task: Task, able: Members, chosen: int, suspects: Collection[str]) -> bool:
     """Whether a task is to be on the reserved member: a suspect that may, or one that may nowhere else."""
+    if task.exclusive:
+        return False
     return able == (chosen,) or (task.name in suspects and chosen in able)
 
 

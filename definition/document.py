@@ -14,9 +14,11 @@ import msgspec
 
 from definition.expectations import Expectation, expectation_faults
 from definition.intervals import trigger_interval_fault
+from definition.limits import Limits
 from definition.quarantine import OnError, Quarantine, quarantine_faults
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
+from definition.scheduling import Scheduling
 from definition.sink import Sink
 from definition.sinks.registry import fenced_formats
 from definition.source import ONLY_SOURCE, Source, view_fault
@@ -87,9 +89,11 @@ class Restart(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
-    `weight`, `worker` (a pin) and `labels` are for the assignor; `spark_conf` is for the task's session.
+    `weight`, `worker` (a pin) and `labels` are for the assignor, `exclusive` wants a worker to itself;
+    `scheduling` is its share of a Spark that it has with others, `spark_conf` is for its session.
     `expect` is what each row of the query's result has to be like, before it goes to the sink. `on_error` is
     what becomes of a row that cannot be read, or that the sink refuses. `quarantine` has what is put aside.
+    `limits` are what its query may take at most.
     `fenced` is an entry point's word that it writes through `context.fence.guard` and in no other way.
     """
 
@@ -109,8 +113,11 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Annotated[str, Constraint(blank_fault), Constraint(nul_fault), Constraint(reference_fault)] | None
     ) = None
     labels: dict[str, Annotated[str, Constraint(reference_fault)]] = msgspec.field(default_factory=dict)
+    exclusive: bool = False
+    scheduling: Scheduling | None = None
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
+    limits: Limits | None = None
     fenced: bool = False
 
     @property
@@ -229,7 +236,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def effect(self) -> bytes:
         """All that the query itself depends on; as JSON, because 1 and true are not the same to Spark."""
         inert = msgspec.structs.replace(
-            self, weight=1.0, worker=None, labels={}, restart=Restart(), fenced=False
+            self, weight=1.0, worker=None, labels={}, exclusive=False, restart=Restart(), fenced=False
         )
         return msgspec.json.encode(inert, order="deterministic")
 

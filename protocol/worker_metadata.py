@@ -7,20 +7,23 @@ from typing import Annotated, Final
 import msgspec
 
 from protocol.connectors import Formats
-from protocol.messages.base import Revision, Token, faulty_place
+from protocol.messages.base import MAX_INT, Revision, Token, faulty_place
 
 PROTOCOL_TYPE = "sparkherd"
 
 MAX_CAPACITY: Final = 1_000_000
 Capacity = Annotated[float, msgspec.Meta(gt=0, le=MAX_CAPACITY)]
 """What a worker can bear, relative to the others of its group."""
+MaxTasks = Annotated[int, msgspec.Meta(ge=1, le=MAX_INT)]
+"""How many tasks a worker is given at most."""
 
 
 class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Join metadata of a worker.
 
     `owned` maps task names to the tokens they are held under. `claiming` are the tasks of claims that are not
-    answered yet: they may have been granted all the same, and the answer be on its way. `settles` says that
+    answered yet: they may have been granted all the same, and the answer be on its way. `max_tasks` is how
+    many it is given at most, whatever the assignor; None for any number. `settles` says that
     the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
     `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
     `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
@@ -30,6 +33,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     owned: dict[str, Token] = {}
     claiming: tuple[str, ...] = ()
     capacity: Capacity = 1.0
+    max_tasks: MaxTasks | None = None
     labels: dict[str, str] = {}
     url: str | None = None
     tasks_revision: Revision = 0

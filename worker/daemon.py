@@ -261,6 +261,7 @@ class Worker(Host):
                 owned=self.tasks.owned(),
                 claiming=self.tasks.claiming(),
                 capacity=self._settings.capacity,
+                max_tasks=self._settings.max_tasks,
                 labels=self._settings.label,
                 url=self.engine.url,
                 tasks_revision=tasks_revision,

@@ -176,6 +176,11 @@ class Query(Protocol):
         ...
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether a batch is being done, as far as was seen lately. Never blocks."""
+        ...
+
+    @property
     def trouble(self) -> str | None:
         """Why it stands still though it runs, in one line; None if nothing is known. Never blocks."""
         ...

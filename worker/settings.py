@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from protocol.messages.base import MAX_INT
 from protocol.names import MAX_NAME_LENGTH
 from protocol.worker_metadata import MAX_CAPACITY
 
@@ -220,6 +221,18 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     capacity: Annotated[
         float, Meta(gt=0, le=MAX_CAPACITY, description="Share of the load, relative to the other workers.")
     ] = 1.0
+    max_tasks: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=MAX_INT,
+                description="Tasks that this worker is given at most, whatever the assignor; any number when"
+                " absent.",
+            ),
+        ]
+        | None
+    ) = None
     status_listen: (
         Annotated[
             str,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class IdleQuery(Query):
     """Runs until it is stopped, and does nothing."""
 
-    has_work = False
+    has_work = is_at_work = False
     checkpoint = None
     committed = None
     trouble = None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from worker.query_engine import QuerySpec
     from worker.sinks.fence import Owner
     from worker.spark.classic.handle import JavaHandle
+    from worker.spark.classic.pools import Pools
     from worker.spark.query import SparkQuery
 
 CONF = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
@@ -47,9 +48,9 @@ def say(step: str, task: str, told: object = None) -> None:
 class TimedQuerySession(ClassicQuerySession):
     """Says when the steps of a start are done."""
 
-    def __init__(self, owner: Owner, *args: Any) -> None:
+    def __init__(self, owner: Owner, *args: Any, pools: Pools) -> None:
         backend, *others = args
-        super().__init__(backend, owner, *others)
+        super().__init__(backend, owner, *others, pools=pools)
         self._task = owner.task
         self._handle: JavaHandle | None = None
 
@@ -79,7 +80,7 @@ class TimedBackend(ClassicBackend):
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
     ) -> ClassicQuerySession:
         """Timed."""
-        return TimedQuerySession(owner, self.spark, conf, checkpoint, may_write)
+        return TimedQuerySession(owner, self.spark, conf, checkpoint, may_write, pools=self._pools)
 
 
 class TimedEngine(SparkEngine):

@@ -33,6 +33,7 @@ OF_MEMBERS: Final = (
     "rebalance_timeout_ms",
     "heartbeat_wait_ms",
     "capacity",
+    "max_tasks",
     "label",
     "status_listen",
 )

@@ -32,6 +32,7 @@ class WorkerLine:
     instance_id: str | None
     host: str
     capacity: float
+    max_tasks: int | None
     labels: dict[str, str]
     url: str | None
     owned: int
@@ -104,6 +105,7 @@ def _worker(member: DescribedMember, owned: int) -> WorkerLine:
         instance_id=member.instance_id,
         host=member.host,
         capacity=metadata.capacity,
+        max_tasks=metadata.max_tasks,
         labels=metadata.labels,
         url=metadata.url,
         owned=owned,
@@ -115,4 +117,5 @@ def _worker(member: DescribedMember, owned: int) -> WorkerLine:
 def _row(w: WorkerLine) -> tuple[object, ...]:
     labels = " ".join(f"{key}={value}" for key, value in sorted(w.labels.items())) or None
     draining = "yes" if w.draining else None
-    return w.worker, w.instance_id, w.host, w.capacity, labels, w.owned, draining, ago(w.last_heartbeat_ms)
+    owned = w.owned if w.max_tasks is None else f"{w.owned} of {w.max_tasks}"
+    return w.worker, w.instance_id, w.host, w.capacity, labels, owned, draining, ago(w.last_heartbeat_ms)

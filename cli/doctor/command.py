@@ -45,6 +45,7 @@ NOT_LOOKED_AT: Final = (
     "secrets_dir",
     "allow_jdbc",
     "capacity",
+    "max_tasks",
     "status_listen",
     "label",
 )

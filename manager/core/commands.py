@@ -64,6 +64,7 @@ class NewDefinition(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     needs: Needs = NOTHING
     entrypoint: str | None = None
+    exclusive: bool = False
 
 
 class CreateTask(TaskRequest, frozen=True, kw_only=True):

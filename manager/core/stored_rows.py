@@ -94,7 +94,7 @@ class OffsetRow(Row, frozen=True, kw_only=True):
 class TaskRow(Row, frozen=True, kw_only=True):
     """What a task is and what is wanted of it; `revision` is the group's counter at its last change.
 
-    `needs` is None of a task that was stored before that was known.
+    `needs` and `exclusive` are None of a task that was stored before there were any.
     """
 
     task: str
@@ -107,6 +107,7 @@ class TaskRow(Row, frozen=True, kw_only=True):
     worker: str | None
     labels: dict[str, str]
     needs: Needs | None = None
+    exclusive: bool | None = None
 
 
 class OwnerLease(msgspec.Struct, frozen=True):

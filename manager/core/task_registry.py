@@ -31,7 +31,9 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 class TaskProgress:
     """The last batch heard of, and the last hour's; kept in memory only.
 
-    `aside` knows what is to be told of the rows that the task puts aside. `lag_heard_at` is when `lag` was
+    `aside` knows what is to be told of the rows that the task puts aside. `exceeded` is how often it was told
+    that the task went beyond each limit under its token, None if that is not known; the last time at
+    `exceeded_told_at`, in milliseconds of the monotonic clock. `lag_heard_at` is when `lag` was
     told, by the manager's clock, in milliseconds since 1970; `lag_asked_at` is when a leader was asked for it
     last, in milliseconds of the monotonic clock, -1 if none was.
     """
@@ -41,6 +43,8 @@ class TaskProgress:
     metrics: dict[str, Any] | None = None
     figures: TaskMetrics = field(default_factory=TaskMetrics)
     aside: AsideWatch = field(default_factory=AsideWatch)
+    exceeded: dict[str, int] | None = None
+    exceeded_told_at: int | None = None
     lag: TaskLag | None = None
     lag_heard_at: int = 0
     lag_asked_at: int = -1

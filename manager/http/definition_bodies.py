@@ -76,6 +76,7 @@ def _read(document: bytes | msgspec.Raw) -> NewDefinition | tuple[Problem, ...]:
         labels=dict(checked.labels),
         needs=checked.needs,
         entrypoint=checked.entrypoint,
+        exclusive=checked.exclusive,
     )
 
 

@@ -127,6 +127,7 @@ TABLES: dict[type[Row], Table] = {
         Column("worker", Text),
         Column("labels", Json(dict[str, str]), nullable=False),
         Column("needs", Json(Needs | None)),
+        Column("exclusive", Boolean),
     ),
     OwnershipRow: Table(
         "ownership",

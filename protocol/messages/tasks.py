@@ -87,7 +87,8 @@ class OfferedTask(msgspec.Struct, frozen=True):
 
     `returns_to` is there only for a task that was kept for a lost worker: the member that it is now.
     `suspect` is there only for one that may have killed its workers, and is to be on a worker of its own.
-    `needs` is there only for one that a worker's Spark may lack something for.
+    `needs` is there only for one that a worker's Spark may lack something for, `exclusive` only for one that
+    its definition wants a worker of its own for.
     """
 
     task: str
@@ -98,6 +99,7 @@ class OfferedTask(msgspec.Struct, frozen=True):
     returns_to: str | msgspec.UnsetType = msgspec.UNSET
     suspect: bool | msgspec.UnsetType = msgspec.UNSET
     needs: Needs | msgspec.UnsetType = msgspec.UNSET
+    exclusive: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class TaskListQuery(PageQuery, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from protocol.messages.checks import CheckedColumn, CheckResult
@@ -38,6 +39,7 @@ class FakeQuery:
         self._stops_slowly = stops_slowly
         self._progress: Progress | None = None
         self.has_work = False
+        self.is_at_work = False
         self.trouble: str | None = None
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
@@ -80,6 +82,13 @@ class FakeQuery:
         before = self._progress.totals if self._progress is not None else Totals()
         totals = before + Totals(1, metrics.get("rows", 0), metrics.get("batch_ms", 0), left_out, costs)
         self._progress = Progress(batch_id, metrics, totals)
+
+    def grow(self, rows: int) -> None:
+        """Its state has that many by now."""
+        assert self._progress is not None
+        self._progress = replace(
+            self._progress, metrics={**self._progress.metrics, "state": {"rows": rows, "memory_bytes": 0}}
+        )
 
     def finish_batch(self) -> None:
         """The batch that a slow stop waits for is done."""

@@ -18,6 +18,7 @@ from worker.spark.checkpoint_rules import Checkpoint, knows_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from definition.scheduling import Scheduling
     from protocol.messages.tasks import Reached
     from worker.query_engine import EngineDeath, NotedQuery, QueryError
     from worker.sinks.fence import Owner
@@ -136,6 +137,10 @@ class FakeQuerySession(QuerySession):
         """It has no plan."""
         del writer
         return ()
+
+    def schedule(self, wanted: Scheduling | None) -> None:
+        """There is nothing to share."""
+        del wanted
 
     def inherit(self) -> None:
         """There is nobody before."""

@@ -173,10 +173,15 @@ ACTIONS: dict[str, Callable[[History, Random], None]] = {
 }
 
 
+EXCLUSIVE = 0.1
+"""How often a task wants a worker of its own."""
+
+
 def _definition(chance: Random) -> commands.NewDefinition:
     sink = {"format": chance.choice(["sql", "parquet"]), "options": {"v": chance.randint(0, 2)}}
     document: Any = msgspec.Raw(msgspec.json.encode({"sink": sink}))
-    return commands.NewDefinition(document, 1.0, None, {}, chance.choice([NOTHING, NOTHING, KAFKA]))
+    needs = chance.choice([NOTHING, NOTHING, KAFKA])
+    return commands.NewDefinition(document, 1.0, None, {}, needs, exclusive=chance.random() < EXCLUSIVE)
 
 
 def _an_order(history: History, group: str, chance: Random) -> Request:

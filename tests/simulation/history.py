@@ -141,7 +141,9 @@ class History:
             wait_ms = 0 if chance.random() < 0.2 else 600
             terms = Terms(name, self.plan.session_ms, self.plan.rebalance_ms, wait_ms, instance)
             settles = Random(f"former {self.plan.seed} {number}").random() >= self.plan.former
-            told = WorkerMetadata(settles=settles, formats=self._formats(number))
+            told = WorkerMetadata(
+                settles=settles, formats=self._formats(number), max_tasks=self._max_tasks(number)
+            )
             member = SimWorker(self.world, route, name, self.sinks[group], terms, told=told)
             member.died_of_poison = self._on_poisoned
         else:
@@ -155,6 +157,11 @@ class History:
             )
             member = SimReader(self.world, route, name, habits)
         self.members_hired.append(member)
+
+    def _max_tasks(self, number: int) -> int | None:
+        """How many tasks a worker is given at most; None for any number."""
+        chance = Random(f"limited {self.plan.seed} {number}")
+        return chance.randint(1, 3) if chance.random() < self.plan.limited else None
 
     def _formats(self, number: int) -> Formats | None:
         """What a worker's Spark has beside what all have; None of a worker that does not say."""
@@ -261,7 +268,12 @@ class History:
         hold("a poison task costs few workers", self.poisoned_in_calm <= MOST_POISONED, self.poisoned_in_calm)
         suspects = [task for task in wanted if is_suspect(live, task)]
         hold("suspects are cleared", not suspects, live.history_text)
-        owners = {task: live.tasks.owner_of(task) for task in wanted}
+        too_many = [w.name for w in workers if w.told.max_tasks and len(w.owned) > w.told.max_tasks]
+        hold("nobody runs more tasks than it may", not too_many, too_many)
+        alone = {row.task for row in live.tasks.definitions.values() if row.exclusive}
+        shared = [w.name for w in workers if len(w.owned) > 1 and not alone.isdisjoint(w.owned)]
+        hold("what is exclusive runs alone", not shared, shared)
+        owners = {task: live.tasks.owner_of(task) for task in wanted if not _waits_for_room(live, task, able)}
         hold("every runnable task is run by its owner", owners == running, lambda: (owners, running))
         self._check_connectors(live, workers)
 
@@ -336,6 +348,17 @@ def _can_any(workers: Iterable[SimWorker], row: TaskRow) -> bool:
 def _is_lag_known(live: Group, task: str) -> bool:
     progress = live.tasks.progress.get(task)
     return progress is not None and progress.lag is not None
+
+
+def _waits_for_room(live: Group, task: str, workers: Iterable[SimWorker]) -> bool:
+    """Whether nobody runs it, and whoever might has as many tasks as it may have, or one that is exclusive.
+
+    One that is exclusive itself may always wait: whether a worker can be spared is tried with the assignors.
+    """
+    rows = live.tasks.definitions
+    able = [worker for worker in workers if _can_any([worker], rows[task])]
+    full = [w for w in able if len(w.owned) == w.told.max_tasks or any(rows[t].exclusive for t in w.owned)]
+    return live.tasks.owner_of(task) is None and (bool(rows[task].exclusive) or len(full) == len(able))
 
 
 def _given_up(live: Group) -> set[str]:

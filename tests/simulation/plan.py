@@ -63,6 +63,8 @@ class Plan:
     `poison` says that one task of the first herd kills every worker that is given it, and how: EXITED is told
     by the worker as it leaves, KILLED by nobody. `former` is the share of workers that cannot settle a task,
     `lacking` that of workers whose Spark has no Kafka, if workers tell what theirs has; None if none does.
+    `limited` is the share of workers that are given so many tasks at most. None is where a task kills: how
+    many workers that costs, and how soon it is found, hangs on there being room for its suspects.
     """
 
     seed: int
@@ -79,6 +81,7 @@ class Plan:
     poison: EngineEnd | None
     former: float
     lacking: float | None
+    limited: float
     weather: Weather
     actions: tuple[Action, ...]
 
@@ -93,6 +96,7 @@ def draw(seed: int) -> Plan:
     chance = Random(seed)
     members = chance.choices([n for n, _ in SIZES], [often for _, often in SIZES])[0]
     storm_ms = chance.randint(1500, 9000)
+    poison = Random(f"poison {seed}").choice([None, None, None, EngineEnd.EXITED, EngineEnd.KILLED])
     session_ms, rebalance_ms = chance.choice(TIMEOUTS_MS)
     return Plan(
         seed=seed,
@@ -106,9 +110,10 @@ def draw(seed: int) -> Plan:
         rebalance_ms=rebalance_ms,
         lost_task_delay_ms=chance.choice([0, 0, 1200, 6000]),
         storm_ms=storm_ms,
-        poison=Random(f"poison {seed}").choice([None, None, None, EngineEnd.EXITED, EngineEnd.KILLED]),
+        poison=poison,
         former=Random(f"former {seed}").choice([0, 0, 0.3]),
         lacking=Random(f"lacking {seed}").choice([None, 0.3, 0.6]),
+        limited=Random(f"limited {seed}").choice([0, 0, 0.4, 1]) if poison is None else 0,
         weather=_draw_weather(chance),
         actions=tuple(sorted(_draw_actions(chance, members, storm_ms), key=lambda action: action.at_ms)),
     )

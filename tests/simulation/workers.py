@@ -9,7 +9,9 @@ import msgspec
 from msgspec import UNSET
 
 from assignors.base import Member, Task
+from assignors.exclusive import give_own
 from assignors.isolation import isolate
+from assignors.limits import within_limits
 from assignors.sticky import StickyAssignor
 from definition.document import is_fenced
 from protocol.connectors import NOTHING
@@ -459,15 +461,28 @@ def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
         if task.returns_to is not UNSET:
             current[task.returns_to].append(task.task)
     members = [
-        Member(m.member_id, m.instance_id, owned=frozenset(current[m.member_id]), formats=told.formats)
+        Member(
+            m.member_id,
+            m.instance_id,
+            owned=frozenset(current[m.member_id]),
+            formats=told.formats,
+            max_tasks=told.max_tasks,
+        )
         for m, told in zip(joined.members, metadata.values(), strict=True)
         if m.draining is UNSET
     ]
     if not members:
         return ()
     tasks = [
-        Task(t.task, t.weight, t.worker, t.labels, t.load, t.needs or NOTHING) for t in joined.tasks or ()
+        Task(t.task, t.weight, t.worker, t.labels, t.load, t.needs or NOTHING, t.exclusive is True)
+        for t in joined.tasks or ()
     ]
-    plan = isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET})
-    given = plan.complete(StickyAssignor().assign(plan.members, plan.tasks, current))
+    plan = give_own(isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET}))
+    given = plan.complete(
+        within_limits(
+            lambda members, tasks: StickyAssignor().assign(members, tasks, current), plan.members, plan.tasks
+        )
+        if plan.members
+        else {}
+    )
     return tuple(MemberAssignment(m, encode_opaque({"tasks": given.get(m, [])})) for m in metadata)

@@ -189,5 +189,11 @@ class TaskChild:
     def _news(self) -> News:
         query, requests = self._query, self._engine.kafka_requests
         if query is None:
-            return News.of(None, None, requests, has_work=False)
-        return News.of(query.progress(), query.trouble, requests, has_work=query.has_work)
+            return News.of(None, None, requests, has_work=False, is_at_work=False)
+        return News.of(
+            query.progress(),
+            query.trouble,
+            requests,
+            has_work=query.has_work,
+            is_at_work=query.is_at_work,
+        )

@@ -124,6 +124,7 @@ class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
 
     progress: Progress | None = None
     has_work: bool = False
+    is_at_work: bool = False
     trouble: str | None = None
     kafka_requests: tuple[KafkaRequests, ...] = ()
 
@@ -135,11 +136,12 @@ class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
         requests: Mapping[tuple[str, bool], int],
         *,
         has_work: bool,
+        is_at_work: bool,
     ) -> News:
         """What is told of it."""
         told = None if trouble is None else scrub(trouble)
         counts = tuple(KafkaRequests(*key, count) for key, count in sorted(requests.items()))
-        return cls(progress, has_work, told, counts)
+        return cls(progress, has_work, is_at_work, told, counts)
 
 
 class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):

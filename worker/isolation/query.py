@@ -108,6 +108,11 @@ class IsolatedQuery:
         return self._lifecycle.news.has_work
 
     @property
+    def is_at_work(self) -> bool:
+        """As was told last."""
+        return self._lifecycle.news.is_at_work
+
+    @property
     def trouble(self) -> str | None:
         """As was told last."""
         return self._lifecycle.news.trouble

@@ -11,6 +11,7 @@ import structlog
 
 from assignors.checked import validate
 from assignors.eligibility import MAX_WHY_LENGTH
+from assignors.limits import within_limits
 from worker.threads import in_thread
 from worker.waiting import first
 
@@ -61,7 +62,10 @@ class AssignorCalls:
         tasks: Sequence[Task],
         current: Mapping[str, Sequence[str]],
     ) -> Assignment:
-        """What the assignor `name` decides. It is given copies: whatever it does to them is its own affair.
+        """What the assignor `name` decides, kept within the members' limits.
+
+        It is given copies: whatever it does to them is its own affair. Where it deals a member too much, it
+        is asked again about the rest, within the same time.
 
         Raises:
             UnusableError: it is unknown, raised, took too long, or returned no assignment of these tasks.
@@ -71,10 +75,13 @@ class AssignorCalls:
         if (assignor := self._assignors.get(name)) is None:
             raise UnusableError("this worker does not know it")
 
+        def ask(members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
+            own = tuple(map(copy, members)), tuple(map(copy, tasks))
+            return _checked(assignor.assign(*own, current), members, tasks)
+
         def work() -> Assignment:
             try:
-                own = tuple(map(copy, members)), tuple(map(copy, tasks))
-                return _checked(assignor.assign(*own, current), members, tasks)
+                return within_limits(ask, members, tasks)
             except Exception:
                 raise
             except BaseException as error:  # noqa: BLE001 - `exit()` must not end the worker

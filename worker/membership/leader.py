@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,9 @@ import structlog
 
 from assignors.base import Member, Task
 from assignors.checked import make_valid
+from assignors.exclusive import give_own
 from assignors.isolation import Isolation, isolate
+from assignors.limits import within_limits
 from assignors.registry import AssignorError, load_assignor
 from protocol.connectors import NOTHING
 from protocol.errors import StartupError
@@ -81,11 +84,12 @@ class Leader:
                 asked again then.
         """
         members, tasks = _members(joined), _tasks(joined)
-        isolation = _isolation(members, tasks, _suspects(joined))
+        suspects = _suspects(joined)
+        isolation = _isolation(members, tasks, suspects)
         name = joined.protocol_name or ""
         dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
         self._last_good = isolation.complete(dealt)
-        left_out = {joined.member_id: why_left_out(self._last_good, members, tasks)}
+        left_out = {joined.member_id: why_left_out(self._last_good, members, tasks, suspects)}
         return tuple(
             _encode(member.member_id, self._last_good, left_out.get(member.member_id))
             for member in joined.members
@@ -109,22 +113,22 @@ class Leader:
 
 
 def _isolation(members: Sequence[Member], tasks: Sequence[Task], suspects: frozenset[str]) -> Isolation:
-    """Nobody is reserved for suspects if it cannot be found out who is to be: the others go on."""
+    """Nobody is reserved for tasks that are to be alone if it cannot be found out who: the others go on."""
     try:
-        return isolate(members, tasks, suspects)
+        return give_own(isolate(members, tasks, suspects))
     except Exception:
-        log.exception("bug: no worker is reserved for suspected tasks", cause_id=new_cause_id())
-        return Isolation(members, tasks, {})
+        log.exception("bug: no worker is reserved for suspected and exclusive tasks", cause_id=new_cause_id())
+        return Isolation(members, [task for task in tasks if not task.exclusive], {})
 
 
 def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
     """The last good assignment made valid; should that fail, too, everybody keeps what it owns."""
     try:
-        return make_valid(last_good, members, tasks)
+        return within_limits(partial(make_valid, last_good), members, tasks)
     except Exception:
         log.exception("bug: the last good assignment cannot be used", cause_id=new_cause_id())
         runnable = {task.name for task in tasks}
-        return {member.member_id: sorted(member.owned & runnable) for member in members}
+        return {each.member_id: sorted(each.owned & runnable)[: each.max_tasks] for each in members}
 
 
 def _members(joined: JoinResponse) -> tuple[Member, ...]:
@@ -175,6 +179,7 @@ def _member(member: JoinedMember, metadata: WorkerMetadata, owned: Iterable[str]
         owned=frozenset(owned),
         spark=metadata.spark,
         formats=metadata.formats,
+        max_tasks=metadata.max_tasks,
     )
 
 
@@ -197,6 +202,7 @@ def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
             MappingProxyType(task.labels),
             task.load,
             NOTHING if task.needs is msgspec.UNSET else task.needs,
+            task.exclusive is True,
         )
         for task in offered
     )

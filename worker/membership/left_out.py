@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from assignors.checked import why_unassigned
+from assignors.unassigned import why_unassigned
 from telemetry.cause_ids import new_cause_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from assignors.base import Assignment, Member, Task
 
@@ -22,13 +22,18 @@ MOST_LOGGED: Final = 100
 """Tasks that have a line of their own in the log; the others are counted."""
 
 
-def why_left_out(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> dict[str, str]:
+def why_left_out(
+    assignment: Assignment,
+    members: Sequence[Member],
+    tasks: Sequence[Task],
+    suspects: Collection[str] = frozenset(),
+) -> dict[str, str]:
     """The tasks that nobody is given, by name, each with the reason; as many as there is room for.
 
     Nothing that goes wrong here keeps the group from its assignment: then no reasons are told.
     """
     try:
-        left_out = _why(assignment, members, tasks)
+        left_out = _why(assignment, members, tasks, suspects)
     except Exception:
         log.exception("bug: why tasks stay unassigned is not known", cause_id=new_cause_id())
         return {}
@@ -36,10 +41,12 @@ def why_left_out(assignment: Assignment, members: Sequence[Member], tasks: Seque
     return _within_bounds(left_out)
 
 
-def _why(assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> dict[str, str]:
+def _why(
+    assignment: Assignment, members: Sequence[Member], tasks: Sequence[Task], suspects: Collection[str]
+) -> dict[str, str]:
     if not members:
         return {task.name: "every worker of the group is being drained" for task in tasks}
-    return why_unassigned(assignment, members, tasks)
+    return why_unassigned(assignment, members, tasks, suspects)
 
 
 def _log(left_out: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from definition.scheduling import Scheduling
     from worker.lag.offset_log import Order
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
     from worker.sinks.fence import Owner
@@ -105,6 +106,14 @@ class QuerySession(ABC):
 
         Returns:
             The place of each in the definition, None of one that is not Kafka's; empty if it cannot be told.
+        """
+
+    @abstractmethod
+    def schedule(self, wanted: Scheduling | None) -> None:
+        """Give the query the share of the executors that its definition wants.
+
+        Raises:
+            QueryError: this Spark cannot.
         """
 
     @abstractmethod

@@ -89,6 +89,7 @@ def launch(
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
         session.output.hidden, session.output.at = resolved.values, steps.at
+        session.schedule(resolved.definition.scheduling)
         if spec.reached is not None:
             steps.at(f"the checkpoint {checkpoint}")
             session.checkpoint.require(spec.reached)

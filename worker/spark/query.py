@@ -71,6 +71,11 @@ class SparkQuery:
         return self._is_at_work or any(lag.values())
 
     @property
+    def is_at_work(self) -> bool:
+        """A batch is under way, by Spark's own word of a second ago."""
+        return self._is_at_work
+
+    @property
     def trouble(self) -> str | None:
         """Why nothing comes from what it reads."""
         return next((each.trouble for each in self._watched if each.trouble is not None), None)

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from definition.limits import Limits
 from protocol.states import TaskState
 from telemetry.cause_ids import new_cause_id
+from worker.query_engine import QueryError
+from worker.tasks.limits import End, Exceeded, LimitsWatch, Tell
 from worker.tasks.settling import UNWANTED, failed
 from worker.waiting import first
 
 if TYPE_CHECKING:
     from worker.clock import Clock
-    from worker.query_engine import Query, QueryEngine, QueryError, QuerySpec
+    from worker.query_engine import Query, QueryEngine, QuerySpec
     from worker.tasks.desired_state import DesiredState
     from worker.tasks.task_status import TaskStatus
 
@@ -22,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 SLOW_START_S: Final = 10.0
 """After so long a start's state says what it is waiting for."""
+LOOK_S: Final = 1.0
+"""From one look at the limits of a query to the next."""
 
 
 class QueryRun:
@@ -76,10 +81,37 @@ class QueryRun:
             Why it failed, `UNWANTED` if it was stopped because something else is wanted; None if a bounded
             query has come to its end.
         """
-        if await first(query.ended(), self._desired.until_outdated()):
-            return await query.ended()
-        await self._stop(query)
-        return UNWANTED
+        beyond = asyncio.ensure_future(self._until_beyond(query, self._spec.definition.limits))
+        ended = asyncio.ensure_future(query.ended())
+        try:
+            over = asyncio.wait({beyond, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not await first(over, self._desired.until_outdated()):
+                await self._stop(query)
+                return UNWANTED
+            if ended.done():
+                return ended.result()
+            await self._stop(query)
+            return beyond.result()
+        finally:
+            beyond.cancel()
+            ended.cancel()
+
+    async def _until_beyond(self, query: Query, limits: Limits | None) -> QueryError:
+        """Watch the limits of its definition until one says that the query is to end; why it is."""
+        if limits is None:
+            await asyncio.Event().wait()  # which nobody sets: there is nothing to look at
+        watch = LimitsWatch(limits or Limits())
+        while True:
+            await self._clock.sleep(LOOK_S)
+            now = self._clock.now()
+            for effect in watch.look(query.progress(), is_at_work=query.is_at_work, now=now):
+                match effect:
+                    case Exceeded(name):
+                        self._status.count_exceeded(name)
+                    case Tell(cause):
+                        self._status.tell_beyond(cause)
+                    case End(cause, permanent):
+                        return QueryError(cause, permanent=permanent)
 
     async def _give_up(self, starting: asyncio.Future[Query]) -> None:
         """A start that nobody wants any more: cut or not, its query may begin until it is called back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import exp
 from typing import TYPE_CHECKING, Any, Final
@@ -136,6 +137,8 @@ class TaskStatus:
         self._heard_at: float | None = None
         self._lag: TaskLag | None = None
         self._trouble: str | None = None
+        self._beyond: str | None = None
+        self._exceeded = Counter[str]()
         self._log = log.bind(group=group, task=task)
 
     def tell(self, state: TaskState, cause: str | None = None) -> None:
@@ -175,7 +178,17 @@ class TaskStatus:
         """The query is gone; what it did counts."""
         self._look()
         self._earlier = self._totals
-        self._latest = self._heard_at = self._query = self._load = self._trouble = None
+        self._latest = self._heard_at = self._query = self._load = self._trouble = self._beyond = None
+
+    def count_exceeded(self, limit: str) -> None:
+        """The task has begun to take more than a limit of its definition allows."""
+        self._exceeded[limit] += 1
+        self._changed()
+
+    def tell_beyond(self, cause: str | None) -> None:
+        """Which limits its query exceeds, None if it keeps them all; that it stands still matters more."""
+        self._beyond = cause
+        self.tell(self.state, self._trouble or cause)
 
     def note_lag(self, lag: TaskLag | None) -> None:
         """How far it is behind, by a look at what it reads; None if that is not known any more."""
@@ -226,7 +239,7 @@ class TaskStatus:
             return
         if self._query.trouble != self._trouble:
             self._trouble = self._query.trouble
-            self.tell(self.state, self._trouble)
+            self.tell(self.state, self._trouble or self._beyond)
         if (progress := self._query.progress()) is None:
             return
         if self._latest is None or progress.batch_id != self._latest.batch_id:
@@ -236,6 +249,8 @@ class TaskStatus:
     def _metrics(self) -> dict[str, Any]:
         """What the engine tells of the last batch, what all have cost and left out, and the task's load."""
         metrics = self._progress.metrics and {**self._progress.metrics, **self._left_out(), **self._costs()}
+        if self._exceeded:
+            metrics = {**metrics, "exceeded": dict(self._exceeded)}
         if self._load is None or "batch_ms" not in metrics:
             return metrics
         self._load.observe(self._progress.batch_id, metrics["batch_ms"], self._now())

@@ -44,6 +44,7 @@ class MemberLine:
     running: int
     failed: int
     capacity: float
+    max_tasks: int | None
     load: float | None
     load_percent: int | None
     labels: tuple[tuple[str, str], ...]
@@ -101,6 +102,7 @@ def _line(
         running=states["RUNNING"],
         failed=states["FAILED"],
         capacity=told.capacity,
+        max_tasks=told.max_tasks,
         load=load,
         load_percent=None
         if load is None or told.capacity <= 0

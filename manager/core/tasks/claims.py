@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from manager.core import checks, purgatory, scheduling, sessions
 from manager.core.task_registry import WaitingClaim
-from manager.core.tasks import aside, definitions, former_owners, ownership, probation, settling
+from manager.core.tasks import aside, definitions, exceeded, former_owners, ownership, probation, settling
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, GrantedTask, PendingTask, RefusedTask
 from protocol.states import Target
@@ -95,6 +95,7 @@ def _serve_one(
     row = ownership.grant(turn, task, member)
     probation.begin(turn, row)
     aside.begin(turn, task)
+    exceeded.begin(turn, task)
     return _granted(turn, row)
 
 

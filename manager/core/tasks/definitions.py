@@ -80,6 +80,7 @@ def _new(group: str, task: str, definition: NewDefinition, target: Target) -> Ta
         worker=definition.worker,
         labels=definition.labels,
         needs=definition.needs,
+        exclusive=definition.exclusive,
     )
 
 
@@ -95,6 +96,7 @@ def _defined(row: TaskRow, definition: NewDefinition) -> TaskRow:
         worker=definition.worker,
         labels=definition.labels,
         needs=definition.needs,
+        exclusive=definition.exclusive,
     )
 
 
@@ -170,7 +172,7 @@ def _redefine(turn: Turn, row: TaskRow, wanted: TaskRow) -> TaskRow:
 
 def _placed_by(row: TaskRow) -> tuple[object, ...]:
     """What of a task an assignor goes by."""
-    return row.weight, row.worker, row.labels, row.needs
+    return row.weight, row.worker, row.labels, row.needs, bool(row.exclusive)
 
 
 def _revive(turn: Turn, row: TaskRow) -> bool:

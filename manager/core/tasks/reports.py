@@ -8,7 +8,7 @@ import msgspec
 
 from manager.core import checks, scheduling, sessions
 from manager.core.task_registry import TaskProgress
-from manager.core.tasks import aside, claims, former_owners, lag, ownership, probation, settling
+from manager.core.tasks import aside, claims, exceeded, former_owners, lag, ownership, probation, settling
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse, TaskReport
 from protocol.messages.tasks import Reached
@@ -125,6 +125,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
         progress.metrics = entry.metrics
     progress.figures.record(turn.instant.wall, entry.batch_id, entry.metrics)
     aside.note(turn, entry, progress.aside)
+    exceeded.note(turn, entry, progress)
     if entry.lag is not None:
         lag.note(turn, entry.task, entry.lag)
     if (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:

@@ -70,6 +70,7 @@ ROWS: tuple[Row, ...] = (
         worker=None,
         labels={"zone": "b"},
         needs=Needs(("kafka",), "delta"),
+        exclusive=True,
     ),
     OwnershipRow(group="g", task="t", token=3, owner="m1", state=TaskState.FAILED, cause="no such path"),
     OwnershipRow(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from assignors.base import Member, Task
-from assignors.checked import make_valid, validate, why_unassigned
+from assignors.checked import make_valid, validate
 from tests.unit.assignors.groups import Group, groups
 
 MEMBERS = [Member("a"), Member("b")]
@@ -58,12 +58,3 @@ def test_the_fallback_gives_what_is_homeless_to_the_least_loaded() -> None:
     last_good = {"a": ["t0", "t1"], "gone": ["t2", "t3", "t4"]}
     tasks = [Task(f"t{at}") for at in range(5)]
     assert make_valid(last_good, MEMBERS, tasks) == {"a": ["t0", "t1", "t2"], "b": ["t3", "t4"]}
-
-
-def test_a_task_left_out_is_shown_with_the_reason() -> None:
-    """It tells whether the group or the assignor is to blame."""
-    tasks = [*TASKS, Task("picky", labels={"gpu": "yes"})]
-    assert why_unassigned({"a": ["t0"], "b": ["t2"]}, MEMBERS, tasks) == {
-        "t1": "the assignor left it out",
-        "picky": "no worker has the labels gpu=yes",
-    }

@@ -149,6 +149,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         client_id="me",
         assignor=("roundrobin", "sticky"),
         capacity=2.5,
+        max_tasks=7,
         label={"zone": "a"},
     )
     running = await herd.started()
@@ -159,6 +160,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         "owned": {},
         "claiming": [],
         "capacity": 2.5,
+        "max_tasks": 7,
         "labels": {"zone": "a"},
         "url": None,
         "tasks_revision": 0,

@@ -39,6 +39,8 @@ def test_every_setting_says_what_it_is() -> None:
         ("capacity", "0"),
         ("capacity", "inf"),
         ("capacity", "nan"),
+        ("max_tasks", "0"),
+        ("max_tasks", "many"),
         ("session_timeout_ms", "0"),
         ("stop_timeout_ms", "-1"),
         ("label", ["zone"]),

@@ -23,6 +23,7 @@ from worker.spark.classic.jars import with_jars, with_readers
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.kafka import KafkaBrokers
+from worker.spark.classic.pools import Pools
 from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.classic.resources import ClassicResources
 from worker.spark.classic.submission import submission
@@ -70,6 +71,7 @@ class ClassicBackend(SparkBackend):
             self.groups = GroupProgress(self.brokers)
         self._timeout_s = timeout_s
         self._resources: ClassicResources | None = None
+        self._pools = Pools(spark)
 
     @classmethod
     def open(cls, settings: SparkSettings) -> ClassicBackend:
@@ -108,7 +110,7 @@ class ClassicBackend(SparkBackend):
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
     ) -> ClassicQuerySession:
         """In the same JVM."""
-        return ClassicQuerySession(self.spark, owner, conf, checkpoint, may_write)
+        return ClassicQuerySession(self.spark, owner, conf, checkpoint, may_write, pools=self._pools)
 
     def check_session(self, conf: Mapping[str, str]) -> ClassicCheckSession:
         """In the same JVM."""

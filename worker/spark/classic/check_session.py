@@ -8,6 +8,7 @@ from worker.spark.checks.check_session import CheckSession
 from worker.spark.classic.active_session import make_active
 from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.plan_order import sources_of
+from worker.spark.classic.pools import POOL
 from worker.spark.classic.statements import drop_escapes, require_query
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from worker.lag.offset_log import Order
-
-_POOL = "spark.scheduler.pool"
 
 
 class ClassicCheckSession(CheckSession):
@@ -29,7 +28,7 @@ class ClassicCheckSession(CheckSession):
         make_active(self.spark)
         for key, value in conf.items():
             self.spark.conf.set(key, value)
-        self.spark.sparkContext.setLocalProperty(_POOL, "sparkherd-checks")
+        self.spark.sparkContext.setLocalProperty(POOL, "sparkherd-checks")
 
     def require_query(self, text: str) -> None:
         """As of a query's session."""

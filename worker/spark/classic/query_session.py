@@ -17,6 +17,7 @@ from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.kafka_ends import fill_in_ends
 from worker.spark.classic.plan_order import sources_of
+from worker.spark.classic.pools import POOL
 from worker.spark.classic.query_output import ClassicQueryOutput
 from worker.spark.classic.rows import LIMIT_CONF
 from worker.spark.classic.statements import drop_escapes, require_query
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from definition.scheduling import Scheduling
     from worker.lag.offset_log import Order
     from worker.sinks.fence import Owner
+    from worker.spark.classic.pools import Pools
 
-_POOL = "spark.scheduler.pool"
 _DRAIN_MS = 1000
 """How long listeners of an entry point's own may take to hear of the query's end."""
 
@@ -47,7 +49,10 @@ class ClassicQuerySession(QuerySession):
         conf: Mapping[str, str],
         checkpoint: str,
         may_write: Callable[[], bool],
+        *,
+        pools: Pools,
     ) -> None:
+        """`pools` are those of the Spark that `spark` is a session of."""
         self.spark = spark.newSession()
         make_active(self.spark)
         for key, value in {**LIMIT_CONF, **conf}.items():
@@ -57,6 +62,7 @@ class ClassicQuerySession(QuerySession):
         self.output = ClassicQueryOutput(
             owner, self.gate, self.checkpoint.mark, partial(fill_in_ends, self.spark)
         )
+        self._pools = pools
         self._pool = owner.task
         self._query: Any = None
 
@@ -70,6 +76,10 @@ class ClassicQuerySession(QuerySession):
         frame: Any = writer._df  # noqa: SLF001 - where PySpark keeps it
         return sources_of(frame)
 
+    def schedule(self, wanted: Scheduling | None) -> None:
+        """By the pool of its name, which its jobs go into."""
+        self._pools.prepare(self._pool, wanted)
+
     def inherit(self) -> None:
         """A query dies with its JVM, and that with its worker: one that is left is only fenced off."""
 
@@ -77,13 +87,13 @@ class ClassicQuerySession(QuerySession):
         """The query's own thread inherits the pool from the thread that starts it."""
         begin()
         context = self.spark.sparkContext
-        context.setLocalProperty(_POOL, self._pool)
+        context.setLocalProperty(POOL, self._pool)
         try:
             query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
             self._query = query._jsq  # noqa: SLF001 - where PySpark keeps it
             return JavaHandle(self.spark._jvm, query, self.gate)  # noqa: SLF001 - where PySpark keeps it
         finally:
-            context._jsc.setLocalProperty(_POOL, None)  # noqa: SLF001 - the only way to unset one
+            context._jsc.setLocalProperty(POOL, None)  # noqa: SLF001 - the only way to unset one
 
     def close(self) -> None:
         """Let go of the sinks, and of what Spark keeps of the session; that is forgotten with this object."""

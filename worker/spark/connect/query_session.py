@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.connect.dataframe import DataFrame
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import BoundedSemaphore
 
+    from definition.scheduling import Scheduling
     from worker.lag.offset_log import Order
     from worker.sinks.fence import Owner
     from worker.threads import DaemonPool
@@ -64,6 +65,12 @@ def open_configured(server: Server, session_id: str, conf: Mapping[str, str]) ->
     return session
 
 
+NOT_ON_CONNECT: Final = (
+    "has no effect on a Spark Connect server, whose pools no client can set: run the task on a worker with a"
+    " Spark of its own (--spark-master), or take scheduling out of its definition"
+)
+
+
 class ConnectQuerySession(QuerySession):
     """A session that only this query has; it ends with it."""
 
@@ -95,6 +102,15 @@ class ConnectQuerySession(QuerySession):
         """The plan is the server's."""
         del writer
         return ()
+
+    def schedule(self, wanted: Scheduling | None) -> None:
+        """Never: a client cannot reach the server's pools.
+
+        Raises:
+            QueryError: it wants any share.
+        """
+        if wanted is not None:
+            raise QueryError.at("scheduling", NOT_ON_CONNECT, permanent=True)
 
     def inherit(self) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""

@@ -84,7 +84,7 @@ def test_a_member_may_tell_anything_of_itself() -> None:
         (line,) = member_lines(group(member(ANNA, metadata=metadata)), (), NOW)
         assert (line.ui, line.capacity) == (None, 1.0)
     (line,) = member_lines(group(member(ANNA, metadata={"url": "http://h:4040", "capacity": 4})), (), NOW)
-    assert (line.ui, line.capacity) == ("http://h:4040", 4.0)
+    assert (line.ui, line.capacity, line.max_tasks) == ("http://h:4040", 4.0, None)
 
 
 def test_the_load_is_what_its_tasks_measure() -> None:

@@ -41,6 +41,7 @@ TOLD: tuple[OfTask, ...] = (
         "no brokers",
         {("offsets", True): 2, ("offsets", False): 1},
         has_work=True,
+        is_at_work=True,
     ),
     Refused(FAULT),
     Ended(None),
@@ -94,5 +95,5 @@ def test_secrets_of_a_task_do_not_travel_back() -> None:
     fault = Fault.of(QueryError("cannot log in with correct horse", outage=True, path="sink.options"))
     assert "horse" not in fault.cause
     assert (fault.error.outage, fault.error.path) == (True, "sink.options")
-    news = News.of(None, "correct horse is refused", {}, has_work=False)
+    news = News.of(None, "correct horse is refused", {}, has_work=False, is_at_work=False)
     assert "horse" not in str(news.trouble)

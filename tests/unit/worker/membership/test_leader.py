@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 
 from assignors.base import Assignor
 from assignors.sticky import StickyAssignor
+from assignors.unassigned import NO_ROOM, SUSPECTS_FULL
 from protocol.errors import StartupError
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import JoinedMember, JoinResponse
@@ -49,7 +51,10 @@ class Scripted(Assignor):
 
 
 def joined(
-    owned: Mapping[str, dict[str, int]] = OWNED, tasks: str = "abcd", protocol: str = "scripted"
+    owned: Mapping[str, dict[str, int]] = OWNED,
+    tasks: str = "abcd",
+    protocol: str = "scripted",
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> JoinResponse:
     """What the leader's join is answered: these members, these tasks."""
     return JoinResponse(
@@ -59,7 +64,9 @@ def joined(
         leader_id="w1",
         member_id="w1",
         members=tuple(
-            JoinedMember(member, None, encode_opaque(WorkerMetadata(owned=tokens)))
+            JoinedMember(
+                member, None, encode_opaque(WorkerMetadata(owned=tokens, max_tasks=limits.get(member)))
+            )
             for member, tokens in owned.items()
         ),
         tasks=tuple(OfferedTask(task, 1.0, None, {}, None) for task in tasks),
@@ -338,6 +345,27 @@ async def test_tasks_that_nobody_is_given_are_told_with_the_reason() -> None:
     assert [(entry["task"], entry["why"]) for entry in logs] == [("d", "the assignor left it out")]
     assert decode_opaque(sent[0].assignment)["left_out"] == {"d": "the assignor left it out"}
     assert "left_out" not in decode_opaque(sent[1].assignment)
+
+
+@pytest.mark.parametrize("answer", [lambda: {"w1": list("abcd")}, raises])
+async def test_no_worker_is_given_more_than_its_max_tasks(answer: Callable[[], Any]) -> None:
+    """Whatever the assignor says, and if the last good assignment stands in for it; the rest says why."""
+    lead, _ = leader(answer)
+    with capture_logs():
+        sent = await lead.assign(joined(limits={"w1": 2, "w2": 1}))
+    assert read(sent) == {"w1": ["a", "b"], "w2": ["c"]}
+    assert decode_opaque(sent[0].assignment)["left_out"] == {"d": NO_ROOM}
+
+
+async def test_suspects_keep_within_the_limit_of_their_worker() -> None:
+    """The first of them by name, the others later."""
+    lead, _ = leader(lambda: {"w2": ["c"]})
+    answer = joined(tasks="acd", limits={"w1": 1})
+    offered = [structs.replace(task, suspect=task.task in "ad" or UNSET) for task in answer.tasks or ()]
+    with capture_logs():
+        sent = await lead.assign(structs.replace(answer, tasks=tuple(offered)))
+    assert read(sent) == {"w1": ["a"], "w2": ["c"]}
+    assert decode_opaque(sent[0].assignment)["left_out"] == {"d": SUSPECTS_FULL}
 
 
 def test_assignors_are_loaded_in_order() -> None:

@@ -39,6 +39,17 @@ def test_rows_add_up() -> None:
     )
 
 
+def test_the_state_of_all_operators_is_one_figure() -> None:
+    """A join has several stores; a query without state has no figure, and none of an earlier batch."""
+    tally = ProgressTracker()
+    operators = [{"numRowsTotal": 3, "memoryUsedBytes": 700}, {"numRowsTotal": 4, "memoryUsedBytes": 800}]
+    tally.observe(record(5, 1, stateOperators=operators))
+    assert tally.last is not None
+    assert tally.last.metrics["state"] == {"rows": 7, "memory_bytes": 1500}
+    tally.observe(record(6, 1, stateOperators=[]))
+    assert "state" not in tally.last.metrics
+
+
 def test_what_is_left_out_is_told_from_the_start_of_the_query_already() -> None:
     """It is no figure of one batch, so it is not added up; what it was for is no figure of the engine's."""
     tally = ProgressTracker()

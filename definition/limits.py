@@ -1,0 +1,51 @@
+"""How much a task may take, and what becomes of one that takes more (protocol §6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+from definition.reading import Constraint, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Action: TypeAlias = Literal["warn", "restart", "fail"]
+
+NAMES: Final = ("batch_s", "batch_rows", "state_rows", "state_mb")
+"""What can be limited."""
+
+
+def _max_fault(most: float) -> str | None:
+    return None if 0 < most < float("inf") else "must be a finite number above 0"
+
+
+_Most = Annotated[float, Constraint(_max_fault), msgspec.Meta(extra_json_schema={"exclusiveMinimum": 0})]
+
+
+class Limit(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """At most `max`; beyond it, `action`: tell it, start the query anew, or have the task FAILED."""
+
+    max: _Most
+    action: Action = "warn"
+
+
+class Limits(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Each a `Limit`, or a number, which only warns.
+
+    `batch_s` is how long a batch takes, in seconds, `batch_rows` how many rows it reads; `state_rows` and
+    `state_mb` are what all state stores of the query have together.
+    """
+
+    batch_s: _Most | Limit | None = None
+    batch_rows: _Most | Limit | None = None
+    state_rows: _Most | Limit | None = None
+    state_mb: _Most | Limit | None = None
+
+    def given(self) -> Iterator[tuple[str, Limit]]:
+        """Those that there are, by name."""
+        for name in NAMES:
+            limit = getattr(self, name)
+            if limit is not None:
+                yield name, limit if isinstance(limit, Limit) else Limit(max=limit)

@@ -1,0 +1,178 @@
+"""Limits of a definition: the rule, and what a task's life makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from definition.limits import NAMES, Limit, Limits
+from tests.unit.worker.tasks.bench import grant
+from worker.query_engine import Progress
+from worker.tasks.limits import End, Exceeded, LimitsWatch, Tell
+
+if TYPE_CHECKING:
+    from tests.fakes.query_engine import FakeQuery
+    from tests.unit.worker.tasks.bench import Bench
+
+
+def state_of(rows: int, memory_bytes: int) -> dict[str, int]:
+    """As the figures of a batch have it."""
+    return {"rows": rows, "memory_bytes": memory_bytes}
+
+
+def progress(batch_id: int = 0, **metrics: Any) -> Progress:
+    """A finished batch."""
+    return Progress(batch_id, metrics)
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "kept", "beyond", "cause"),
+    [
+        ("batch_s", 1.5, {"batch_ms": 1500}, {"batch_ms": 1600}, "batch 0 took 1.6 s, more than 1.5"),
+        ("batch_rows", 1000, {"rows": 1000}, {"rows": 1001}, "batch 0 had 1,001 rows, more than 1,000"),
+        (
+            "state_rows",
+            5,
+            {"state": state_of(5, 0)},
+            {"state": state_of(6, 0)},
+            "its state has 6 rows, more than 5",
+        ),
+        (
+            "state_mb",
+            1,
+            {"state": state_of(0, 2**20)},
+            {"state": state_of(0, 3 * 2**19)},
+            "its state takes 1.5 MiB of memory, more than 1",
+        ),
+    ],
+)
+def test_each_limit_is_of_its_figure(
+    name: str, most: float, kept: dict[str, Any], beyond: dict[str, Any], cause: str
+) -> None:
+    """Up to it nothing is told; beyond it the cause has figure and limit; once it is kept again, neither."""
+    watch = LimitsWatch(Limits(**{name: most}))
+    assert watch.look(progress(**kept), is_at_work=False, now=0) == []
+    told = watch.look(progress(**beyond), is_at_work=False, now=1)
+    assert told == [Exceeded(name), Tell(f"limits.{name}: {cause}")]
+    assert watch.look(progress(**beyond), is_at_work=False, now=2) == []
+    assert watch.look(progress(1, **kept), is_at_work=False, now=3) == [Tell(None)]
+
+
+def test_a_batch_that_hangs_is_found_while_it_hangs() -> None:
+    """Also the first one of a query, of which nothing is known but that it is at work."""
+    watch = LimitsWatch(Limits(batch_s=10))
+    assert watch.look(None, is_at_work=True, now=100) == []
+    assert watch.look(None, is_at_work=True, now=110) == []
+    cause = "limits.batch_s: the batch under way has taken 10.5 s, more than 10"
+    assert watch.look(None, is_at_work=True, now=110.5) == [Exceeded("batch_s"), Tell(cause)]
+
+
+def test_batches_that_follow_one_another_are_no_long_one() -> None:
+    """Though the query is at work at each look."""
+    watch = LimitsWatch(Limits(batch_s=10))
+    for now in range(0, 100, 8):
+        assert watch.look(progress(now, batch_ms=8000), is_at_work=True, now=now) == []
+
+
+def test_rest_between_two_batches_does_not_count() -> None:
+    """A query that waits for data may do so for ever."""
+    watch = LimitsWatch(Limits(batch_s=10))
+    for now in range(0, 100, 5):
+        assert watch.look(None, is_at_work=now % 10 == 0, now=now) == []
+
+
+@pytest.mark.parametrize(("action", "permanent"), [("restart", False), ("fail", True)])
+def test_a_limit_that_does_more_than_warn_ends_the_query(action: Any, *, permanent: bool) -> None:
+    """With the same cause, once."""
+    watch = LimitsWatch(Limits(batch_rows=Limit(max=1, action=action)))
+    cause = "limits.batch_rows: batch 0 had 2 rows, more than 1"
+    told = watch.look(progress(rows=2), is_at_work=False, now=0)
+    assert told[:2] == [Exceeded("batch_rows"), End(cause, permanent)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3000), st.booleans(), st.floats(0, 9)), max_size=20)
+)
+def test_what_is_within_all_limits_is_never_told(looks: list[tuple[int, int, bool, float]]) -> None:
+    """Whatever comes in whatever order."""
+    watch = LimitsWatch(Limits(batch_s=200, batch_rows=3000, state_rows=3000, state_mb=1))
+    now = 0.0
+    for batch_id, amount, is_at_work, pause in looks:
+        now += pause
+        state = state_of(amount, amount)
+        found = progress(batch_id, state=state, rows=amount, batch_ms=amount)
+        assert watch.look(found, is_at_work=is_at_work, now=now) == []
+
+
+def test_every_limit_there_is_has_a_figure() -> None:
+    """A name that nothing measures would be a promise."""
+    watch = LimitsWatch(Limits(**dict.fromkeys(NAMES, 0.5)))
+    told = watch.look(progress(rows=1, batch_ms=1000, state=state_of(1, 2**20)), is_at_work=False, now=0)
+    assert [each.name for each in told if isinstance(each, Exceeded)] == list(NAMES)
+    assert {each.name for each in msgspec.structs.fields(Limits)} == set(NAMES)
+
+
+async def running(bench: Bench, **limits: Any) -> FakeQuery:
+    """A task's query with such limits."""
+    grant(bench, limits=limits)
+    (query,) = await bench.run("t1")
+    return query
+
+
+async def test_a_warning_stands_until_the_limit_is_kept_again(bench: Bench) -> None:
+    """The task runs on, its cause says why it should be looked at, and each time is counted."""
+    query = await running(bench, batch_rows=10)
+    for rows in (11, 12, 10, 13):
+        query.advance(rows, rows=rows)
+        await bench.clock.advance(1.1)
+        last = bench.manager.reports("t1")[-1]
+        assert last.state.value == "RUNNING"
+        assert ("limits.batch_rows: batch" in (last.cause or "")) == (rows > 10)
+    assert last.metrics is not None
+    assert last.metrics["exceeded"] == {"batch_rows": 2}
+    assert query.stops == []
+
+
+async def test_a_restart_stops_the_query_in_order_and_starts_another(bench: Bench) -> None:
+    """A batch that hangs, before any other was done: it is counted and told though there are no figures."""
+    query = await running(bench, batch_s={"max": 30, "action": "restart"})
+    query.is_at_work = True
+    await bench.clock.advance(29)
+    assert query.is_running
+    await bench.clock.advance(5)
+    assert len(query.stops) == 1
+    assert "RESTARTING" in bench.manager.states("t1")
+    report = next(each for each in bench.manager.reports("t1") if each.state.value == "RESTARTING")
+    assert report.cause is not None
+    assert report.cause.startswith("limits.batch_s: the batch under way has taken 3")
+    assert report.metrics == {"exceeded": {"batch_s": 1}}
+    assert bench.engine.query("t1") is not query
+
+
+async def test_a_task_that_is_to_fail_rests(bench: Bench) -> None:
+    """It is FAILED with the cause, and no restart is tried."""
+    query = await running(bench, state_rows={"max": 1, "action": "fail"})
+    query.advance(0, rows=1)
+    query.grow(2)
+    await bench.clock.advance(60)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == (
+        "FAILED",
+        "limits.state_rows: its state has 2 rows, more than 1",
+    )
+    assert bench.engine.running == set()
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_task_that_moves_away_is_not_kept_by_its_limits(bench: Bench) -> None:
+    """What is wanted comes first, and nothing looks at a query that is gone."""
+    query = await running(bench, batch_rows=10)
+    bench.assign(generation=2)
+    await bench.settle()
+    assert len(query.stops) == 1
+    await bench.clock.advance(10)
+    assert bench.engine.running == set()
