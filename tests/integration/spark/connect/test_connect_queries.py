@@ -199,3 +199,14 @@ async def test_a_server_that_cannot_be_worked_with(
     assert "s3cret" not in str(refused.value)
     assert "\n" not in str(refused.value)
     await engine.close()
+
+
+async def test_a_share_of_the_server_is_refused_before_anything_is_written(
+    start: Any, flights: Any, database: Any
+) -> None:
+    """No client can set a pool there, and a weight that does nothing would be found out too late."""
+    flights.add()
+    with pytest.raises(QueryError, match=r"^scheduling: has no effect on a Spark Connect server") as refused:
+        await start(source=flights.source, sink=database.sink(), scheduling={"weight": 8})
+    assert refused.value.permanent
+    assert not database.path.exists()
