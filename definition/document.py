@@ -15,6 +15,7 @@ import msgspec
 from definition.expectations import Expectation, expectation_faults
 from definition.intervals import trigger_interval_fault
 from definition.limits import Limits
+from definition.memory import Memory
 from definition.quarantine import OnError, Quarantine, quarantine_faults
 from definition.reading import Constraint, Section, path_to, read, readable
 from definition.references import find_problems
@@ -90,7 +91,8 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One task, declarative (`source` or `sources`, `sql`, `sink`) or an `entrypoint` with its `options`.
 
     `weight`, `worker` (a pin) and `labels` are for the assignor, `exclusive` wants a worker to itself;
-    `scheduling` is its share of a Spark that it has with others, `spark_conf` is for its session.
+    `scheduling` is its share of a Spark that it has with others, `memory` what it has of its own;
+    `spark_conf` is for its session.
     `expect` is what each row of the query's result has to be like, before it goes to the sink. `on_error` is
     what becomes of a row that cannot be read, or that the sink refuses. `quarantine` has what is put aside.
     `limits` are what its query may take at most.
@@ -115,6 +117,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     labels: dict[str, Annotated[str, Constraint(reference_fault)]] = msgspec.field(default_factory=dict)
     exclusive: bool = False
     scheduling: Scheduling | None = None
+    memory: Memory | None = None
     spark_conf: dict[str, str] = msgspec.field(default_factory=dict)
     restart: Restart = Restart()
     limits: Limits | None = None

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cli.doctor.finding import ok, problem, skipped, warning
-from worker.isolation.limits import HEAP, Limits, with_limits
+from definition.memory import Memory
+from worker.isolation.memory import HEAP, with_memory
 
 if TYPE_CHECKING:
     from cli.doctor.finding import Finding, Settings
@@ -105,7 +106,7 @@ def _heaps(settings: Settings) -> list[str]:
     worker = settings.spark_conf.get(HEAP, "1g")
     if not settings.isolate:
         return [worker]
-    return [worker, with_limits(settings.spark_conf, Limits(heap_mb=settings.isolate_memory_mb))[HEAP]]
+    return [worker, with_memory(settings.spark_conf, Memory(heap_mb=settings.isolate_memory_mb))[HEAP]]
 
 
 def _size(heap: str) -> int | None:

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from worker.isolation.home import HomeSpark
-from worker.isolation.limits import limits_of, with_limits
+from worker.isolation.memory import memory_of, with_memory
 from worker.isolation.query import IsolatedQuery
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.engine import CLOSED, SparkEngine
@@ -149,11 +149,12 @@ class IsolatedEngine:
     async def _begin(self, spec: QuerySpec, at: Callable[[str], None]) -> IsolatedQuery:
         if self._is_over:
             raise QueryError("Spark is not running")
-        limits = limits_of(spec.definition, self._heap_mb)
+        memory = memory_of(spec.definition, self._heap_mb)
         settings = msgspec.structs.replace(
             self._settings,
             app_name=f"{self._settings.app_name} {spec.task}",
-            conf=with_limits(self._settings.conf, limits),
+            conf=with_memory(self._settings.conf, memory),
+            is_of_one_task=True,
         )
         query = await IsolatedQuery.begin(spec, settings, self._may_write, at, self._keep)
         self._queries.add(query)

@@ -19,7 +19,7 @@ from worker.isolation.lifecycle import (
     Send,
     Step,
 )
-from worker.isolation.limits import HEAP
+from worker.isolation.memory import HEAP
 from worker.isolation.messages import OfTask, Run
 from worker.isolation.process import TaskProcess
 from worker.query_engine import QueryError

@@ -85,6 +85,7 @@ def launch(
     secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
     resolved = secrets.resolve(spec.definition)
     require_harmless(resolved.definition, spec.definition, settings.allow_jdbc)
+    _require_memory(spec.definition, settings)
     steps.at("Spark, for a session")
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
@@ -122,6 +123,17 @@ def launch(
     except BaseException:
         session.close()
         raise
+
+
+def _require_memory(definition: Definition, settings: SparkSettings) -> None:
+    """A JVM that several tasks have cannot bound one of them."""
+    if definition.memory is not None and not settings.is_of_one_task:
+        raise QueryError.at(
+            "memory",
+            "is to be had on workers with --isolate only, where each task has a JVM of its own: keep the task"
+            " to those by labels, or take memory out of its definition",
+            permanent=True,
+        )
 
 
 def _claim_former(

@@ -19,6 +19,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     worker's own that is silent for `jvm_timeout_s` seconds counts as hung; a
     start of a query that takes longer than `start_timeout_s` is given up, unless Spark was asked to run it.
     Such a JVM keeps the file descriptors `inherited` open as long as it lives, and with them their locks.
+    `is_of_one_task` is true of a Spark that was brought up for one task, with the memory that it may have.
     """
 
     app_name: str
@@ -36,6 +37,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     allow_secret_env: tuple[str, ...] = ()
     secrets_dir: str | None = None
     allow_jdbc: tuple[str, ...] = ()
+    is_of_one_task: bool = False
 
     @property
     def place(self) -> str:

@@ -207,6 +207,9 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("scheduling", {"weight": 1.5}, ("scheduling.weight", "expected int, got float")),
         ("scheduling", {"min_share": -1}, ("scheduling.min_share", "expected int >= 0")),
         ("scheduling", {"minShare": 1}, ("scheduling.minShare", "unknown key; did you mean min_share?")),
+        ("memory", {"heap_mb": 511}, ("memory.heap_mb", "expected int >= 512")),
+        ("memory", {"python_mb": 1}, ("memory.python_mb", "expected int >= 128")),
+        ("memory", {"heap": 1024}, ("memory.heap", "unknown key; did you mean heap_mb?")),
         ("triger", None, ("triger", "unknown key; did you mean trigger?")),
     ],
 )
