@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ROWS: Final = "LogicalRDD"
 """The node of a plan that stands for the rows of a batch, as Spark hands them over."""
-_RDD: Final = "rdd"
+_COLUMNS: Final = "output"
 _NAMES: Final = frozenset({"SubqueryAlias", "View"})
 """Nodes that give names to what is below them, which nobody asks for any more in a plan that is analysed."""
 
@@ -58,26 +58,29 @@ class ReusedReading:
 
 
 class _Rows:
-    """The rows of the first batch whose plan is kept, for which others are put into it."""
+    """The rows of the first batch whose plan is kept, in whose columns those of others are put into it."""
 
     def __init__(self, plan: Any, session: SparkSession) -> None:
-        self._plan = plan
         self._columns, self._schema = plan.output(), plan.schema()
-        gateway: Any = session.sparkContext._gateway  # noqa: SLF001 - the one way to an array of Java's
-        self._parts = gateway.new_array(gateway.jvm.java.lang.Object, plan.productArity())
         names = [str(plan.productElementName(at)) for at in range(plan.productArity())]
-        for at in range(len(names)):
-            self._parts[at] = plan.productElement(at)
-        self._rdd_at = names.index(_RDD)
+        self._columns_at = names.index(_COLUMNS)
+        jvm: Any = session._jvm  # noqa: SLF001 - where PySpark keeps it
+        self._any = jvm.scala.reflect.ClassTag.Object()
 
     def are_like(self, plan: Any) -> bool:
         """Whether those of another batch can be put there."""
         return bool(plan.schema().equals(self._schema))
 
     def replaced(self, plan: Any) -> Any:
-        """The rows of `plan`, in the columns of the first batch."""
-        self._parts[self._rdd_at] = plan.rdd()
-        return self._plan.makeCopy(self._parts)
+        """`plan`, in the columns of the first batch.
+
+        All else that Spark knows of rows is of their own batch: how many parts they come in, whether those
+        of one key are in one part, how many bytes they have, and what is true of each. By what is said of
+        another's, Spark leaves out shuffles and filters.
+        """
+        parts = plan.productIterator().toArray(self._any)
+        parts[self._columns_at] = self._columns
+        return plan.makeCopy(parts)
 
     def have_columns_of(self, plan: Any) -> bool:
         """Whether it has the columns of the first batch, and not others by the same names."""
