@@ -49,9 +49,11 @@ async def main():
     await engine.open()
     light = await engine.start(spec("light", scheduling={"weight": 1}))
     heavy = await engine.start(spec("heavy", scheduling={"weight": 8}))
+    ended = asyncio.ensure_future(heavy.ended())
     async with asyncio.timeout(120):
         while (done := heavy.progress()) is None or done.batch_id < 1:
-            await asyncio.sleep(0.1)
+            await asyncio.wait({ended}, timeout=0.1)
+            assert not ended.done(), ended.result()
     await asyncio.gather(light.stop(30), heavy.stop(30))
     await engine.close()
 
