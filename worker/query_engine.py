@@ -295,8 +295,8 @@ class QueryEngine(Protocol):
         """How often it has asked brokers, by what for and whether they answered. Never blocks."""
         ...
 
-    async def resources(self, group: str) -> WorkerResources | None:
-        """What it takes of its machine, with the checkpoints of `group`; None if it is not up.
+    async def resources(self, group: str | None) -> WorkerResources | None:
+        """What it takes of its machine, with the checkpoints of a `group`; None if it is not up.
 
         Raises:
             QueryError: that cannot be told now.

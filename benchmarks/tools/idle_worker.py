@@ -61,7 +61,7 @@ class IdleEngine(QueryEngine):
         """Nobody is asked."""
         return {}
 
-    async def resources(self, group: str) -> None:
+    async def resources(self, group: str | None) -> None:
         """It takes none."""
         del group
 

@@ -272,7 +272,7 @@ class FakeEngine:
         """A question for each lag that was measured."""
         return {("lag", True): len(self.measured)} if self.measured else {}
 
-    async def resources(self, group: str) -> WorkerResources | None:
+    async def resources(self, group: str | None) -> WorkerResources | None:
         """What the test has set, of whichever group."""
         del group
         return self.takes

@@ -7,6 +7,7 @@ end at once, in the middle of whatever they do. So do they when the JVM is lost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import select
@@ -31,6 +32,7 @@ from worker.isolation.messages import (
     Run,
     Started,
     Stop,
+    Takes,
     Up,
 )
 from worker.isolation.remote_lease import RemoteLease
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 0.1
 """How often it is looked whether there are news."""
+RESOURCES_S: Final = 10.0
+"""How often it is looked what its Spark takes; as often as the worker tells."""
 DEATH_S: Final = 0.5
 """How long the death of a JVM may take to be noticed after what it broke."""
 
@@ -115,12 +119,13 @@ class TaskChild:
 
     async def run(self, first: Run) -> None:
         """All of it; when this returns, nothing of Spark is left."""
-        beating = asyncio.ensure_future(self._tell_news())
+        telling = [asyncio.ensure_future(self._tell_news()), asyncio.ensure_future(self._tell_resources())]
         try:
             self._channel.send(await self._outcome(first))
             await self._channel.sent()
         finally:
-            beating.cancel()
+            for each in telling:
+                each.cancel()
             await self._engine.close()
 
     def stop(self, timeout_s: float) -> None:
@@ -185,6 +190,14 @@ class TaskChild:
                 told, since = news, 0.0
             await asyncio.sleep(LOOK_S)
             since += LOOK_S
+
+    async def _tell_resources(self) -> None:
+        """What cannot be told now may be at the next look."""
+        while True:
+            await asyncio.sleep(RESOURCES_S)
+            with contextlib.suppress(QueryError):
+                if (resources := await self._engine.resources(None)) is not None:
+                    self._channel.send(Takes(resources))
 
     def _news(self) -> News:
         query, requests = self._query, self._engine.kafka_requests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ import structlog
 from worker.isolation.home import HomeSpark
 from worker.isolation.memory import memory_of, with_memory
 from worker.isolation.query import IsolatedQuery
+from worker.isolation.together import together
 from worker.query_engine import QueryError, ignore_step
 from worker.spark.engine import CLOSED, SparkEngine
 
@@ -103,9 +105,13 @@ class IsolatedEngine:
             asked.update(query.kafka_requests)
         return asked
 
-    async def resources(self, group: str) -> WorkerResources | None:
-        """Of the worker's own Spark and the disk; what the tasks' own take is not among it."""
-        return await self._home.engine.resources(group)
+    async def resources(self, group: str | None) -> WorkerResources | None:
+        """Of the worker's own Spark and of those of its tasks, by their last word."""
+        own = None
+        with contextlib.suppress(QueryError):  # it is being opened again
+            own = await self._home.engine.resources(group)
+        told = [query.resources for query in self._queries]
+        return together(own, [each for each in told if each is not None])
 
     async def noted(self, group: str) -> Sequence[NotedQuery]:
         """None: no query outlives its worker."""

@@ -21,6 +21,7 @@ from worker.isolation.messages import (
     Refused,
     Started,
     Stop,
+    Takes,
     Up,
 )
 from worker.query_engine import QueryError
@@ -29,6 +30,7 @@ from worker.silence import Silence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from protocol.messages.resources import WorkerResources
     from worker.isolation.deaths import Exit
     from worker.isolation.messages import OfTask
 
@@ -89,12 +91,13 @@ Effect: TypeAlias = Send | Step | IsUp | Begun | Over | Kill
 
 
 class Lifecycle:
-    """From the process's begin to the end of its query; `state` and `news` are for all to read."""
+    """From the process's begin to the end of its query; `state`, `news` and `resources` may be read."""
 
     def __init__(self, may_write: Callable[[], bool], *, heap: str, silence_limit_s: float) -> None:
         """`may_write` is the worker's lease on itself; `heap` what the JVM may use, as Spark writes it."""
         self.state = State.OPENING
         self.news = News()
+        self.resources: WorkerResources | None = None
         self._may_write = may_write
         self._heap = heap
         self._silence_limit_s = silence_limit_s
@@ -113,6 +116,9 @@ class Lifecycle:
                 return [Send(Answer(number, self._may_write()))]
             case News():
                 self.news = message
+                return []
+            case Takes(resources):
+                self.resources = resources
                 return []
             case At() | Up() | Started():
                 return self._comes_further(message)

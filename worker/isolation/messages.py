@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from definition.document import parse_definition
+from protocol.messages.resources import WorkerResources
 from protocol.messages.tasks import Reached, TaskReset
 from telemetry.secrets import scrub
 from worker.query_engine import Progress, QueryError, QuerySpec
@@ -144,6 +145,12 @@ class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
         return cls(progress, has_work, is_at_work, told, counts)
 
 
+class Takes(msgspec.Struct, frozen=True, array_like=True, tag="takes"):
+    """What its Spark takes of the machine, without the disk of the checkpoints."""
+
+    resources: WorkerResources
+
+
 class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     """Nothing of the query runs any more; `fault` is why it failed, None for an orderly end."""
 
@@ -157,4 +164,4 @@ class Lost(msgspec.Struct, frozen=True, array_like=True, tag="lost"):
 
 
 OfWorker = Run | Stop | Answer
-OfTask = At | Up | Started | Refused | MayWrite | News | Ended | Lost
+OfTask = At | Up | Started | Refused | MayWrite | News | Takes | Ended | Lost

@@ -27,6 +27,7 @@ from worker.query_engine import QueryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from protocol.messages.resources import WorkerResources
     from worker.isolation.lifecycle import Effect
     from worker.query_engine import Progress, QuerySpec
     from worker.spark.settings import SparkSettings
@@ -132,6 +133,11 @@ class IsolatedQuery:
         await self._bring_to_end(None, timeout_s)
 
     # What the engine asks.
+
+    @property
+    def resources(self) -> WorkerResources | None:
+        """What its process has told last of what its Spark takes."""
+        return self._lifecycle.resources
 
     @property
     def is_over(self) -> bool:

@@ -190,11 +190,11 @@ class SparkBackend(ABC):
             QueryError: that cannot be read now.
         """
 
-    def resources(self, folder: str) -> WorkerResources:
+    def resources(self, folder: str | None) -> WorkerResources:
         """What it takes of this machine, of which a Spark elsewhere takes nothing.
 
         Args:
-            folder: of the checkpoints of a group.
+            folder: of the checkpoints of a group; None if they are not asked for.
         """
         del folder
         return WorkerResources()

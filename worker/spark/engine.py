@@ -126,9 +126,9 @@ class SparkEngine:
         brokers = None if self._opened is None else self._opened.brokers
         return {} if brokers is None else brokers.requests()
 
-    async def resources(self, group: str) -> WorkerResources | None:
+    async def resources(self, group: str | None) -> WorkerResources | None:
         """In a thread of its own, which may have many files to look through."""
-        folder = f"{self._settings.root}/{group}"
+        folder = None if group is None else f"{self._settings.root}/{group}"
         ask = partial(self._ask, lambda backend: backend.resources(folder))
         return await asyncio.wrap_future(in_thread("spark-resources", ask))
 

@@ -24,7 +24,7 @@ class Shaky(FakeEngine):
         super().__init__()
         self._answers = [*answers]
 
-    async def resources(self, group: str) -> WorkerResources | None:
+    async def resources(self, group: str | None) -> WorkerResources | None:
         assert group == "g"
         answer = self._answers.pop(0)
         if isinstance(answer, QueryError):

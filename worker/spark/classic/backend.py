@@ -127,7 +127,7 @@ class ClassicBackend(SparkBackend):
     def end_noted(self, query: NotedQuery) -> None:
         """There is none."""
 
-    def resources(self, folder: str) -> WorkerResources:
+    def resources(self, folder: str | None) -> WorkerResources:
         """By the JVM, the system's files of processes, and the disk, if the checkpoints are on one."""
         if self._resources is None:
             self._resources = ClassicResources(self.jvm, folder)

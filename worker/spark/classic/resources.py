@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class ClassicResources:
     """Looks at the JVM, at the processes below it, and at the disk of the checkpoints."""
 
-    def __init__(self, jvm: Jvm, folder: str) -> None:
-        """`folder`, a path or URL, is that of the group's checkpoints."""
+    def __init__(self, jvm: Jvm, folder: str | None) -> None:
+        """`folder`, a path or URL, is that of the group's checkpoints; without one they are not looked at."""
         self._pid = jvm.pid
         self._beans = JvmBeans(jvm.gateway.jvm)
-        local = local_folder(folder)
+        local = None if folder is None else local_folder(folder)
         self._disk = None if local is None else CheckpointDisk(local)
 
     def look(self) -> WorkerResources:

@@ -14,6 +14,7 @@ from worker.query_engine import QueryError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.integration.spark.isolation.conftest import StartIsolated
     from worker.isolation.engine import IsolatedEngine
     from worker.query_engine import QuerySpec
 
@@ -120,3 +121,21 @@ async def test_a_start_that_is_given_up_leaves_nothing(
         await starting
     assert query.process_over.done()
     await eventually(lambda: not left_of(query.process.pid))
+
+
+async def test_what_the_spark_of_a_task_takes_is_told(
+    isolated: IsolatedEngine, start_isolated: StartIsolated
+) -> None:
+    """As a part of what the worker takes; whose own Spark, a double here, knows of nothing."""
+    query = await start_isolated(source={"format": "rate"}, sink={"format": "noop"})
+    ended = asyncio.ensure_future(query.ended())
+    async with asyncio.timeout(240):
+        while query.resources is None:
+            await asyncio.wait({ended}, timeout=0.1)
+            assert not ended.done(), ended.result()
+    seen = await isolated.resources("g")
+    assert seen is not None
+    assert seen.heap_max_bytes is not None
+    assert seen.heap_bytes is not None
+    assert 0 < seen.heap_bytes < seen.heap_max_bytes
+    assert seen.checkpoint_bytes is None

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from definition.document import parse_definition
+from protocol.messages.resources import WorkerResources
 from protocol.messages.tasks import Reached, TaskReset
 from telemetry.secrets import SECRETS
 from worker.isolation.framing import MOST_BYTES, FrameError, Unframer, frame
@@ -23,6 +24,7 @@ from worker.isolation.messages import (
     Run,
     Started,
     Stop,
+    Takes,
     Up,
 )
 from worker.left_out import LeftOut
@@ -43,6 +45,7 @@ TOLD: tuple[OfTask, ...] = (
         has_work=True,
         is_at_work=True,
     ),
+    Takes(WorkerResources(heap_bytes=5, gc_share=0.5)),
     Refused(FAULT),
     Ended(None),
     Ended(FAULT),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.messages.resources import WorkerResources
 from worker.isolation.deaths import Exit
 from worker.isolation.lifecycle import Begun, IsUp, Kill, Lifecycle, Over, Send, State, Step
 from worker.isolation.messages import (
@@ -15,6 +16,7 @@ from worker.isolation.messages import (
     Refused,
     Started,
     Stop,
+    Takes,
     Up,
 )
 from worker.query_engine import QueryError
@@ -68,6 +70,14 @@ def test_news_are_kept(life: Lifecycle) -> None:
     news = News(has_work=True)
     assert running(life).received(news) == []
     assert life.news is news
+
+
+def test_what_its_spark_takes_is_kept(life: Lifecycle) -> None:
+    """By its last word."""
+    assert running(life).resources is None
+    takes = WorkerResources(heap_bytes=5)
+    assert life.received(Takes(takes)) == []
+    assert life.resources is takes
 
 
 def test_the_lease_is_asked_at_each_question(life: Lifecycle, lease: Lease) -> None:
