@@ -34,6 +34,7 @@ SEED = 1
 SEED_OF_BROKERS = 3
 """Draws each moment, and one worker that is killed with the broker; each costs the start of a JVM."""
 SEED_OF_LAKES = 1
+ON_A_COMMIT = [Strike.FREEZE, Strike.JVM, Strike.TWO_OWNERS, Strike.RESET]
 ROUNDS = len(ON_THE_HERD)
 """Every strike on the herd once; `make chaos` plays as many as you like."""
 
@@ -81,12 +82,19 @@ def test_without_the_fence_rows_are_written_twice(tmp_path: Path, postgres: str)
 
 
 @pytest.mark.connectors
-@pytest.mark.parametrize("into", [Into.DELTA, pytest.param(Into.ICEBERG, marks=pytest.mark.by_hand)])
+@pytest.mark.parametrize(
+    ("into", "strikes"),
+    [
+        (Into.DELTA, [Strike.TWO_OWNERS]),
+        pytest.param(Into.DELTA, ON_A_COMMIT, marks=pytest.mark.by_hand),
+        pytest.param(Into.ICEBERG, ON_A_COMMIT, marks=pytest.mark.by_hand),
+    ],
+)
 def test_nothing_is_lost_and_nothing_twice_when_the_commit_is_struck(
-    into: Into, tmp_path: Path, postgres: str
+    into: Into, strikes: list[Strike], tmp_path: Path, postgres: str
 ) -> None:
     """Frozen, killed or not alone inside a commit, its task reset meanwhile: each row is there once."""
-    each_once = dict.fromkeys((Strike.FREEZE, Strike.JVM, Strike.TWO_OWNERS, Strike.RESET), 1)
+    each_once = dict.fromkeys(strikes, 1)
     drawn_from = script(into=into)._replace(weights=each_once, moments=AIMED)
     report = run(
         tmp_path, postgres, rounds=len(each_once), seed=SEED_OF_LAKES, into=into, drawn_from=drawn_from
