@@ -106,14 +106,14 @@ def figures(spark: SparkSession, pool: str) -> tuple[int, int] | None:
 async def test_the_next_start_brings_other_figures(spark: SparkSession) -> None:
     """Also those that the definition has no more: then it is Spark's own pool again."""
     pools = Pools(spark)
-    pools.prepare("t", None)
-    assert figures(spark, "t") is None
-    pools.prepare("t", Scheduling(weight=8, min_share=2))
-    assert figures(spark, "t") == (8, 2)
-    pools.prepare("t", Scheduling(weight=3))
-    assert figures(spark, "t") == (3, 0)
-    pools.prepare("t", None)
-    assert figures(spark, "t") is None
+    pools.prepare("of-other-figures", None)
+    assert figures(spark, "of-other-figures") is None
+    pools.prepare("of-other-figures", Scheduling(weight=8, min_share=2))
+    assert figures(spark, "of-other-figures") == (8, 2)
+    pools.prepare("of-other-figures", Scheduling(weight=3))
+    assert figures(spark, "of-other-figures") == (3, 0)
+    pools.prepare("of-other-figures", None)
+    assert figures(spark, "of-other-figures") is None
 
 
 async def test_a_pool_of_the_users_own_file_is_left_alone(spark: SparkSession) -> None:
