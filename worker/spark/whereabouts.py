@@ -24,11 +24,12 @@ _PYTHON: Final = (
     ("org.apache.spark.sql.execution.python.", "in Python functions of its query"),
     ("org.apache.spark.api.python.", "in Python"),
 )
+SPARK_TASK: Final = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.")
+"""The name of a thread that a Spark task runs in, with its stage."""
 _PLUMBING: Final = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.", "py4j.")
 _LOCKS: Final = ("java.util.concurrent.locks.Reentrant", "java.util.concurrent.locks.StampedLock")
 _LAMBDA: Final = re.compile(r"\$anonfun\$(\w+?)\$\d+(?:\$adapted)?$")
 _QUERY: Final = re.compile(r"stream execution thread for (.+) \[id = ")
-_SPARK_TASK: Final = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.")
 _USERS: Final = "worker.spark.batches.rows"
 """Our module that calls an entry point's function with a batch."""
 _LIBRARIES: Final = sys.stdlib_module_names | {"pyspark", "py4j"}
@@ -105,7 +106,7 @@ def _named(thread: str, task_sets: Iterable[TaskSetSeen]) -> str:
     """A thread, as those call it who know tasks."""
     if found := _QUERY.match(thread):
         return f"the query of task {found[1]}"
-    if found := _SPARK_TASK.match(thread):
+    if found := SPARK_TASK.match(thread):
         pools = {each.stage: each.pool for each in task_sets}
         return f"a Spark task of {pools.get(int(found[1]), 'another query')}"
     return f"thread {thread}"

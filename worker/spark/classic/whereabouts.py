@@ -9,7 +9,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from worker.spark.whereabouts import PythonFrame, Seen, TaskSetSeen, ThreadSeen
+from worker.spark.whereabouts import SPARK_TASK, PythonFrame, Seen, TaskSetSeen, ThreadSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,6 @@ _FRAME: Final = re.compile(r"(?:[^(]*/)?([^(/]+)\(")
 """As in `app//org.apache.spark.SparkContext.runJob(SparkContext.scala:2496)`."""
 _LAMBDA: Final = "$$Lambda"
 """Of frames that Java makes up; what is called by them comes next."""
-_EXECUTOR: Final = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.")
 
 
 def look(jvm: Any, query: Any, thread: Any, occupant: int | None) -> Seen | None:
@@ -65,7 +64,7 @@ def _executors(beans: Any, stages: set[int]) -> Iterator[ThreadSeen]:
     for info in beans.getThreadInfo(beans.getAllThreadIds()):
         if info is None:  # it has ended meanwhile
             continue
-        name = _EXECUTOR.match(str(info.getThreadName()))
+        name = SPARK_TASK.match(str(info.getThreadName()))
         if name is None or int(name[1]) not in stages:
             continue
         deep = beans.getThreadInfo(info.getThreadId(), _DEPTH)
