@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 Action: TypeAlias = Literal["warn", "restart", "fail"]
 
-NAMES: Final = ("batch_s", "batch_rows", "state_rows", "state_mb")
+NAMES: Final = ("batch_s", "batch_rows", "state_rows", "state_mb", "hung_s")
 """What can be limited."""
+HUNG_S: Final = 300.0
+"""Silence that is told of a task which does not limit it, in seconds."""
 
 
 def _max_fault(most: float) -> str | None:
@@ -35,13 +37,15 @@ class Limits(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Each a `Limit`, or a number, which only warns.
 
     `batch_s` is how long a batch takes, in seconds, `batch_rows` how many rows it reads; `state_rows` and
-    `state_mb` are what all state stores of the query have together.
+    `state_mb` are what all state stores of the query have together. `hung_s` is for how many seconds no batch
+    is finished though there is work.
     """
 
     batch_s: _Most | Limit | None = None
     batch_rows: _Most | Limit | None = None
     state_rows: _Most | Limit | None = None
     state_mb: _Most | Limit | None = None
+    hung_s: _Most | Limit | None = None
 
     def given(self) -> Iterator[tuple[str, Limit]]:
         """Those that there are, by name."""
@@ -49,3 +53,8 @@ class Limits(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
             limit = getattr(self, name)
             if limit is not None:
                 yield name, limit if isinstance(limit, Limit) else Limit(max=limit)
+
+    @property
+    def silence_s(self) -> float:
+        """After how many seconds without a finished batch, though there is work, a query counts as hung."""
+        return next((limit.max for name, limit in self.given() if name == "hung_s"), HUNG_S)

@@ -151,6 +151,22 @@ class EngineDeath:
     end: EngineEnd
 
 
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A query that has work, and has finished no batch for `silent_s` seconds.
+
+    `where` is what it is at, None if that is not known.
+    """
+
+    silent_s: float
+    where: str | None = None
+
+    def __str__(self) -> str:
+        """One line."""
+        at = "" if self.where is None else f": {self.where}"
+        return f"no batch has finished for {self.silent_s:,.0f} s though there is work{at}"
+
+
 class Query(Protocol):
     """One running streaming query."""
 
@@ -183,6 +199,11 @@ class Query(Protocol):
     @property
     def trouble(self) -> str | None:
         """Why it stands still though it runs, in one line; None if nothing is known. Never blocks."""
+        ...
+
+    @property
+    def stall(self) -> Stall | None:
+        """That it has work and gets no batch done within `limits.hung_s`; None if it does. Never blocks."""
         ...
 
     async def ended(self) -> QueryError | None:

@@ -11,7 +11,7 @@ from protocol.messages.membership import EngineEnd
 from protocol.messages.quarantine import QuarantineAnswer
 from worker.costs import NO_COSTS, Costs
 from worker.left_out import NOTHING, LeftOut
-from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Totals, ignore_step
+from worker.query_engine import EngineDeath, Progress, QueryError, SparkKind, Stall, Totals, ignore_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +41,7 @@ class FakeQuery:
         self.has_work = False
         self.is_at_work = False
         self.trouble: str | None = None
+        self.stall: Stall | None = None
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.connectors import Formats
 from worker.query_engine import SparkKind, ignore_step
-from worker.spark.backend import Handle, QuerySession, SparkBackend
+from worker.spark.backend import Activity, Handle, QuerySession, SparkBackend
 from worker.spark.batches.batch_gate import BatchGate
 from worker.spark.checkpoint_rules import Checkpoint, knows_of
 
@@ -61,10 +61,10 @@ class FakeHandle(Handle):
         del after
         return []
 
-    def is_resting(self) -> bool:
-        """Always."""
+    def activity(self) -> Activity:
+        """None, ever."""
         may_block()
-        return True
+        return Activity.RESTING
 
     def has_terminated(self) -> bool:
         """Whether it was halted."""

@@ -209,4 +209,5 @@ class TaskChild:
             requests,
             has_work=query.has_work,
             is_at_work=query.is_at_work,
+            stall=query.stall,
         )

@@ -5,6 +5,7 @@ The definition travels as the document that it is made of; secrets in it are fou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +14,7 @@ from definition.document import parse_definition
 from protocol.messages.resources import WorkerResources
 from protocol.messages.tasks import Reached, TaskReset
 from telemetry.secrets import scrub
-from worker.query_engine import Progress, QueryError, QuerySpec
+from worker.query_engine import Progress, QueryError, QuerySpec, Stall
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
     is_at_work: bool = False
     trouble: str | None = None
     kafka_requests: tuple[KafkaRequests, ...] = ()
+    stall: Stall | None = None
 
     @classmethod
     def of(
@@ -138,11 +140,14 @@ class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
         *,
         has_work: bool,
         is_at_work: bool,
+        stall: Stall | None = None,
     ) -> News:
         """What is told of it."""
         told = None if trouble is None else scrub(trouble)
         counts = tuple(KafkaRequests(*key, count) for key, count in sorted(requests.items()))
-        return cls(progress, has_work, is_at_work, told, counts)
+        if stall is not None and stall.where is not None:
+            stall = replace(stall, where=scrub(stall.where))
+        return cls(progress, has_work, is_at_work, told, counts, stall)
 
 
 class Takes(msgspec.Struct, frozen=True, array_like=True, tag="takes"):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.resources import WorkerResources
     from worker.isolation.lifecycle import Effect
-    from worker.query_engine import Progress, QuerySpec
+    from worker.query_engine import Progress, QuerySpec, Stall
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
@@ -117,6 +117,11 @@ class IsolatedQuery:
     def trouble(self) -> str | None:
         """As was told last."""
         return self._lifecycle.news.trouble
+
+    @property
+    def stall(self) -> Stall | None:
+        """As was told last."""
+        return self._lifecycle.news.stall
 
     @property
     def kafka_requests(self) -> Mapping[tuple[str, bool], int]:

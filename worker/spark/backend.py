@@ -7,6 +7,7 @@ All else about queries is shared: how they are launched, watched, stopped and re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from protocol.messages.resources import WorkerResources
@@ -28,6 +29,25 @@ if TYPE_CHECKING:
     from worker.spark.kafka.brokers import Brokers
     from worker.spark.kafka.group_progress import GroupProgress
     from worker.spark.query_output import QueryOutput
+
+
+class Activity(Enum):
+    """What Spark is at with a query.
+
+    RESTING: it waits for its trigger. LOOKING: it looks whether there is something to do, or begins. WORKING:
+    it does a batch.
+    """
+
+    RESTING = auto()
+    LOOKING = auto()
+    WORKING = auto()
+
+    @classmethod
+    def of(cls, *, is_trigger_active: bool, is_data_available: bool, message: str) -> Activity:
+        """By Spark's own status of the query."""
+        if is_trigger_active:
+            return cls.WORKING if is_data_available else cls.LOOKING
+        return cls.LOOKING if message.startswith("Initializing") else cls.RESTING
 
 
 class Handle(ABC):
@@ -57,8 +77,16 @@ class Handle(ABC):
         return None
 
     @abstractmethod
+    def activity(self) -> Activity:
+        """What Spark is at with it."""
+
     def is_resting(self) -> bool:
         """Whether no batch is under way."""
+        return self.activity() is not Activity.WORKING
+
+    def whereabouts(self) -> str | None:
+        """What it is at right now, in one line, for one that gets nowhere; None where nobody can tell."""
+        return None
 
     @abstractmethod
     def has_terminated(self) -> bool:

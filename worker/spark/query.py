@@ -5,21 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
+from definition.limits import Limits
 from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
+from worker.spark.backend import Activity
 from worker.spark.launch import HALT_AGAIN_S
 from worker.spark.progress import ProgressTracker
+from worker.spark.stall_watch import StallWatch
+from worker.spark.stalls import Stalls
 from worker.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor as Pool
 
-    from worker.query_engine import Progress, QuerySpec
+    from worker.query_engine import Progress, QuerySpec, Stall
+    from worker.spark.backend import Handle
     from worker.spark.launch import Launched
 
 log = structlog.get_logger(__name__)
@@ -38,8 +44,14 @@ class SparkQuery:
     """A query and its end. `poll` is for any thread, everything async for the event loop."""
 
     def __init__(
-        self, spec: QuerySpec, launched: Launched, loop: asyncio.AbstractEventLoop, pool: Pool
+        self,
+        spec: QuerySpec,
+        launched: Launched,
+        loop: asyncio.AbstractEventLoop,
+        pool: Pool,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`now` is the clock that its silence is timed by, in seconds."""
         self.spec = spec
         self._handle = launched.handle
         self._session = launched.session
@@ -50,6 +62,9 @@ class SparkQuery:
         self._finished = launched.finished
         self._watched = launched.watched
         self._progress = ProgressTracker(launched.handle.interval_ms)
+        self._stalls = _stalls_of(spec, launched.handle)
+        self._now = now
+        self._heard: str | None = None
         self._observing = threading.Lock()
         self._finishing = threading.Lock()
         self._looks = 0
@@ -67,8 +82,7 @@ class SparkQuery:
     @property
     def has_work(self) -> bool:
         """A batch of new data is being done, or the source was ahead when the last one was planned."""
-        lag = {} if self._progress.last is None else self._progress.last.metrics.get("lag", {})
-        return self._is_at_work or any(lag.values())
+        return self._is_at_work or self._has_input
 
     @property
     def is_at_work(self) -> bool:
@@ -77,8 +91,14 @@ class SparkQuery:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing comes from what it reads."""
-        return next((each.trouble for each in self._watched if each.trouble is not None), None)
+        """Why nothing comes from what it reads, or where it is while it gets no batch done."""
+        known = next((each.trouble for each in self._watched if each.trouble is not None), None)
+        return known or (None if (stall := self.stall) is None else str(stall))
+
+    @property
+    def stall(self) -> Stall | None:
+        """As of the last look at its status."""
+        return self._stalls.stall
 
     async def ended(self) -> QueryError | None:
         """Wait for the end."""
@@ -114,7 +134,7 @@ class SparkQuery:
         terminated = self._handle.has_terminated()
         with self._observing:
             self._observe()
-        self._look_at_status()
+            self._look_at_status()
         if not terminated:
             return False
         self.finish(self._how_it_ended())
@@ -172,6 +192,7 @@ class SparkQuery:
     def _observe(self) -> None:
         """Batches finish between two polls, too; a query that waits shows one record again and again."""
         if news := self._handle.progress(self._progress.batch_id):
+            self._hear(news[-1]["timestamp"])
             so_far = (self._output.total, self._output.left_out, self._handle.spilled_bytes())
             finished = [record for record in news if self._progress.observe(record, *so_far)]
             if finished:
@@ -180,7 +201,21 @@ class SparkQuery:
     def _look_at_status(self) -> None:
         self._looks += 1
         if self._looks % _STATUS_EVERY == 0:
-            self._is_at_work = not self._handle.is_resting()
+            activity = self._handle.activity()
+            self._is_at_work = activity is Activity.WORKING
+            is_busy = activity is not Activity.RESTING
+            self._stalls.look(is_busy=is_busy, has_input=self._has_input, now=self._now())
+
+    def _hear(self, at: str) -> None:
+        """Spark has done a batch, or has found nothing to do; its record of that stays for a while."""
+        if at != self._heard:
+            self._heard = at
+            self._stalls.heard()
+
+    @property
+    def _has_input(self) -> bool:
+        lag = {} if self._progress.last is None else self._progress.last.metrics.get("lag", {})
+        return any(lag.values())
 
     def _how_it_ended(self) -> QueryError | None:
         if failure := self._handle.failure():
@@ -228,3 +263,9 @@ class SparkQuery:
 
     def _in_thread(self, function: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
         return self._loop.run_in_executor(self._pool, function, *args)
+
+
+def _stalls_of(spec: QuerySpec, handle: Handle) -> Stalls:
+    limits = spec.definition.limits or Limits()
+    watch = StallWatch(limits.silence_s, (handle.interval_ms or 0) / 1000)
+    return Stalls(spec.task, watch, handle.whereabouts)

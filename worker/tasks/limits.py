@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from definition.limits import Limits
-    from worker.query_engine import Progress
+    from worker.query_engine import Progress, Stall
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,21 @@ class LimitsWatch:
         self._since: float | None = None
         self._told: dict[str, str] = {}
 
-    def look(self, progress: Progress | None, *, is_at_work: bool, now: float) -> list[Effect]:
+    def look(
+        self, progress: Progress | None, stall: Stall | None = None, *, is_at_work: bool, now: float
+    ) -> list[Effect]:
         """What follows from the figures of this moment.
 
         Args:
             progress: the last finished batch, None before the first.
+            stall: that it is silent for longer than its limit, or than is told without one.
             is_at_work: whether a batch is under way.
             now: the time, in seconds.
         """
         self._time_batch(progress, is_at_work=is_at_work, now=now)
         figures = dict(self._figures(progress, now))
+        if stall is not None:
+            figures["hung_s"] = (stall.silent_s, str(stall))
         before, self._told = self._told, {}
         effects: list[Effect] = []
         for name, limit in self._limits.items():

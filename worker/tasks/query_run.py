@@ -104,7 +104,7 @@ class QueryRun:
         while True:
             await self._clock.sleep(LOOK_S)
             now = self._clock.now()
-            for effect in watch.look(query.progress(), is_at_work=query.is_at_work, now=now):
+            for effect in watch.look(query.progress(), query.stall, is_at_work=query.is_at_work, now=now):
                 match effect:
                     case Exceeded(name):
                         self._status.count_exceeded(name)

@@ -86,7 +86,8 @@ class BatchGate:
         self._may_write = may_write
         self._refused = refused
         self._lock = threading.Lock()
-        self._inside = False
+        self.occupant: int | None = None
+        """The thread that does the batch inside."""
         self._closed = threading.Event()
         self._cut = threading.Event()
         self._left: list[Callable[[], None]] = []
@@ -104,12 +105,12 @@ class BatchGate:
                 self.cause = _LEASE_LOST
                 self._refused("lease", _LEASE_LOST)
                 raise BatchRefusedError(_LEASE_LOST)
-            self._inside = True
+            self.occupant = threading.get_ident()
 
     def leave(self) -> None:
         """The batch is done or has failed."""
         with self._lock:
-            self._inside = False
+            self.occupant = None
             left, self._left = self._left, []
         for then in left:
             then()
@@ -140,7 +141,7 @@ class BatchGate:
     @property
     def is_occupied(self) -> bool:
         """Whether a batch is inside."""
-        return self._inside
+        return self.occupant is not None
 
     def cut(self) -> None:
         """Make the batch inside fail at its next step."""
@@ -151,7 +152,7 @@ class BatchGate:
         self.close()
         self.cut()
         with self._lock:
-            if self._inside:
+            if self.occupant is not None:
                 self._left.append(then)
                 return
         then()

@@ -6,11 +6,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from worker.spark.backend import Handle
+from worker.spark.backend import Activity, Handle
 from worker.spark.causes import describe_java, failure
 from worker.spark.classic.kafka_stops import let_go_of_brokers
 from worker.spark.classic.spills import Spills
+from worker.spark.classic.whereabouts import look
 from worker.spark.progress import is_idle
+from worker.spark.whereabouts import told
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -66,10 +68,21 @@ class JavaHandle(Handle):
         """By Spark's own store of stages."""
         return self._spills.total()
 
-    def is_resting(self) -> bool:
-        """Spark has nothing to do, or waits for the trigger."""
+    def activity(self) -> Activity:
+        """By Spark's status of it; one that was told to end rests."""
+        if not self._java.isActive():
+            return Activity.RESTING
         status = self._java.status()
-        return not (self._java.isActive() and status.isDataAvailable() and status.isTriggerActive())
+        return Activity.of(
+            is_trigger_active=status.isTriggerActive(),
+            is_data_available=status.isDataAvailable(),
+            message=str(status.message()),
+        )
+
+    def whereabouts(self) -> str | None:
+        """By the stack of the query's thread, Spark's scheduler, and the thread that its batch is done in."""
+        seen = look(self._jvm, self._java, self._thread, self._gate.occupant)
+        return None if seen is None else told(seen)
 
     def has_terminated(self) -> bool:
         """By the query's thread.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from worker.query_engine import QueryError
-from worker.spark.backend import Handle
+from worker.spark.backend import Activity, Handle
 from worker.spark.causes import describe, failure
 from worker.spark.connect.sessions import SessionClosedError, asking
 
@@ -69,15 +69,19 @@ class RemoteHandle(Handle):
             return []
         return [record_of(each) for each in [*records, last]]
 
-    def is_resting(self) -> bool:
-        """Spark has nothing to do, waits for the trigger, or its session is closed."""
+    def activity(self) -> Activity:
+        """By Spark's status of it; one whose session is closed rests."""
         try:
             with asking():
                 status = self.query.status
         except SessionClosedError:
             self._taken = True
-            return True
-        return not (status["isDataAvailable"] and status["isTriggerActive"])
+            return Activity.RESTING
+        return Activity.of(
+            is_trigger_active=status["isTriggerActive"],
+            is_data_available=status["isDataAvailable"],
+            message=status["message"],
+        )
 
     def has_terminated(self) -> bool:
         """A query that is being stopped calls itself inactive before it is."""

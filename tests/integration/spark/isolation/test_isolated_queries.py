@@ -81,6 +81,23 @@ async def test_a_batch_that_does_not_end_is_killed(start_isolated: Any, held_bat
     assert not (held_batches / "done").exists()
 
 
+async def test_what_a_query_is_at_that_hangs_comes_over_the_line(
+    start_isolated: Any, held_batches: Path
+) -> None:
+    """Its process looks, and the worker has both: that it is silent, and why."""
+    options = {"folder": str(held_batches)}
+    query = await start_isolated(entrypoint="batches:run", options=options, limits={"hung_s": 1})
+    await asyncio.to_thread(_open, held_batches / "reached", "r")
+    async with asyncio.timeout(60):
+        while "code of the user, in batches." not in str(query.stall):  # noqa: ASYNC110 - nobody calls
+            await asyncio.sleep(0.1)
+    assert query.stall.silent_s > 1
+    assert query.trouble == str(query.stall)
+    await query.stop(0)
+    await query.process_over
+    assert not left_of(query.process.pid)
+
+
 async def test_without_the_lease_no_batch_begins(
     *, start_isolated: Any, flights: Any, database: Any, lease: Any
 ) -> None:

@@ -28,7 +28,7 @@ from worker.isolation.messages import (
     Up,
 )
 from worker.left_out import LeftOut
-from worker.query_engine import Progress, QueryError, QuerySpec, Totals
+from worker.query_engine import Progress, QueryError, QuerySpec, Stall, Totals
 from worker.spark.settings import SparkSettings
 
 FAULT = Fault("a\nb", fenced=True, permanent=False, outage=True, path="sink")
@@ -44,6 +44,7 @@ TOLD: tuple[OfTask, ...] = (
         {("offsets", True): 2, ("offsets", False): 1},
         has_work=True,
         is_at_work=True,
+        stall=Stall(301.5, "it waits for a lock"),
     ),
     Takes(WorkerResources(heap_bytes=5, gc_share=0.5)),
     Refused(FAULT),
@@ -98,5 +99,6 @@ def test_secrets_of_a_task_do_not_travel_back() -> None:
     fault = Fault.of(QueryError("cannot log in with correct horse", outage=True, path="sink.options"))
     assert "horse" not in fault.cause
     assert (fault.error.outage, fault.error.path) == (True, "sink.options")
-    news = News.of(None, "correct horse is refused", {}, has_work=False, is_at_work=False)
-    assert "horse" not in str(news.trouble)
+    stall = Stall(301, "it asks correct horse")
+    news = News.of(None, "correct horse is refused", {}, has_work=False, is_at_work=False, stall=stall)
+    assert "horse" not in str(news)

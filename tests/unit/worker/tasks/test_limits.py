@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from definition.limits import NAMES, Limit, Limits
 from tests.unit.worker.tasks.bench import grant
-from worker.query_engine import Progress
+from worker.query_engine import Progress, Stall
 from worker.tasks.limits import End, Exceeded, LimitsWatch, Tell
 
 if TYPE_CHECKING:
@@ -111,9 +111,26 @@ def test_what_is_within_all_limits_is_never_told(looks: list[tuple[int, int, boo
 def test_every_limit_there_is_has_a_figure() -> None:
     """A name that nothing measures would be a promise."""
     watch = LimitsWatch(Limits(**dict.fromkeys(NAMES, 0.5)))
-    told = watch.look(progress(rows=1, batch_ms=1000, state=state_of(1, 2**20)), is_at_work=False, now=0)
+    found = progress(rows=1, batch_ms=1000, state=state_of(1, 2**20))
+    told = watch.look(found, Stall(1), is_at_work=False, now=0)
     assert [each.name for each in told if isinstance(each, Exceeded)] == list(NAMES)
     assert {each.name for each in msgspec.structs.fields(Limits)} == set(NAMES)
+
+
+def test_a_silent_query_is_beyond_its_limit_with_what_it_is_at() -> None:
+    """As long as it is silent, and once for each silence."""
+    watch = LimitsWatch(Limits(hung_s=60))
+    cause = "limits.hung_s: no batch has finished for 61 s though there is work: it waits, more than 60"
+    told = watch.look(None, Stall(61, "it waits"), is_at_work=True, now=61)
+    assert told == [Exceeded("hung_s"), Tell(cause)]
+    assert watch.look(None, Stall(121, "it writes"), is_at_work=True, now=121) == []
+    assert watch.look(None, is_at_work=True, now=122) == [Tell(None)]
+
+
+def test_without_a_limit_silence_is_told_after_five_minutes() -> None:
+    """Whoever gives one has it."""
+    assert Limits().silence_s == 300
+    assert Limits(hung_s=Limit(max=20, action="restart")).silence_s == 20
 
 
 async def running(bench: Bench, **limits: Any) -> FakeQuery:
@@ -176,3 +193,27 @@ async def test_a_task_that_moves_away_is_not_kept_by_its_limits(bench: Bench) ->
     assert len(query.stops) == 1
     await bench.clock.advance(10)
     assert bench.engine.running == set()
+
+
+async def test_a_query_that_hangs_is_started_anew_where_that_is_wanted(bench: Bench) -> None:
+    """Its cause says where it was."""
+    query = await running(bench, hung_s={"max": 30, "action": "restart"})
+    query.stall = Stall(31, "it waits for a lock")
+    await bench.clock.advance(5)
+    assert len(query.stops) == 1
+    report = next(each for each in bench.manager.reports("t1") if each.state.value == "RESTARTING")
+    assert report.cause is not None
+    assert report.cause.startswith("limits.hung_s: no batch has finished for 31 s")
+    assert "it waits for a lock" in report.cause
+    assert bench.engine.query("t1") is not query
+
+
+async def test_a_query_that_hangs_is_told_without_any_limit(bench: Bench) -> None:
+    """It runs on; its cause says what the engine says."""
+    query = await running(bench)
+    query.stall = Stall(301, "it waits for a lock")
+    query.trouble = str(query.stall)
+    await bench.clock.advance(5)
+    assert query.stops == []
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.cause) == ("RUNNING", str(query.stall))

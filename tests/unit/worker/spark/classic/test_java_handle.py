@@ -8,6 +8,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from worker.spark.backend import Activity
 from worker.spark.classic.handle import JavaHandle
 
 BUSY = {"addBatch": 200, "triggerExecution": 300}
@@ -64,3 +65,28 @@ def test_the_record_of_a_query_that_waits_is_read_once() -> None:
         heard.append([told["timestamp"] for told in handle.progress(0)])
     assert heard == [["10:00"], [], [], ["10:10"], [], ["10:12"]]
     assert (waiting.read, later.read, done.read) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "data", "message", "activity"),
+    [
+        (True, True, "Processing new data", Activity.WORKING),
+        (True, False, "Getting offsets from KafkaV2", Activity.LOOKING),
+        (False, True, "Waiting for next trigger", Activity.RESTING),
+        (False, False, "Initializing sources", Activity.LOOKING),
+    ],
+)
+def test_what_spark_is_at_is_told_by_its_status(
+    *, trigger: bool, data: bool, message: str, activity: Activity
+) -> None:
+    """A query that begins is at something; one that was told to end is at nothing any more."""
+    query = started_with("ProcessingTimeTrigger(0)")
+    handle = JavaHandle(MagicMock(), query, MagicMock())
+    status = query._jsq.status.return_value
+    status.isTriggerActive.return_value = trigger
+    status.isDataAvailable.return_value = data
+    status.message.return_value = message
+    assert handle.activity() is activity
+    assert handle.is_resting() == (activity is not Activity.WORKING)
+    query._jsq.isActive.return_value = False
+    assert handle.activity() is Activity.RESTING

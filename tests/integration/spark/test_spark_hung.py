@@ -1,0 +1,134 @@
+"""Queries that get nowhere in a real Spark: each is found, and says what it is at."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from worker.query_engine import Stall
+    from worker.spark.query import SparkQuery
+
+FOUR_TASKS = {"rowsPerBatch": "4", "numPartitions": "4"}
+FOUR = {"format": "rate-micro-batch", "options": FOUR_TASKS}
+NOOP = {"format": "noop"}
+LIMITS = {"hung_s": 1}
+
+
+async def stall_of(query: SparkQuery, words: str) -> Stall:
+    """What is told of its silence, once it is silent and has come to what these words say."""
+    async with asyncio.timeout(60):
+        while (stall := query.stall) is None or words not in str(stall):  # noqa: ASYNC110 - Spark does not call
+            await asyncio.sleep(0.1)
+    return stall
+
+
+async def whereabouts(query: SparkQuery, words: str) -> str:
+    """What it says to be at, once that has these words."""
+    said: str | None = None
+    async with asyncio.timeout(60):
+        while said is None or words not in said:
+            said = await asyncio.to_thread(query._handle.whereabouts)
+    return said
+
+
+async def test_the_code_of_the_user_that_does_not_come_back_is_named(
+    *, start: Any, flights: Any, entrypoint: Any, stage: Any, catch_up: Any
+) -> None:
+    """By function and line; when the batch is done after all, nothing is told any more."""
+
+    def hold(context: Any) -> Any:
+        frame = context.spark.readStream.schema(flights.source["schema"]).json(str(flights.folder))
+        return context.foreach_batch(frame, lambda _, __: stage.pause())
+
+    flights.add()
+    query = await start(entrypoint=entrypoint(hold), limits=LIMITS)
+    stall = await stall_of(query, "code of the user")
+    assert stall.silent_s > 1
+    assert stall.where is not None
+    assert stall.where.startswith("it runs code of the user, in tests.integration.spark.conftest.Stage.pause")
+    assert query.trouble == str(stall)
+    stage.go_on.set()
+    await catch_up(query)
+    assert (query.stall, query.trouble) == (None, None)
+
+
+async def test_a_lock_of_another_thread_is_named_with_who_has_it(
+    *, start: Any, spark: SparkSession, flights: Any, entrypoint: Any, stage: Any
+) -> None:
+    """The query's thread is where a call of the user's to Java waits, too."""
+    lock = spark._jvm.java.util.concurrent.locks.ReentrantLock()  # type: ignore[union-attr]
+
+    def keep() -> None:
+        lock.lock()
+        stage.pause()
+        lock.unlock()
+
+    def hold(context: Any) -> Any:
+        frame = context.spark.readStream.schema(flights.source["schema"]).json(str(flights.folder))
+        return context.foreach_batch(frame, lambda _, __: lock.lock())
+
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    try:
+        await stage.until_reached()
+        flights.add()
+        stall = await stall_of(await start(entrypoint=entrypoint(hold), limits=LIMITS), "lock")
+    finally:
+        stage.go_on.set()
+        await asyncio.to_thread(keeper.join)
+    assert stall.where is not None
+    assert stall.where.startswith("it waits for a lock that thread Thread-")
+    assert "ReentrantLock" in stall.where
+    assert "code of the user" in stall.where
+
+
+async def test_a_starved_query_names_the_task_that_has_the_cores(
+    *, start: Any, entrypoint: Any, tmp_path: Path
+) -> None:
+    """That one says that it computes, in Python functions of its own."""
+    go_on = str(tmp_path / "go-on")
+
+    def hog(context: Any) -> Any:
+        def hold(value: int) -> int:
+            while not Path(go_on).exists():
+                time.sleep(0.1)
+            return value
+
+        frame = context.spark.readStream.format("rate-micro-batch").options(**FOUR_TASKS).load()
+        udf = sql.udf(lambda value: hold(value), "long")  # noqa: PLW0108 - PySpark misreads annotations
+        return frame.select(udf("value")).writeStream.format("noop")
+
+    hogging = await start("hog", entrypoint=entrypoint(hog), limits=LIMITS)
+    computing = await whereabouts(hogging, "in Python functions")
+    starved = await start("starved", source=FOUR, sink=NOOP, limits=LIMITS)
+    try:
+        waiting = await whereabouts(starved, "scheduler")
+        stall = await stall_of(starved, "while 2 of hog run")
+    finally:
+        (tmp_path / "go-on").touch()
+    assert waiting == "it waits for the scheduler: 4 Spark tasks of it wait, while 2 of hog run"
+    assert computing == (
+        "Spark computes its batch: 2 of its Spark tasks run, 2 wait, in Python functions of its query"
+    )
+    assert stall.silent_s > 1
+    async with asyncio.timeout(60):
+        while starved.stall is not None:  # noqa: ASYNC110 - likewise
+            await asyncio.sleep(0.1)
+
+
+async def test_a_query_that_is_over_is_nowhere(start: Any, flights: Any, catch_up: Any) -> None:
+    """Its thread is gone; while it rests, it is where Spark waits for its trigger."""
+    query = await start(source=flights.source, sink=NOOP)
+    await catch_up(query)
+    handle = query._handle
+    assert await asyncio.to_thread(handle.whereabouts)
+    await query.stop(10)
+    assert await asyncio.to_thread(handle.whereabouts) is None
