@@ -17,14 +17,16 @@ import pytest
 from protocol.messages.tasks import TaskReset
 from tests.integration.spark.test_quarantine import rows_in
 from worker.left_out import LeftOut
-from worker.sinks.delta.sink import DeltaSink
-from worker.sinks.iceberg.sink import IcebergSink
-from worker.sinks.sql import SqlSink
+from worker.sinks.quarantine.elsewhere import QuarantinedSink
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
-    from worker.sinks.base import Batch, Sink, Written
+    from worker.sinks.aside import Aside
+    from worker.sinks.base import Lookable
+    from worker.sinks.fence import Mark
     from worker.spark.engine import SparkEngine
     from worker.spark.query import SparkQuery
 
@@ -34,7 +36,6 @@ EXPECT = [
     {"name": "known", "where": "id >= 0", "on_violation": "quarantine"},
     {"name": "small", "where": "id < 1000", "on_violation": "drop"},
 ]
-SINKS: dict[str, type[Sink]] = {"delta": DeltaSink, "iceberg": IcebergSink, "sql": SqlSink}
 PAIRS = [
     ("delta", "delta"),
     ("delta", "sql"),
@@ -142,22 +143,18 @@ class PowerCut(Exception):  # noqa: N818 - it is none of ours
     """The worker is gone."""
 
 
-def fail_once_between(places: Places, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sink fails before it writes batch 1, when the quarantine has it; returns those it comes to."""
-    kind = SINKS[places.sink]
-    write = kind.write
+def fail_once_between(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The worker is gone when the quarantine has batch 1, and the sink has not; returns those it came to."""
+    put = QuarantinedSink._put
     came: list[int] = []
 
-    def interrupted(self: Any, batch: Batch) -> Written:
-        task = getattr(self, "_owner", None) or self._task.owner
-        if task.skips:
-            return write(self, batch)
-        came.append(batch.mark.batch_id)
-        if came.count(1) == 1 and batch.mark.batch_id == 1:
+    def interrupted(self: QuarantinedSink, aside: Sequence[Aside], batch: Lookable, mark: Mark) -> None:
+        put(self, aside, batch, mark)
+        came.append(mark.batch_id)
+        if mark.batch_id == 1 and came.count(1) == 1:
             raise PowerCut
-        return write(self, batch)
 
-    monkeypatch.setattr(kind, "write", interrupted)
+    monkeypatch.setattr(QuarantinedSink, "_put", interrupted)
     return came
 
 
@@ -194,7 +191,7 @@ async def test_a_crash_between_the_two_steps(
     """The next owner passes over the quarantine, which has the batch, and writes the rest of it."""
     places.add(*good(1, -1))
     places.add(*good(2, -2, 3))
-    came = fail_once_between(places, monkeypatch)
+    came = fail_once_between(monkeypatch)
     ended = await (await start(token=1, **places.definition())).ended()
     assert "PowerCut" in ended.cause
     aside = [violation(0, 0, 0, -1), violation(0, 1, 0, -2)]
@@ -211,7 +208,7 @@ async def test_another_definition_between_the_two_steps_is_refused(
     """It would put other rows aside; the former one does that batch, and then the new one goes on."""
     lakes.add(*good(1))
     lakes.add(*good(2, -2, 3))
-    fail_once_between(lakes, monkeypatch)
+    fail_once_between(monkeypatch)
     await (await start(token=1, **lakes.definition())).ended()
     expect = [{"name": "known", "where": "id <> 3", "on_violation": "quarantine"}]
     refused = await (await start(token=2, **lakes.definition(expect=expect))).ended()
@@ -229,7 +226,7 @@ async def test_a_reset_begins_anew_in_both(
     """Also of a batch that was left between the steps; what is there stays, and is told from what comes."""
     lakes.add(*good(1, -1))
     lakes.add(*good(2, -2))
-    fail_once_between(lakes, monkeypatch)
+    fail_once_between(monkeypatch)
     query = await start(token=1, **lakes.definition())
     assert "PowerCut" in (await query.ended()).cause
     anew = await engine.start(replace(query.spec, token=2, reset=TaskReset(1)))
