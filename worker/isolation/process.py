@@ -122,7 +122,8 @@ class TaskProcess:
     def _await_end(self) -> None:
         """Without reaping it, where the system can do that: macOS has learnt it with Python 3.13."""
         if hasattr(os, "waitid"):
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored the system has reaped it
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         else:
             self._process.wait()
 

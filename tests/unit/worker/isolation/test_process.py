@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from worker.isolation.deaths import Exit
 from worker.isolation.process import TaskProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -35,6 +36,20 @@ async def lived() -> Exit:
     process, line = TaskProcess.begin("g", "t")
     with line:
         return await asyncio.wait_for(process.exited, PATIENCE_S)
+
+
+@pytest.fixture
+def _sigchld_ignored() -> Iterator[None]:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.usefixtures("_sigchld_ignored")
+async def test_its_end_is_told_where_sigchld_is_ignored(program: Callable[[str], None]) -> None:
+    """As it is below some supervisors: the system reaps the process then, and nobody knows its code."""
+    program("")
+    assert await lived() == Exit(0)
 
 
 async def test_a_line_of_any_length_takes_little_memory(
