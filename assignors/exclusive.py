@@ -8,7 +8,7 @@ only if it can go on elsewhere, by itself as well.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import deque
 from typing import TYPE_CHECKING
 
 from assignors.eligibility import Eligibility
@@ -16,7 +16,7 @@ from assignors.isolation import Isolation
 from assignors.room import placeable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from assignors.base import Member
     from assignors.eligibility import Members
@@ -29,14 +29,15 @@ def give_own(isolation: Isolation) -> Isolation:
     if not alone:
         return isolation
     eligible = Eligibility(members)
-    able = {task.name: eligible.of(task) for task in tasks}
-    own = _Own(members, able, Counter(able[task.name] for task in tasks if not task.exclusive))
+    others = eligible.groups(task for task in tasks if not task.exclusive)
+    able = {task.name: eligible.of(task) for task in alone}
+    own = _Own(members, able, {where: len(those) for where, those in others})
     for task in sorted(alone, key=lambda task: (not own.has_home(task.name), task.name)):
         own.place(task.name)
-    rest = [at for at in range(len(members)) if at not in own.taken]
+    left = {task.name for where, those in others if not own.taken.keys() >= set(where) for task in those}
     return Isolation(
-        [members[at] for at in rest],
-        [task for task in tasks if not task.exclusive and not own.taken.keys() >= set(able[task.name])],
+        [member for at, member in enumerate(members) if at not in own.taken],
+        [task for task in tasks if task.name in left],
         {**isolation.reserved, **{members[at].member_id: [name] for at, name in own.taken.items()}},
     )
 
@@ -53,6 +54,9 @@ class _Own:
         self._others = others
         self._placeable = placeable(others, self._limits())
         self._needed: set[int] = set()
+        self._hopeless: set[int] = set()
+        self._at: dict[str, int] = {}
+        self._ordered: dict[Members, list[int]] = {}
         self._home = {name: at for at, member in enumerate(members) for name in member.owned}
 
     def has_home(self, name: str) -> bool:
@@ -60,23 +64,46 @@ class _Own:
         return self._home.get(name) in self._able[name]
 
     def place(self, name: str) -> None:
-        """Give a task a member, if there is one, though another task has to change its own for it."""
-        self._place(name, set())
+        """Give a task a member, if there is one, though other tasks have to change their own for it.
 
-    def _place(self, name: str, tried: set[int]) -> bool:
-        for at in sorted(self._able[name], key=lambda at: self._order(name, at)):
-            if at in tried:
-                continue
-            tried.add(at)
-            if self._is_spare(at) if at not in self.taken else self._place(self.taken[at], tried):
-                self.taken[at] = name
-                return True
-        return False
+        As few as possible. Where there is no way, there will be none through the same members.
+        """
+        came: dict[int, str] = {}
+        waiting = deque([name])
+        while waiting:
+            each = waiting.popleft()
+            for at in self._in_order(each):
+                if at in came or at in self._hopeless:
+                    continue
+                came[at] = each
+                if at in self.taken:
+                    waiting.append(self.taken[at])
+                elif self._is_spare(at):
+                    self._follow(at, came)
+                    return
+        self._hopeless |= came.keys()
 
-    def _order(self, name: str, at: int) -> tuple[object, ...]:
-        """Where it runs, then where nothing is in the way, then where the least has to move away."""
+    def _follow(self, at: int, came: Mapping[int, str]) -> None:
+        """Give a member to the task that has come to it, and that one's to the one before."""
+        end: int | None = at
+        while end is not None:
+            name = came[end]
+            left = self._at.get(name)
+            self.taken[end], self._at[name] = name, end
+            end = left
+
+    def _in_order(self, name: str) -> Iterator[int]:
+        """Where it runs, then where the least has to move away."""
+        able = self._able[name]
+        if self.has_home(name):
+            yield self._home[name]
+        if able not in self._ordered:
+            self._ordered[able] = sorted(able, key=self._least_first)
+        yield from self._ordered[able]
+
+    def _least_first(self, at: int) -> tuple[int, str]:
         member = self._members[at]
-        return at in self.taken, self._home.get(name) != at, len(member.owned), member.member_id
+        return len(member.owned), member.member_id
 
     def _is_spare(self, at: int) -> bool:
         """Whether the others do without a member. Once they do not, they never will: ever less is left."""

@@ -48,7 +48,7 @@ def isolate(members: Sequence[Member], tasks: Sequence[Task], suspects: Collecti
     there = frozenset(task.name for task in tasks if _belongs(task, able[task.name], chosen, suspects))
     return Isolation(
         [member for member in members if member is not members[chosen]],
-        [task for task in tasks if {*able[task.name]} - {chosen} and task.name not in there],
+        [task for task in tasks if able[task.name] not in ((), (chosen,)) and task.name not in there],
         {members[chosen].member_id: sorted(first_of(members[chosen], there))},
     )
 

@@ -33,7 +33,7 @@ class _Flow:
 
     def pour(self, lot: Members, amount: int) -> int:
         """Place as many of `amount` tasks of a lot as can be; how many that is."""
-        left = amount
+        left = amount - self._fill(lot, amount)
         while left and (way := self._way(lot)):
             bound = [self._into[giver][pushed] for giver, pushed in way[:-1]]
             end, _ = way[-1]
@@ -42,15 +42,25 @@ class _Flow:
             left -= poured
         return amount - left
 
+    def _fill(self, lot: Members, amount: int) -> int:
+        """Place of `amount` tasks of a lot what fits where there is room now; how many that is."""
+        left = amount
+        for at in lot:
+            if poured := min(left, self._room.get(at, 0)):
+                self._push(lot, [(at, lot)], poured)
+                left -= poured
+        return amount - left
+
     def _way(self, lot: Members) -> list[tuple[int, Members]]:
         """Members from the first to one with room, each with the lot that is pushed on; empty if none."""
         seen: dict[int, tuple[int, Members] | None] = {at: None for at in lot if at in self._room}
-        queue = deque(seen)
+        queue, gone_into = deque(seen), {lot}
         while queue:
             at = queue.popleft()
             if self._room[at]:
                 return _back(seen, at, lot)
-            for pushed in self._into[at]:
+            for pushed in [each for each in self._into[at] if each not in gone_into]:
+                gone_into.add(pushed)
                 for onward in pushed:
                     if onward in self._room and onward not in seen:
                         seen[onward] = (at, pushed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _LEVELS: Final = frozenset({"debug", "info", "warning", "error", "critical"})
+_NO_FIELDS: Final = frozenset({"self", "method_name", "exc_info", "stack_info", "positional_args"})
+"""Names that mean something to structlog: what code of a task has written may use them for anything."""
 
 
 def log_for_relay() -> None:
@@ -52,13 +55,13 @@ def relay(line: str, **known: Any) -> None:
         line: as it came, without its end.
         known: what is known of the process, for lines that do not say it themselves.
     """
-    fields = _fields(line)
-    if fields is None:
-        if line.strip():
-            log.info(line, **known)
-        return
-    level, event = fields.pop("level"), fields.pop("event")
-    getattr(log, level)(event, **{**known, **fields})
+    if (fields := _fields(line)) is not None:
+        level, event = fields.pop("level"), fields.pop("event")
+        with contextlib.suppress(RecursionError):  # it is nested too deeply to be gone through
+            getattr(log, level)(event, **{**known, **fields})
+            return
+    if line.strip():
+        log.info(line, **known)
 
 
 def _fields(line: str) -> dict[str, Any] | None:
@@ -66,10 +69,11 @@ def _fields(line: str) -> dict[str, Any] | None:
         return None
     try:
         fields = msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
-    is_event = isinstance(fields.get("event"), str) and fields.get("level") in _LEVELS
-    return fields if is_event else None
+    event, level = fields.get("event"), fields.get("level")
+    is_event = isinstance(event, str) and isinstance(level, str) and level in _LEVELS
+    return fields if is_event and not fields.keys() & _NO_FIELDS else None
 
 
 def _scrub(_: Any, __: str, event: MutableMapping[str, Any]) -> dict[str, Any]:

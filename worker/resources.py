@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from msgspec import structs
 
+from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
@@ -61,5 +62,8 @@ class ResourceWatch:
             seen = await self._engine.resources(self._group)
         except QueryError as error:
             log.debug("what the engine takes is not known", why=str(error))
+            return None
+        except Exception:  # a machine without room for a thread, say: what is only told ends no worker
+            log.exception("bug: what the engine takes is not known", cause_id=new_cause_id())
             return None
         return seen and structs.replace(seen, loop_lag_ms=round(self._loop_lag() * 1000))

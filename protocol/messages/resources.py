@@ -10,7 +10,7 @@ from protocol.messages.base import MAX_INT, Millis
 
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
-Share = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=MAX_INT)]
 
 
 class WorkerResources(msgspec.Struct, frozen=True, kw_only=True):

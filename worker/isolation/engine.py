@@ -153,8 +153,7 @@ class IsolatedEngine:
         await asyncio.gather(self._home.close(), *aborts)
 
     async def _begin(self, spec: QuerySpec, at: Callable[[str], None]) -> IsolatedQuery:
-        if self._is_over:
-            raise QueryError("Spark is not running")
+        self._require_open()
         memory = memory_of(spec.definition, self._heap_mb)
         settings = msgspec.structs.replace(
             self._settings,
@@ -165,21 +164,31 @@ class IsolatedEngine:
         query = await IsolatedQuery.begin(spec, settings, self._may_write, at, self._keep)
         self._queries.add(query)
         query.process_over.add_done_callback(lambda _: self._forget(query))
+        if self._is_over:  # it was closed meanwhile, and knew nothing of this one
+            await query.abort(CLOSED)
         return query
+
+    def _require_open(self) -> None:
+        if self._is_over:
+            raise QueryError("Spark is not running")
 
     def _keep(self, process: TaskProcess) -> None:
         """From its first moment on, so that none can be left out when all are killed."""
         with self._lock:
             self._processes.add(process)
             is_over = self._is_over
+        process.exited.add_done_callback(lambda _: self._drop(process))
         if is_over:
             process.kill()
 
     def _forget(self, query: IsolatedQuery) -> None:
         self._queries.discard(query)
         self._asked_before.update(query.kafka_requests)
+
+    def _drop(self, process: TaskProcess) -> None:
+        """Whatever has become of its query."""
         with self._lock:
-            self._processes.discard(query.process)
+            self._processes.discard(process)
 
     async def _or_discard(self, query: IsolatedQuery, waiting: Awaitable[None]) -> None:
         try:

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from telemetry.cause_ids import new_cause_id
+from worker.clock import SystemClock
 from worker.query_engine import QueryError
 from worker.waiting import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from worker.clock import Clock
     from worker.query_engine import QueryEngine, SparkKind
 
 log = structlog.get_logger(__name__)
@@ -31,10 +34,11 @@ AGAIN: Final = Backoff(first_s=1.0, limit_s=60.0)
 class HomeSpark:
     """Keeps one engine open; `engine` is the present one."""
 
-    def __init__(self, make: Callable[[], QueryEngine]) -> None:
-        """`make` makes an engine that is not open."""
+    def __init__(self, make: Callable[[], QueryEngine], clock: Clock | None = None) -> None:
+        """`make` makes an engine that is not open; `clock` is the machine's unless another is given."""
         self.engine = make()
         self._make = make
+        self._clock = clock or SystemClock()
         self._kind: SparkKind | None = None
         self._asked_before: Counter[tuple[str, bool]] = Counter()
         self._keeping: asyncio.Task[None] | None = None
@@ -72,23 +76,42 @@ class HomeSpark:
         await self.engine.close()
 
     async def _keep(self) -> None:
-        while True:
-            death = await self.engine.died()
-            log.warning("the worker's own spark is lost, its tasks go on", how=death.how)
-            self._asked_before += Counter(self.engine.kafka_requests)
-            await self.engine.close()
-            self.engine = await self._opened()
-
-    async def _opened(self) -> QueryEngine:
+        """One that dies soon after it has come up has failed, too: it would take a processor for good."""
         tries = 0
         while True:
-            engine = self._make()
-            try:
-                await engine.open()
-            except QueryError as error:
-                log.warning("the worker's own spark does not come up", cause=error.cause)
-                await engine.close()
-            else:
-                return engine
-            await asyncio.sleep(AGAIN.delay_s(tries, random.random()))  # noqa: S311 - it is for jitter
+            up_at = self._clock.now()
+            death = await self.engine.died()
+            log.warning("the worker's own spark is lost, its tasks go on", how=death.how)
+            if self._clock.now() - up_at >= AGAIN.limit_s:
+                tries = 0
+            self._asked_before += Counter(self.engine.kafka_requests)
+            await self._let_go(self.engine)
+            self.engine, tries = await self._opened(tries)
+
+    async def _opened(self, tries: int) -> tuple[QueryEngine, int]:
+        """Another one after `tries` that have failed, and how many there are with it."""
+        while True:
+            if tries:
+                await self._clock.sleep(AGAIN.delay_s(tries - 1, random.random()))  # noqa: S311 - for jitter
             tries += 1
+            if (engine := await self._try()) is not None:
+                return engine, tries
+
+    async def _try(self) -> QueryEngine | None:
+        engine = self._make()
+        try:
+            await engine.open()
+        except QueryError as error:
+            log.warning("the worker's own spark does not come up", cause=error.cause)
+        except Exception:  # a machine without room for a thread, say, has room again later
+            log.exception("bug: the worker's own spark does not come up", cause_id=new_cause_id())
+        else:
+            return engine
+        await self._let_go(engine)
+        return None
+
+    async def _let_go(self, engine: QueryEngine) -> None:
+        try:
+            await engine.close()
+        except Exception:  # likewise
+            log.exception("bug: the worker's own spark cannot be closed", cause_id=new_cause_id())

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
+import structlog
 
+from telemetry.cause_ids import new_cause_id
 from telemetry.relayed_logs import relay
 from telemetry.scope import in_scope
 from worker.isolation.deaths import OUT_OF_MEMORY, Exit
@@ -28,9 +30,13 @@ from worker.isolation.framing import LENGTH_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+log = structlog.get_logger(__name__)
+
 PROGRAM: Final = Path(__file__).with_name("bootstrap.py")
 _LAST_WORDS_S: Final = 1.0
 """How long what a dead process has printed may take to be read: those it has begun may hold its pipes."""
+_LONGEST_LINE: Final = 1 << 20
+"""In characters; of a longer one each part is a line: the worker must not run out of memory for it."""
 
 
 class TaskProcess:
@@ -116,7 +122,8 @@ class TaskProcess:
     def _await_end(self) -> None:
         """Without reaping it, where the system can do that: macOS has learnt it with Python 3.13."""
         if hasattr(os, "waitid"):
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored the system has reaped it
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         else:
             self._process.wait()
 
@@ -128,8 +135,13 @@ class TaskProcess:
         if lines is None:
             return
         with lines:
-            for line in lines:
-                tell(line.rstrip("\r\n"))
+            for line in iter(partial(lines.readline, _LONGEST_LINE), ""):
+                try:
+                    tell(line.rstrip("\r\n"))
+                except Exception:  # whoever writes to a pipe that nobody reads fails
+                    log.exception(
+                        "bug: what a task has printed is lost", task=self._task, cause_id=new_cause_id()
+                    )
 
     def _print(self, line: str) -> None:
         """What Spark and the code of tasks print, each line with the name of its task.

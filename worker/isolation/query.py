@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -88,12 +89,12 @@ class IsolatedQuery:
         except OSError as error:
             raise QueryError(f"no process for the task: {error.strerror}") from None
         begun(process)
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(process.kill)
             channel: Channel[OfTask] = await Channel.over(line, OfTask)
-        except BaseException:
-            process.kill()
-            raise
-        channel.send(Run.of(spec, settings))
+            undoing.callback(channel.close)
+            channel.send(Run.of(spec, settings))
+            undoing.pop_all()
         lifecycle = Lifecycle(may_write, heap=settings.conf[HEAP], silence_limit_s=settings.jvm_timeout_s)
         return cls(spec, process, channel, lifecycle, at)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assignors.base import Member, Task
 from assignors.checked import validate
 from assignors.exclusive import give_own
-from assignors.isolation import isolate
+from assignors.isolation import Isolation, isolate
 from assignors.registry import load_assignor
 from assignors.unassigned import NONE_TO_SPARE, why_unassigned
 from tests.unit.assignors.groups import Group, groups
@@ -153,3 +153,13 @@ def test_a_pin_to_the_worker_of_suspects_is_not_void() -> None:
         [member("x", "bad"), member("y"), member("z")], [task("own", "x"), task("bad", "x", exclusive=False)]
     )
     assert settle(group, {"bad"}) == {"x": ["bad"], "y": [], "z": []}
+
+
+def test_who_waits_costs_the_others_no_search_each() -> None:
+    """More exclusive tasks than workers, of either many: the leader's event loop waits for this."""
+    members = [member(f"w{nth:04}") for nth in range(1100)]
+    tasks = [task(f"t{nth:04}") for nth in range(2000)]
+    plan = give_own(Isolation(members, tasks, {}))
+    assert sorted(name for names in plan.reserved.values() for name in names) == [
+        each.name for each in tasks[:1100]
+    ]

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.room import placeable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 limits = st.lists(st.sampled_from([None, 0, 1, 2, 3]), min_size=1, max_size=4)
 lots = st.dictionaries(
@@ -39,3 +43,25 @@ def test_many_are_placed_at_once() -> None:
     """A step for each member, not for each task."""
     everybody = tuple(range(1000))
     assert placeable({everybody: 10**9, (0,): 7}, dict.fromkeys(everybody, 10)) == 10_000
+
+
+class Walked(tuple[int, ...]):
+    """Members that count how often they are gone through."""
+
+    __slots__ = ()
+    walks = 0
+
+    def __iter__(self) -> Iterator[int]:
+        Walked.walks += 1
+        return super().__iter__()
+
+
+def test_many_members_with_room_are_filled_in_one_go() -> None:
+    """Nor is one lot gone through for each member that it flows to: the leader asks for each of many."""
+    lots: dict[tuple[int, ...], int] = {
+        Walked(range(300)): 2000,
+        Walked(range(400)): 900,
+        Walked(range(100, 400)): 10**6,
+    }
+    assert placeable(lots, dict.fromkeys(range(400), 10)) == 4000
+    assert Walked.walks < 30

@@ -57,3 +57,18 @@ def test_what_is_no_event_is_told_as_it_is(line: str) -> None:
 def test_empty_lines_are_nothing() -> None:
     """Nobody misses them."""
     assert told("  ") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event": "x", "level": "info", "self": 1}',
+        '{"event": "x", "level": "info", "method_name": 1}',
+        '{"event": "x", "level": "info", "exc_info": true}',
+        '{"event": "x", "level": ["info"]}',
+        f'{{"event": "x", "level": "info", "deep": {"[" * 5000}{"]" * 5000}}}',
+    ],
+)
+def test_what_code_of_a_task_prints_is_told_whatever_it_is(line: str) -> None:
+    """Also what means something to the log itself, which would fail with it."""
+    assert told(line, task="t") == [{"event": line, "log_level": "info", "task": "t"}]

@@ -20,14 +20,14 @@ HEAP = WorkerResources(heap_bytes=7)
 class Shaky(FakeEngine):
     """An engine that is not always there to be asked."""
 
-    def __init__(self, answers: Sequence[WorkerResources | QueryError | None]) -> None:
+    def __init__(self, answers: Sequence[WorkerResources | Exception | None]) -> None:
         super().__init__()
         self._answers = [*answers]
 
     async def resources(self, group: str | None) -> WorkerResources | None:
         assert group == "g"
         answer = self._answers.pop(0)
-        if isinstance(answer, QueryError):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
@@ -51,3 +51,20 @@ async def test_each_look_is_passed_on_with_how_late_the_event_loop_was() -> None
     whole = WorkerResources(heap_bytes=7, loop_lag_ms=13)
     assert seen == [whole, None, None, whole]
     assert told == [whole, whole]
+
+
+async def test_no_look_ends_the_worker() -> None:
+    """A machine may have no room for the thread that looks; another time it has."""
+    clock = FakeClock()
+    engine = Shaky([RuntimeError("can't start new thread"), HEAP])
+
+    async def tell(seen: WorkerResources) -> None:
+        pass
+
+    watch = ResourceWatch(engine, "g", loop_lag=lambda: 0.0, clock=clock, tell=tell)
+    running = asyncio.ensure_future(watch.run())
+    await clock.advance(0)
+    await clock.advance(LOOK_EVERY_S)
+    assert not running.done()
+    assert watch.seen == WorkerResources(heap_bytes=7, loop_lag_ms=0)
+    running.cancel()

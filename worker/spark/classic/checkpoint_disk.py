@@ -7,6 +7,8 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from protocol.messages.base import MAX_INT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -19,7 +21,10 @@ _BLOCK: Final = 512
 
 
 class Disk(NamedTuple):
-    """In bytes. `used` is what the folder takes, as of the last time that its files were looked through."""
+    """In bytes. `used` is what the folder takes, as of the last time that its files were looked through.
+
+    `free` and `size` are as much as can be told at most: some shared file systems claim to have exbibytes.
+    """
 
     used: int
     free: int
@@ -47,7 +52,7 @@ class CheckpointDisk:
             self._used = sum(_sizes(self._folder))
             ended = self._now()
             self._due = ended + max(_EVERY_S, _SHARE * (ended - began))
-        return Disk(self._used, disk.free, disk.total)
+        return Disk(self._used, min(disk.free, MAX_INT), min(disk.total, MAX_INT))
 
 
 def _sizes(folder: Path) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from manager.console.charts.ranked import SHOWN, Bar, ranked
@@ -11,6 +12,7 @@ from manager.console.formatting import size
 from manager.console.page import PageRequest
 from manager.console.pages.worker import WorkerPage, resources_of, worker_page
 from protocol.errors import RefusedError
+from protocol.messages.base import MAX_INT
 from protocol.messages.resources import WorkerResources
 from tests.unit.manager.console.answers import NOW, group, member, task
 
@@ -108,3 +110,12 @@ def test_who_is_no_member_has_no_page() -> None:
     """It may have left."""
     with pytest.raises(RefusedError, match="no such member"):
         view(who="gone-3")
+
+
+def test_no_figure_that_is_taken_in_is_too_large_to_be_shown() -> None:
+    """A worker may tell any; the page would fail for everybody."""
+    most = dict.fromkeys(WorkerResources.__struct_fields__, MAX_INT)
+    shown = resources_of(msgspec.convert(most, WorkerResources))
+    assert {each.value for each in shown if each.name == "Time in GC"} == {"900,719,925.5 G %"}
+    with pytest.raises(msgspec.ValidationError, match="gc_share"):
+        msgspec.convert({"gc_share": 1e308}, WorkerResources)

@@ -9,6 +9,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from protocol.messages.base import MAX_INT
 from worker.spark.classic.checkpoint_disk import CheckpointDisk
 from worker.spark.classic.jvm_memory import JvmBeans, JvmMemory, usage_of, used_in
 from worker.spark.classic.python_processes import Processes, python_below
@@ -145,3 +146,12 @@ def test_files_of_checkpoints_are_looked_through_every_minute(tmp_path: Path) ->
     now[0] = 60.0
     assert (later := disk.look()) is not None
     assert later.used == 2 * first.used
+
+
+def test_a_disk_without_end_is_as_large_as_can_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Amazon's EFS says 8 EiB; the manager would refuse the whole report."""
+    usage = SimpleNamespace(total=2**63 - 2**20, used=0, free=2**63 - 2**20)
+    monkeypatch.setattr("worker.spark.classic.checkpoint_disk.shutil.disk_usage", lambda _: usage)
+    assert CheckpointDisk(tmp_path).look() == (0, MAX_INT, MAX_INT)
