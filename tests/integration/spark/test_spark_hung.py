@@ -20,20 +20,24 @@ FOUR_TASKS = {"rowsPerBatch": "4", "numPartitions": "4"}
 FOUR = {"format": "rate-micro-batch", "options": FOUR_TASKS}
 NOOP = {"format": "noop"}
 LIMITS = {"hung_s": 1}
+PATIENCE_S = 240.0
 
 
 async def stall_of(query: SparkQuery, words: str) -> Stall:
     """What is told of its silence, once it is silent and has come to what these words say."""
-    async with asyncio.timeout(60):
-        while (stall := query.stall) is None or words not in str(stall):  # noqa: ASYNC110 - Spark does not call
-            await asyncio.sleep(0.1)
+    ended = asyncio.ensure_future(query.ended())
+    async with asyncio.timeout(PATIENCE_S):
+        while (stall := query.stall) is None or words not in str(stall):
+            await asyncio.wait({ended}, timeout=0.1)
+            assert not ended.done(), ended.result()
+    ended.cancel()
     return stall
 
 
 async def whereabouts(query: SparkQuery, words: str) -> str:
     """What it says to be at, once that has these words."""
     said: str | None = None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while said is None or words not in said:
             said = await asyncio.to_thread(query._handle.whereabouts)
     return said
@@ -119,9 +123,12 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
         "Spark computes its batch: 2 of its Spark tasks run, 2 wait, in Python functions of its query"
     )
     assert stall.silent_s > 1
-    async with asyncio.timeout(60):
-        while starved.stall is not None:  # noqa: ASYNC110 - likewise
-            await asyncio.sleep(0.1)
+    ended = asyncio.ensure_future(starved.ended())
+    async with asyncio.timeout(PATIENCE_S):
+        while starved.stall is not None:
+            await asyncio.wait({ended}, timeout=0.1)
+            assert not ended.done(), ended.result()
+    ended.cancel()
 
 
 async def test_a_query_that_is_over_is_nowhere(start: Any, flights: Any, catch_up: Any) -> None:

@@ -88,9 +88,11 @@ async def test_what_a_query_is_at_that_hangs_comes_over_the_line(
     options = {"folder": str(held_batches)}
     query = await start_isolated(entrypoint="batches:run", options=options, limits={"hung_s": 1})
     await asyncio.to_thread(_open, held_batches / "reached", "r")
-    async with asyncio.timeout(60):
-        while "code of the user, in batches." not in str(query.stall):  # noqa: ASYNC110 - nobody calls
-            await asyncio.sleep(0.1)
+    ended = asyncio.ensure_future(query.ended())
+    async with asyncio.timeout(240):
+        while "code of the user, in batches." not in str(query.stall):
+            await asyncio.wait({ended}, timeout=0.1)
+            assert not ended.done(), ended.result()
     assert query.stall.silent_s > 1
     assert query.trouble == str(query.stall)
     await query.stop(0)
