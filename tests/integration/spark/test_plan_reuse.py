@@ -20,10 +20,11 @@ SQL = "SELECT id, id % 3 AS key FROM source WHERE id < 5"
 
 def batch(frame: DataFrame) -> DataFrame:
     """The rows as Spark hands those of a batch over: with what it knows of them."""
-    session, java, is_streaming = frame.sparkSession, frame._jdf.queryExecution(), False
+    session, java = frame.sparkSession, frame._jdf.queryExecution()
     jvm: Any = session._jvm
     logical = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.LogicalRDD$")
-    made = logical.getField("MODULE$").get(None).fromDataset(java.toRdd(), frame._jdf, is_streaming)
+    flags = [False] if session.version < "4.3" else [False, False]  # no stream; since 4.3: of no checkpoint
+    made = logical.getField("MODULE$").get(None).fromDataset(java.toRdd(), frame._jdf, *flags)
     ours = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, made)
     return ClassicDataFrame(ours, session)
 
