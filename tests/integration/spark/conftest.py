@@ -50,6 +50,8 @@ CONNECTORS = ROOT / "jars" / "spark"
 """Of `make jars`."""
 OF_CONNECTORS = {Path(__file__).parent / "kafka", Path(__file__).parent / "connectors"}
 """The folders whose tests need them."""
+OF_PROCESSES = Path(__file__).with_name("isolation")
+"""Each test there starts JVMs of its own."""
 _numbers = itertools.count()
 
 Start = Callable[..., Awaitable["SparkQuery"]]
@@ -63,6 +65,8 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
             if not OF_CONNECTORS.isdisjoint(item.path.parents):
                 item.add_marker(pytest.mark.connectors)
+            if OF_PROCESSES in item.path.parents:
+                item.add_marker(pytest.mark.processes)
             if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.function):
                 item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
