@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sql
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from worker.query_engine import Stall
@@ -99,12 +100,12 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
 ) -> None:
     """That one says that it computes, in Python functions of its own."""
     go_on = str(tmp_path / "go-on")
+    os.mkfifo(go_on)
 
     def hog(context: Any) -> Any:
         def hold(value: int) -> int:
-            while not Path(go_on).exists():
-                time.sleep(0.1)
-            return value
+            with open(go_on):  # noqa: PTH123 - it is sent to another process
+                return value
 
         frame = context.spark.readStream.format("rate-micro-batch").options(**FOUR_TASKS).load()
         udf = sql.udf(lambda value: hold(value), "long")  # noqa: PLW0108 - PySpark misreads annotations
@@ -117,7 +118,7 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
         waiting = await whereabouts(starved, "scheduler")
         stall = await stall_of(starved, "while 2 of hog run")
     finally:
-        (tmp_path / "go-on").touch()
+        writing = os.open(go_on, os.O_RDWR)
     assert waiting == "it waits for the scheduler: 4 Spark tasks of it wait, while 2 of hog run"
     assert computing == (
         "Spark computes its batch: 2 of its Spark tasks run, 2 wait, in Python functions of its query"
@@ -129,6 +130,8 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
             await asyncio.wait({ended}, timeout=0.1)
             assert not ended.done(), ended.result()
     ended.cancel()
+    await hogging.stop(30)
+    os.close(writing)
 
 
 async def test_a_query_that_is_over_is_nowhere(start: Any, flights: Any, catch_up: Any) -> None:

@@ -32,7 +32,7 @@ SPEC = QuerySpec("g", "t", 1, DEFINITION, None, None)
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[TaskProcess]:
     """The processes of the test; they say nothing, and end when they are killed."""
     path = tmp_path / "program.py"
-    path.write_text("import time; time.sleep(3600)")
+    path.write_text("import signal; signal.pause()")
     monkeypatch.setattr(process_module, "PROGRAM", path)
     monkeypatch.setattr(query_module, "CUT_S", 0.0)
     return []
