@@ -129,7 +129,7 @@ class TaskChild:
             await self._engine.close()
 
     def stop(self, timeout_s: float) -> None:
-        """End the query in order; one that has yet to be started ends when it is."""
+        """End the query in order; one that is being started ends when it is, and one before that is not."""
         self._stop_s = timeout_s if self._stop_s is None else min(self._stop_s, timeout_s)
         if self._query is not None:
             stopping = asyncio.ensure_future(self._query.stop(timeout_s))
@@ -154,6 +154,8 @@ class TaskChild:
         await self._engine.open()
         gc.freeze()  # as the worker does
         self._channel.send(Up())
+        if self._stop_s is not None:
+            raise QueryError("the query was stopped before it was started")
         self._query = await self._engine.start(first.spec, lambda step: self._channel.send(At(step)))
         return self._query
 

@@ -153,6 +153,7 @@ class Lifecycle:
         return self._over(QueryError(Death(end, self._lost, self._silent_s, self._heap).cause))
 
     def _comes_further(self, message: At | Up | Started) -> list[Effect]:
+        """A query that is to end before it runs has not begun: whoever waits for that hears of the end."""
         match message:
             case At(step):
                 return [Step(step)]
@@ -161,7 +162,7 @@ class Lifecycle:
                 return [IsUp()]
             case Started(checkpoint, committed):
                 self.state = State.RUNNING
-                return [Begun(checkpoint, committed)]
+                return [Begun(checkpoint, committed)] if self._asked_for is _NOBODY else []
 
     def _over(self, error: QueryError | None) -> list[Effect]:
         """An end that was asked for is told as such, whatever came of it meanwhile."""

@@ -101,6 +101,15 @@ def test_an_end_that_was_asked_for_is_one_in_order(life: Lifecycle, last: Ended 
     assert (life.exited(last) if isinstance(last, Exit) else life.received(last)) == [Over(None)]
 
 
+@pytest.mark.parametrize("end", [None, QueryError("closed")])
+def test_a_query_that_is_to_end_before_it_runs_has_not_begun(life: Lifecycle, end: QueryError | None) -> None:
+    """The start ends with it, however far the process has come when it hears of that."""
+    life.received(Up())
+    assert life.stop(0.0, end) == [Send(Stop(0.0))]
+    assert life.received(Started("/c", None)) == []
+    assert life.received(Ended(None)) == [Over(end)]
+
+
 def test_the_first_who_asks_for_an_end_says_what_it_is(life: Lifecycle) -> None:
     """A later one may only make it quicker."""
     running(life)
