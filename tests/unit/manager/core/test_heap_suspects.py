@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from manager.core.heap_stretches import Holder, Stretch
+from manager.core.heap_suspects import HeapSuspects, Suspicion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MIB = 2**20
+HEAP = 1024 * MIB
+MINUTE = 60_000
+
+
+def holders(names: str) -> frozenset[Holder]:
+    """A task for each letter."""
+    return frozenset(Holder(name, 1) for name in names)
+
+
+class Herd:
+    """Workers that tell every ten seconds what a collection has left; a leak grows while it runs."""
+
+    def __init__(self, leaks: Mapping[str, float], noise: float = 0.03) -> None:
+        """`leaks` is in MiB a minute by task; `noise` a share of the heap."""
+        self.suspects = HeapSuspects()
+        self.at_ms = 1_700_000_000_000
+        self.told: list[Suspicion] = []
+        self._leaks = leaks
+        self._noise = noise
+        self._kept: dict[str, dict[str, float]] = {}
+        self._chance = random.Random(1)
+
+    def run(self, minutes: int, **workers: str) -> None:
+        """The workers, each with its tasks by letter; what a task has kept goes with it."""
+        for _ in range(minutes * 6):
+            self.at_ms += 10_000
+            for member_id, names in workers.items():
+                kept = self._kept.setdefault(member_id, {})
+                for name in set(kept) - set(names):
+                    del kept[name]
+                for name in names:
+                    kept[name] = kept.get(name, 20.0) + self._leaks.get(name, 0.0) / 6
+                low = sum(kept.values()) + self._chance.uniform(0, self._noise * 1024)
+                self.told += self.suspects.look(
+                    member_id,
+                    holders(names),
+                    low=int(low * MIB),
+                    heap_max=HEAP,
+                    state={},
+                    at_ms=self.at_ms,
+                )
+
+    @property
+    def suspected(self) -> dict[str, str]:
+        """By task, why."""
+        return {task: each.ground for task, each in self.suspects.suspicions.items()}
+
+
+def test_a_heap_that_rises_while_one_task_runs_is_that_tasks() -> None:
+    """There is nobody else; it is told once."""
+    herd = Herd({"x": 10})
+    herd.run(20, anna="x")
+    assert herd.suspected == {"x": "alone"}
+    assert [each.holder.task for each in herd.told] == ["x"]
+
+
+def test_of_several_nobody_is_suspected_until_they_have_run_apart() -> None:
+    """It is said that the heap rises, and who may be why."""
+    herd = Herd({"x": 10})
+    herd.run(20, anna="abx", berta="cd")
+    assert herd.suspected == {}
+    ((rise, who),) = herd.suspects.unresolved.values()
+    assert who == ("a", "b", "x")
+    assert rise.bytes == pytest.approx(10 * MIB * rise.over_ms / MINUTE, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"anna": "ab", "berta": "cdx"},
+        {"anna": "ab", "berta": "cd"},
+        {"anna": "x", "berta": "abcd"},
+        {"anna": "cdx", "berta": "ab"},
+    ],
+)
+def test_who_has_run_without_a_rise_is_cleared(then: dict[str, str]) -> None:
+    """Be it that the task has moved away, was stopped, stayed, or got other neighbours."""
+    herd = Herd({"x": 10})
+    herd.run(20, anna="abx", berta="cd")
+    herd.run(20, **then)
+    assert herd.suspected.keys() == {"x"}
+
+
+def test_what_was_left_when_it_was_gone_is_told() -> None:
+    """The fall is half of the evidence; of who stayed, nothing of the kind is known."""
+    herd = Herd({"x": 10}, noise=0.001)
+    herd.run(20, anna="abx")
+    herd.run(20, anna="ab")
+    suspicion = herd.suspects.suspicions["x"]
+    assert suspicion.ground == "others_cleared"
+    assert suspicion.stretch.left_after(Holder("x", 1)) == pytest.approx(40 * MIB, rel=0.03)
+    assert suspicion.stretch.left_after(Holder("a", 1)) is None
+
+
+def test_a_worker_that_died_of_it_is_evidence_still() -> None:
+    """What it was is known by where its tasks run after it."""
+    herd = Herd({"x": 30})
+    herd.run(10, anna="abx", berta="cd")
+    herd.suspects.gone("anna")
+    herd.run(10, berta="abcd", carl="x")
+    assert "x" in herd.suspected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_is_suspected_of_noise(seed: int) -> None:
+    """Whoever runs where, with batches in flight whenever the heap is collected."""
+    herd = Herd({})
+    herd._chance.seed(seed)
+    for anna, berta in (("abc", "def"), ("abcdef", ""), ("a", "bcdef"), ("abc", "def")):
+        herd.run(15, anna=anna, berta=berta)
+        assert (herd.told, herd.suspects.unresolved) == ([], {})
+
+
+def curve(shape: Callable[[float], float], minutes: int = 20) -> Stretch:
+    """What is left, in MiB, by the minute."""
+    stretch = Stretch("anna", holders("a"), HEAP)
+    for look in range(minutes * 6):
+        stretch.look(look * 10_000, int(shape(look / 6) * MIB), {})
+    return stretch
+
+
+def test_a_rise_that_levels_off_is_none() -> None:
+    """Caches fill, and histories are kept up to a length."""
+    assert curve(lambda minute: 400 - 300 * 0.6**minute).steady_rise() is None
+    assert curve(lambda minute: 100 + 300 * (minute > 10) + minute / 100).steady_rise() is None
+
+
+def test_a_rise_has_to_be_large_and_long() -> None:
+    """A twentieth of the heap in ten minutes or more, three times as much in less, nothing in two."""
+    assert curve(lambda minute: 100 + 2 * minute).steady_rise() is None
+    assert curve(lambda minute: 100 + 4 * minute).steady_rise() is not None
+    assert curve(lambda minute: 100 + 15 * minute, minutes=9).steady_rise() is None
+    assert curve(lambda minute: 100 + 30 * minute, minutes=9).steady_rise() is not None
+    assert curve(lambda minute: 100 + 300 * minute, minutes=2).steady_rise() is None
+
+
+def test_a_long_rise_is_kept_in_a_bounded_place() -> None:
+    """A worker runs the same for weeks."""
+    stretch = curve(lambda minute: 100 + minute, minutes=200)
+    assert len(stretch.lows) <= 300
+    assert stretch.steady_rise() is not None
+
+
+def test_state_that_grows_as_the_heap_does_names_its_task() -> None:
+    """Spark tells how large the state of each is; then nobody needs to move."""
+    suspects = HeapSuspects()
+    for look in range(120):
+        grown = look * 2 * MIB
+        suspects.look(
+            "anna",
+            holders("abx"),
+            low=100 * MIB + grown,
+            heap_max=HEAP,
+            state={"a": 5 * MIB, "x": 7 * MIB + grown * 3 // 4},
+            at_ms=look * 10_000,
+        )
+    assert {task: each.ground for task, each in suspects.suspicions.items()} == {"x": "state"}
+
+
+def test_a_slower_leak_beside_a_quick_one_is_found_after_it() -> None:
+    """Each is half cleared at most by what it does alone."""
+    herd = Herd({"x": 20, "y": 8}, noise=0.01)
+    herd.run(20, anna="axy", berta="cd")
+    herd.run(20, anna="ay", berta="cdx")
+    herd.run(20, anna="cd", berta="ay")
+    herd.run(20, anna="cdy", berta="a")
+    assert set(herd.suspected) == {"x", "y"}
+
+
+def test_a_task_of_another_version_is_another_holder() -> None:
+    """What its old definition did says nothing of the new one."""
+    suspects = HeapSuspects()
+    for look in range(120):
+        version = 1 if look < 60 else 2
+        suspects.look(
+            "anna",
+            frozenset({Holder("x", version)}),
+            low=(100 + 4 * look if version == 1 else 100) * MIB + look,
+            heap_max=HEAP,
+            state={},
+            at_ms=look * 10_000,
+        )
+    assert suspects.suspicions["x"].holder == Holder("x", 1)
+
+
+def test_who_is_pardoned_begins_anew() -> None:
+    """Nothing that was seen with it counts any more; what the others did goes with it."""
+    herd = Herd({"x": 10})
+    herd.run(20, anna="x", berta="cd")
+    herd.suspects.forget("x")
+    assert herd.suspected == {}
+    herd.run(1, anna="x", berta="cd")
+    assert herd.suspected == {}
+    herd.run(20, anna="x", berta="cd")
+    assert herd.suspected == {"x": "alone"}
+    assert len(herd.told) == 2
+
+
+def test_evidence_of_yesterday_is_none() -> None:
+    """A day is long enough to look."""
+    herd = Herd({"x": 10})
+    herd.run(20, anna="x")
+    herd.suspects.gone("anna")
+    herd.at_ms += 86_400_000
+    herd.run(2, berta="cd")
+    assert herd.suspected == {}
