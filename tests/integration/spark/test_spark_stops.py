@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.unit.worker.tasks.bench import Bench
 from worker.background import BackgroundTasks
 from worker.query_engine import QueryError
 from worker.spark.classic import query_output
+from worker.spark.classic.callback_line import _kept_by
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query import SparkQuery
 
@@ -155,6 +157,24 @@ async def test_six_at_once(start: Any, flights: Any, database: Any, jvm_log: Any
     for n in range(6):
         assert database.query(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM out{n}") == [(30, 30)]
     assert "ERROR" not in jvm_log.all()
+
+
+async def test_a_query_leaves_no_connection_behind(
+    *, start: Any, flights: Any, database: Any, catch_up: Any, spark: Any
+) -> None:
+    """Py4J keeps the one that its batches came over, with a thread and a socket on either side."""
+    flights.add()
+
+    def kept() -> tuple[int, int]:
+        client = spark.sparkContext._gateway.java_gateway_server.getCallbackClient()
+        return _kept_by(client).size(), sum("(run)" in each.name for each in threading.enumerate())
+
+    before = kept()
+    for _ in range(3):
+        query = await start(source=flights.source, sink=database.sink())
+        await catch_up(query)
+        await query.stop(30)
+    await eventually(lambda: kept() <= before)
 
 
 async def test_no_lease_no_batch(start: Any, flights: Any, database: Any, lease: Any, catch_up: Any) -> None:

@@ -12,6 +12,7 @@ from worker.spark.batches.batch_gate import through_gate
 from worker.spark.batches.batch_steps import AS_IT_IS
 from worker.spark.batches.put_batch import put_batch
 from worker.spark.batches.rows import CurrentBatch
+from worker.spark.classic.callback_line import CallbackLine
 from worker.spark.classic.plan_reuse import ReusedReading
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput
@@ -48,6 +49,7 @@ class ClassicQueryOutput(QueryOutput):
         self._total: int | None = None
         self._left_out = NOTHING
         self._current: CurrentBatch | None = None
+        self._line = CallbackLine()
 
     @property
     def left_out(self) -> LeftOut:
@@ -84,6 +86,7 @@ class ClassicQueryOutput(QueryOutput):
         self.is_gated = True
 
         def remembered(batch_frame: DataFrame, batch_id: int) -> None:
+            self._line.note(batch_frame)
             self._begin()
             self._current = CurrentBatch(batch_frame, batch_id)
             try:
@@ -92,6 +95,13 @@ class ClassicQueryOutput(QueryOutput):
                 self._current = None
 
         return frame.writeStream.foreachBatch(through_gate(self._gate, remembered))
+
+    def close(self) -> None:
+        """Let go of the sinks, and of the way on which batches came."""
+        try:
+            super().close()
+        finally:
+            self._line.close()
 
     def _begin(self) -> None:
         begun, self._begun = self._begun, None

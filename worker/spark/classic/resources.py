@@ -33,6 +33,7 @@ class ClassicResources:
             heap_bytes=memory.used_bytes,
             heap_max_bytes=memory.max_bytes,
             heap_after_gc_bytes=memory.after_gc_bytes,
+            heap_live_bytes=memory.live_bytes,
             gc_ms=memory.gc_ms,
             gc_share=memory.gc_share,
             direct_bytes=memory.direct_bytes,

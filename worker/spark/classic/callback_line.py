@@ -1,0 +1,44 @@
+"""The connection over which a query's thread in the JVM calls its batches."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class CallbackLine:
+    """Closes it once the query is over, which nobody else does.
+
+    Py4J opens one for each thread that calls, and keeps it for ever: without this every start of a query
+    would leave a thread and a socket behind on either side.
+    """
+
+    def __init__(self) -> None:
+        self._client: Any = None
+        self._line: Any = None
+
+    def note(self, frame: DataFrame) -> None:
+        """To be called by the query, with a batch: Java answers in the thread that has called."""
+        if self._line is None:
+            gateway = frame.sparkSession.sparkContext._gateway  # noqa: SLF001 - where PySpark keeps it
+            self._client = gateway.java_gateway_server.getCallbackClient()  # type: ignore[union-attr]
+            self._line = self._client.getPerThreadConnection()
+
+    def close(self) -> None:
+        """The query's thread calls no more."""
+        if self._line is None:
+            return
+        with contextlib.suppress(Exception):  # a JVM that is gone has none
+            self._line.shutdown()
+            _kept_by(self._client).remove(self._line)
+        self._line = None
+
+
+def _kept_by(client: Any) -> Any:
+    """The list that each is left in; Py4J has no word for it."""
+    field = client.getClass().getSuperclass().getDeclaredField("connections")
+    field.setAccessible(True)
+    return field.get(client)
