@@ -129,6 +129,7 @@ STATUS: Final = {
     "assigned_to": ME,
     "reset": None,
     "lag": None,
+    "quarantined": False,
 }
 VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
 
@@ -208,7 +209,15 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "cause": None,
                 "checkpoint": "/shared/flights/delays",
                 "lag": LAG,
-            }
+            },
+            {
+                "task": "rides",
+                "token": 5,
+                "state": "FAILED",
+                "cause": "limits.state_rows: its state has 20,000,001 rows, more than 20,000,000",
+                "quarantine": True,
+                "tasks_revision": 12,
+            },
         ],
         "found": {"rides": 5},
     },

@@ -85,13 +85,13 @@ def test_rest_between_two_batches_does_not_count() -> None:
         assert watch.look(None, is_at_work=now % 10 == 0, now=now) == []
 
 
-@pytest.mark.parametrize(("action", "permanent"), [("restart", False), ("fail", True)])
-def test_a_limit_that_does_more_than_warn_ends_the_query(action: Any, *, permanent: bool) -> None:
+@pytest.mark.parametrize("action", ["restart", "quarantine"])
+def test_a_limit_that_does_more_than_warn_ends_the_query(action: Any) -> None:
     """With the same cause, once."""
     watch = LimitsWatch(Limits(batch_rows=Limit(max=1, action=action)))
     cause = "limits.batch_rows: batch 0 had 2 rows, more than 1"
     told = watch.look(progress(rows=2), is_at_work=False, now=0)
-    assert told[:2] == [Exceeded("batch_rows"), End(cause, permanent)]
+    assert told[:2] == [Exceeded("batch_rows"), End(cause, action)]
 
 
 @given(
@@ -112,9 +112,20 @@ def test_every_limit_there_is_has_a_figure() -> None:
     """A name that nothing measures would be a promise."""
     watch = LimitsWatch(Limits(**dict.fromkeys(NAMES, 0.5)))
     found = progress(rows=1, batch_ms=1000, state=state_of(1, 2**20))
-    told = watch.look(found, Stall(1), is_at_work=False, now=0)
+    told = watch.look(found, Stall(1), 2**20, is_at_work=False, now=0)
     assert [each.name for each in told if isinstance(each, Exceeded)] == list(NAMES)
     assert {each.name for each in msgspec.structs.fields(Limits)} == set(NAMES)
+
+
+def test_the_heap_is_of_a_jvm_of_its_own() -> None:
+    """Where tasks share one, no figure is known and nothing is told, whatever the limit."""
+    watch = LimitsWatch(Limits(heap_mb=100))
+    assert watch.look(progress(), is_at_work=False, now=0) == []
+    assert watch.look(progress(), None, 100 * 2**20, is_at_work=False, now=1) == []
+    cause = "limits.heap_mb: it holds 100.5 MiB of its heap, more than 100"
+    told = watch.look(None, None, 201 * 2**19, is_at_work=False, now=2)
+    assert told == [Exceeded("heap_mb"), Tell(cause)]
+    assert watch.look(None, None, 2**20, is_at_work=False, now=3) == [Tell(None)]
 
 
 def test_a_silent_query_is_beyond_its_limit_with_what_it_is_at() -> None:
@@ -170,18 +181,80 @@ async def test_a_restart_stops_the_query_in_order_and_starts_another(bench: Benc
     assert bench.engine.query("t1") is not query
 
 
-async def test_a_task_that_is_to_fail_rests(bench: Bench) -> None:
-    """It is FAILED with the cause, and no restart is tried."""
-    query = await running(bench, state_rows={"max": 1, "action": "fail"})
+async def beyond(bench: Bench) -> FakeQuery:
+    """The query of a task whose state is larger than it may be, when the worker has seen that."""
+    query = await running(bench, state_rows={"max": 1, "action": "quarantine"})
     query.advance(0, rows=1)
     query.grow(2)
+    await bench.clock.advance(5)
+    return query
+
+
+async def test_a_quarantine_is_asked_for_when_the_query_is_over(bench: Bench) -> None:
+    """It is FAILED with the cause and what the worker knew of the task, and no restart is tried."""
+    bench.revision = 4
+    bench.manager.rule(ClaimRequest, grant_all(revision=4))
+    query = await running(bench, state_rows={"max": 1, "action": "quarantine"})
+    query.hold_stops()
+    query.advance(0, rows=1)
+    query.grow(2)
+    await bench.clock.advance(5)
+    assert len(query.stops) == 1
+    assert not any(each.quarantine for each in bench.manager.reports("t1"))
+    query.let_stop()
     await bench.clock.advance(60)
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.cause) == (
         "FAILED",
         "limits.state_rows: its state has 2 rows, more than 1",
     )
+    assert (last.quarantine, last.tasks_revision) == (True, 4)
     assert bench.engine.running == set()
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_heap_that_is_too_large_ends_the_query_as_well(bench: Bench) -> None:
+    """Of a query that has one to itself."""
+    query = await running(bench, heap_mb={"max": 1, "action": "quarantine"})
+    query.heap_bytes = 2**21
+    await bench.clock.advance(5)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.quarantine, last.cause) == (
+        True,
+        "limits.heap_mb: it holds 2 MiB of its heap, more than 1",
+    )
+
+
+async def test_a_task_in_quarantine_is_let_go(bench: Bench) -> None:
+    """The manager takes it away; a claim for it is not asked for again."""
+    await beyond(bench)
+    bench.manager.rule(ReportRequest, refuse_all("STALE_TOKEN"))
+    bench.manager.rule(ClaimRequest, lambda asked: ClaimResponse(
+        refused=tuple(RefusedTask(task, "NOT_ASSIGNED") for task in asked.tasks)))
+    await bench.clock.advance(60)
+    assert bench.runner.owned() == {}
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_restart_that_comes_first_starts_it_anew(bench: Bench) -> None:
+    """The manager has not gone by the report, and the next one asks for no quarantine."""
+    await beyond(bench)
+    bench.manager.rule(ClaimRequest, grant_all(restart_count=1))
+    bench.refresh()
+    await until(lambda: len(bench.engine.attempts) == 2, "it is started anew")
+    await bench.clock.advance(2)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.quarantine, last.tasks_revision) == ("RUNNING", False, None)
+
+
+async def test_it_is_asked_for_again_as_of_a_later_revision(bench: Bench) -> None:
+    """The manager went by no word that was older than the last change, which meant nothing to the query."""
+    await beyond(bench)
+    bench.manager.rule(ClaimRequest, grant_all(revision=9))
+    bench.refresh()
+    await bench.clock.advance(2)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.quarantine, last.tasks_revision) == ("FAILED", True, 9)
     assert len(bench.engine.attempts) == 1
 
 
