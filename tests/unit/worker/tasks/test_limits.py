@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from definition.limits import NAMES, Limit, Limits
-from tests.unit.worker.tasks.bench import grant
+from protocol.messages.ownership import ClaimResponse, RefusedTask, ReportRequest, TaskErrorsResponse
+from tests.unit.worker.tasks.bench import change, grant
 from worker.query_engine import Progress, Stall
 from worker.tasks.limits import End, Exceeded, LimitsWatch, Tell
 
@@ -181,9 +182,14 @@ async def test_a_restart_stops_the_query_in_order_and_starts_another(bench: Benc
     assert bench.engine.query("t1") is not query
 
 
-async def beyond(bench: Bench) -> FakeQuery:
+QUARANTINE = {"state_rows": {"max": 1, "action": "quarantine"}}
+
+
+async def go_beyond(bench: Bench) -> FakeQuery:
     """The query of a task whose state is larger than it may be, when the worker has seen that."""
-    query = await running(bench, state_rows={"max": 1, "action": "quarantine"})
+    bench.revision = 4
+    grant(bench, revision=4, limits=QUARANTINE)
+    (query,) = await bench.run("t1")
     query.advance(0, rows=1)
     query.grow(2)
     await bench.clock.advance(5)
@@ -192,9 +198,8 @@ async def beyond(bench: Bench) -> FakeQuery:
 
 async def test_a_quarantine_is_asked_for_when_the_query_is_over(bench: Bench) -> None:
     """It is FAILED with the cause and what the worker knew of the task, and no restart is tried."""
-    bench.revision = 4
-    bench.manager.rule(ClaimRequest, grant_all(revision=4))
-    query = await running(bench, state_rows={"max": 1, "action": "quarantine"})
+    grant(bench, revision=4, limits=QUARANTINE)
+    (query,) = await bench.run("t1")
     query.hold_stops()
     query.advance(0, rows=1)
     query.grow(2)
@@ -227,10 +232,23 @@ async def test_a_heap_that_is_too_large_ends_the_query_as_well(bench: Bench) -> 
 
 async def test_a_task_in_quarantine_is_let_go(bench: Bench) -> None:
     """The manager takes it away; a claim for it is not asked for again."""
-    await beyond(bench)
-    bench.manager.rule(ReportRequest, refuse_all("STALE_TOKEN"))
-    bench.manager.rule(ClaimRequest, lambda asked: ClaimResponse(
-        refused=tuple(RefusedTask(task, "NOT_ASSIGNED") for task in asked.tasks)))
+    await go_beyond(bench)
+    assert bench.runner.owned() == {"t1": 1}
+    bench.assign(generation=2)
+    await bench.settle()
+    assert (bench.runner.owned(), bench.released) == ({}, {"t1": 1})
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_worker_that_did_not_hear_the_answer_lets_go_as_well(bench: Bench) -> None:
+    """The report was taken in, so the next one is stale, and a claim for the task in vain."""
+    await go_beyond(bench)
+    bench.manager.rule(
+        ReportRequest,
+        lambda request: TaskErrorsResponse(tasks={each.task: "STALE_TOKEN" for each in request.tasks}),
+    )
+    refused = (RefusedTask("t1", "NOT_ASSIGNED"),)
+    bench.grants(lambda _: ClaimResponse(refused=refused))
     await bench.clock.advance(60)
     assert bench.runner.owned() == {}
     assert len(bench.engine.attempts) == 1
@@ -238,10 +256,9 @@ async def test_a_task_in_quarantine_is_let_go(bench: Bench) -> None:
 
 async def test_a_restart_that_comes_first_starts_it_anew(bench: Bench) -> None:
     """The manager has not gone by the report, and the next one asks for no quarantine."""
-    await beyond(bench)
-    bench.manager.rule(ClaimRequest, grant_all(restart_count=1))
-    bench.refresh()
-    await until(lambda: len(bench.engine.attempts) == 2, "it is started anew")
+    await go_beyond(bench)
+    await change(bench, revision=5, restart_count=1, limits=QUARANTINE)
+    assert len(bench.engine.attempts) == 2
     await bench.clock.advance(2)
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.quarantine, last.tasks_revision) == ("RUNNING", False, None)
@@ -249,12 +266,11 @@ async def test_a_restart_that_comes_first_starts_it_anew(bench: Bench) -> None:
 
 async def test_it_is_asked_for_again_as_of_a_later_revision(bench: Bench) -> None:
     """The manager went by no word that was older than the last change, which meant nothing to the query."""
-    await beyond(bench)
-    bench.manager.rule(ClaimRequest, grant_all(revision=9))
-    bench.refresh()
+    await go_beyond(bench)
+    await change(bench, revision=5, weight=2.0, limits=QUARANTINE)
     await bench.clock.advance(2)
     last = bench.manager.reports("t1")[-1]
-    assert (last.state.value, last.quarantine, last.tasks_revision) == ("FAILED", True, 9)
+    assert (last.state.value, last.quarantine, last.tasks_revision) == ("FAILED", True, 5)
     assert len(bench.engine.attempts) == 1
 
 
