@@ -14,7 +14,7 @@ import msgspec
 
 from definition.expectations import Expectation, expectation_faults
 from definition.intervals import trigger_interval_fault
-from definition.limits import Limits
+from definition.limits import Limits, heap_faults
 from definition.memory import Memory
 from definition.quarantine import OnError, Quarantine, quarantine_faults
 from definition.reading import Constraint, Section, path_to, read, readable
@@ -168,6 +168,7 @@ class Definition(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
         yield from self._label_faults()
         yield from self._expectation_faults()
         yield from quarantine_faults(self)
+        yield from heap_faults(self.limits, self.memory)
         if self.entrypoint is None and self.options:
             yield Problem("options", "goes with entrypoint; those of a source are source.options")
         if self.entrypoint is None and self.fenced is True:

@@ -103,6 +103,7 @@ class QueryError(Exception):
         fenced: a sink refused the token: the task belongs to somebody else by now.
         permanent: another start would end the same way.
         outage: what it needs is out of reach for now; however long that lasts, it is no failure of its own.
+        quarantine: no worker is to run the task any more until somebody has looked.
         path: the place in the definition that it is about, and that the cause begins with; or None.
     """
 
@@ -111,6 +112,7 @@ class QueryError(Exception):
     permanent: bool = False
     outage: bool = False
     path: str | None = None
+    quarantine: bool = False
 
     @classmethod
     def at(cls, path: str, fault: str, *, permanent: bool = False, outage: bool = False) -> QueryError:
@@ -204,6 +206,14 @@ class Query(Protocol):
     @property
     def stall(self) -> Stall | None:
         """That it has work and gets no batch done within `limits.hung_s`; None if it does. Never blocks."""
+        ...
+
+    @property
+    def heap_bytes(self) -> int | None:
+        """What it holds of the heap of a JVM of its own; None if it has none, or nothing is known yet.
+
+        That is what was in use after the last collection of garbage. Never blocks.
+        """
         ...
 
     async def ended(self) -> QueryError | None:

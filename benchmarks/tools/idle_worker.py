@@ -28,7 +28,7 @@ class IdleQuery(Query):
     has_work = is_at_work = False
     checkpoint = None
     committed = None
-    trouble = stall = None
+    trouble = stall = heap_bytes = None
 
     def __init__(self, spec: QuerySpec) -> None:
         self.spec = spec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from msgspec import Raw, json
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from protocol.messages.lag import TaskLag
+
+
+_QUARANTINED: Final = (
+    "is in quarantine: nobody is given it before `sparkherd tasks restart`, `resume` or another definition"
+)
 
 
 @click.group("tasks")
@@ -77,6 +82,8 @@ def status(client: AdminClient, group: str, tasks: tuple[str, ...], *, as_json: 
     for task in statuses:
         if task.cause:
             click.echo(f"\n{task.task}: {task.cause}")
+        if task.quarantined:
+            click.echo(f"\n{task.task}: {_QUARANTINED}")
         if said := left_out_sentence(task.metrics):
             click.echo(f"\n{task.task}: {said}")
         if task.reset:

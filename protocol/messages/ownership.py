@@ -85,7 +85,8 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker has to say of one task it owns; `checkpoint` is the place that knows of `batch_id`.
 
     `committed` is the last batch that was finished before the query began, by its checkpoint: former owners
-    may not have been heard of it.
+    may not have been heard of it. `quarantine`, of a FAILED one, asks that nobody be given it any more, by
+    what the worker knew of it as of `tasks_revision`.
     """
 
     task: str
@@ -99,6 +100,8 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
     checkpoint: Checkpoint | None = None
     lag: TaskLag | None = None
+    quarantine: bool = False
+    tasks_revision: Revision | None = None
 
     def __post_init__(self) -> None:
         """A failure is told whatever its text is; it is cut, and NUL, which databases refuse, is replaced."""

@@ -207,7 +207,7 @@ class ValidateTaskResponse(Response, frozen=True, kw_only=True):
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task is doing."""
+    """How a task is doing; one that is `quarantined` is given to nobody before somebody takes its side."""
 
     task: str
     state: str
@@ -223,6 +223,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     assigned_to: str | None
     reset: TaskReset | None = None
     lag: TaskLag | None = None
+    quarantined: bool = False
 
 
 class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):

@@ -42,6 +42,7 @@ class FakeQuery:
         self.is_at_work = False
         self.trouble: str | None = None
         self.stall: Stall | None = None
+        self.heap_bytes: int | None = None
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
 

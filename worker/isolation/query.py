@@ -125,6 +125,12 @@ class IsolatedQuery:
         return self._lifecycle.news.stall
 
     @property
+    def heap_bytes(self) -> int | None:
+        """As was told last, every ten seconds."""
+        taken = self._lifecycle.resources
+        return None if taken is None else taken.heap_after_gc_bytes
+
+    @property
     def kafka_requests(self) -> Mapping[tuple[str, bool], int]:
         """How often its Spark has asked brokers."""
         told = self._lifecycle.news.kafka_requests

@@ -100,6 +100,11 @@ class SparkQuery:
         """As of the last look at its status."""
         return self._stalls.stall
 
+    @property
+    def heap_bytes(self) -> int | None:
+        """Not known: other queries have the same heap. That of a JVM of its own the process of it tells."""
+        return None
+
     async def ended(self) -> QueryError | None:
         """Wait for the end."""
         return await asyncio.shield(self._ended)

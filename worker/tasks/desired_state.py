@@ -90,6 +90,11 @@ class DesiredState:
         """Wait until something else is wanted."""
         await self.changed.until(self.is_outdated)
 
+    async def until_later(self) -> None:
+        """Wait until something else is wanted, or the same is told as of another revision."""
+        known = self.grant.revision
+        await self.changed.until(lambda: self.is_outdated() or self.grant.revision != known)
+
 
 def is_outdated(acted_on: Grant, wanted: Grant) -> bool:
     """Whether what is done because of one grant is not what another of the same token asks for.

@@ -205,6 +205,9 @@ class TaskLife:
             self._context.fenced()
         if self.desired.is_leaving:
             return
+        if error.quarantine:
+            await self._ask_for_quarantine(error.cause)
+            return
         delay_s = None if error.fenced or error.permanent else self._restart_delay_s(error, definition)
         if delay_s is None:
             await self._rest(TaskState.FAILED, error.cause)
@@ -260,6 +263,16 @@ class TaskLife:
             return None
         spec = self._spec(grant, grant.definition)
         return await self._settling.attempt(spec, self.desired.until_outdated(), within_s)
+
+    async def _ask_for_quarantine(self, cause: str) -> None:
+        """Do nothing until something else is wanted; the manager takes the task away once it has heard.
+
+        It goes by no word that is older than the last change of the task, so that word is given again where a
+        change means nothing to the query, as another weight does.
+        """
+        while not self.desired.is_outdated():
+            self.status.ask_for_quarantine(cause, self.desired.grant.revision)
+            await self.desired.until_later()
 
     async def _rest(self, state: TaskState, cause: str | None = None) -> None:
         """Do nothing until something else is wanted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +28,10 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The query is to end, for a while or, `permanent`, until somebody has looked."""
+    """The query is to end: for a while, or until somebody has looked, wherever its task is then."""
 
     cause: str
-    permanent: bool
+    action: Literal["restart", "quarantine"]
 
 
 Effect: TypeAlias = Exceeded | Tell | End
@@ -47,18 +47,28 @@ class LimitsWatch:
         self._told: dict[str, str] = {}
 
     def look(
-        self, progress: Progress | None, stall: Stall | None = None, *, is_at_work: bool, now: float
+        self,
+        progress: Progress | None,
+        stall: Stall | None = None,
+        heap_bytes: int | None = None,
+        *,
+        is_at_work: bool,
+        now: float,
     ) -> list[Effect]:
         """What follows from the figures of this moment.
 
         Args:
             progress: the last finished batch, None before the first.
             stall: that it is silent for longer than its limit, or than is told without one.
+            heap_bytes: what the task holds of the heap of its own JVM; None if that is not known.
             is_at_work: whether a batch is under way.
             now: the time, in seconds.
         """
         self._time_batch(progress, is_at_work=is_at_work, now=now)
         figures = dict(self._figures(progress, now))
+        if heap_bytes is not None:
+            heap_mb = heap_bytes / 2**20
+            figures["heap_mb"] = (heap_mb, f"it holds {_shown(heap_mb)} MiB of its heap")
         if stall is not None:
             figures["hung_s"] = (stall.silent_s, str(stall))
         before, self._told = self._told, {}
@@ -71,7 +81,7 @@ class LimitsWatch:
             if name not in before:
                 effects.append(Exceeded(name))
                 if limit.action != "warn":
-                    effects.append(End(self._told[name], limit.action == "fail"))
+                    effects.append(End(self._told[name], limit.action))
         if self._told != before:
             effects.append(Tell("; ".join(self._told.values()) or None))
         return effects

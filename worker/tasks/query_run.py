@@ -103,15 +103,21 @@ class QueryRun:
         watch = LimitsWatch(limits or Limits())
         while True:
             await self._clock.sleep(LOOK_S)
-            now = self._clock.now()
-            for effect in watch.look(query.progress(), query.stall, is_at_work=query.is_at_work, now=now):
+            effects = watch.look(
+                query.progress(),
+                query.stall,
+                query.heap_bytes,
+                is_at_work=query.is_at_work,
+                now=self._clock.now(),
+            )
+            for effect in effects:
                 match effect:
                     case Exceeded(name):
                         self._status.count_exceeded(name)
                     case Tell(cause):
                         self._status.tell_beyond(cause)
-                    case End(cause, permanent):
-                        return QueryError(cause, permanent=permanent)
+                    case End(cause, action):
+                        return QueryError(cause, quarantine=action == "quarantine")
 
     async def _give_up(self, starting: asyncio.Future[Query]) -> None:
         """A start that nobody wants any more: cut or not, its query may begin until it is called back."""

@@ -139,15 +139,29 @@ class TaskStatus:
         self._trouble: str | None = None
         self._beyond: str | None = None
         self._exceeded = Counter[str]()
+        self._asks_for_quarantine = False
+        self._revision: int | None = None
         self._log = log.bind(group=group, task=task)
 
     def tell(self, state: TaskState, cause: str | None = None) -> None:
         """The task has come to `state`; `cause` says why, one line first."""
         self.state = state
+        self._asks_for_quarantine = False
         self.cause = scrub(cause, MAX_CAUSE_LENGTH) if cause else None
         brief = {"cause": self.cause.partition("\n")[0]} if self.cause else {}
         self._log.info("task changed state", state=state.value, token=self._token, **brief)
         self._changed()
+
+    def ask_for_quarantine(self, cause: str, revision: int | None) -> None:
+        """It is FAILED, and the manager is to give it to nobody any more.
+
+        Args:
+            cause: why, one line first.
+            revision: the group's `tasks_revision` as of which its definition and its target were known, None
+                if that is not known.
+        """
+        self.tell(TaskState.FAILED, cause)
+        self._asks_for_quarantine, self._revision = True, revision
 
     def may_leave_out(self, reasons: Reasons) -> None:
         """What its rows may be left out for from now on; what is no reason any more is not counted on.
@@ -207,6 +221,8 @@ class TaskStatus:
             cause=self.cause,
             checkpoint=None if self._progress.batch_id is None else self._checkpoint,
             lag=self._lag,
+            quarantine=self._asks_for_quarantine,
+            tasks_revision=self._revision if self._asks_for_quarantine else None,
         )
 
     def view(self) -> TaskSnapshot:

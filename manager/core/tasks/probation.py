@@ -14,10 +14,9 @@ import msgspec
 
 from manager.core.stored_rows import WorkerDeath
 from manager.core.task_registry import LIVE_STATES, LostOnProbation
-from manager.core.tasks import ownership, quarantine
-from protocol.messages.events import EventType
+from manager.core.tasks import quarantine, quarantining
 from protocol.messages.membership import EngineEnd
-from protocol.states import Target, TaskState
+from protocol.states import Target
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -206,18 +205,7 @@ def _hold_against(turn: Turn, row: OwnershipRow, death: WorkerDeath, *, is_anoth
         turn.put(row)
         return
     cause = quarantine.why_quarantined(held)
-    ownership.store_state(
-        turn, msgspec.structs.replace(row, state=TaskState.FAILED, cause=cause, lost_by=None)
-    )
-    turn.note(f"task {row.task} is quarantined: {len(held.deaths)} workers died of it")
-    generation = turn.group.generation
-    turn.tell(
-        EventType.TASK_QUARANTINED,
-        task=row.task,
-        member=death.member_id,
-        generation_id=generation,
-        cause=cause,
-    )
+    quarantining.begin(turn, msgspec.structs.replace(row, cause=cause), death.member_id)
 
 
 def pardon(turn: Turn, task: str) -> bool:
@@ -227,10 +215,8 @@ def pardon(turn: Turn, task: str) -> bool:
     row = group.tasks.ownership_of(group.name, task)
     if row.blame is None:
         return False
-    pardoned = msgspec.structs.replace(row, blame=None)
     if not row.is_quarantined:
-        turn.put(pardoned)
+        turn.update(row, blame=None)
         return False
-    state = group.tasks.state_at_rest(task)
-    ownership.store_state(turn, msgspec.structs.replace(pardoned, state=state, cause=None))
+    quarantining.end(turn, row)
     return True

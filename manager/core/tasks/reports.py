@@ -8,7 +8,17 @@ import msgspec
 
 from manager.core import checks, scheduling, sessions
 from manager.core.task_registry import TaskProgress
-from manager.core.tasks import aside, claims, exceeded, former_owners, lag, ownership, probation, settling
+from manager.core.tasks import (
+    aside,
+    claims,
+    exceeded,
+    former_owners,
+    lag,
+    ownership,
+    probation,
+    quarantining,
+    settling,
+)
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse, TaskReport
 from protocol.messages.tasks import Reached
@@ -105,6 +115,12 @@ def _check_reports(entries: Iterable[TaskReport]) -> None:
                 ErrorCode.INVALID_REQUEST,
                 f"tasks[{position}].state: UNASSIGNED is for the manager to say; release the task instead",
             )
+        if entry.quarantine and (entry.state is not TaskState.FAILED or entry.cause is None):
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST,
+                f"tasks[{position}].quarantine: goes with state FAILED and a cause: its query is over, and"
+                " somebody has to know why",
+            )
 
 
 def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
@@ -128,7 +144,9 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     exceeded.note(turn, entry, progress)
     if entry.lag is not None:
         lag.note(turn, entry.task, entry.lag)
-    if (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:
+    if quarantining.is_asked_for(turn.group, entry):
+        quarantining.grant_request(turn, _as_told(turn, row, member, entry), member.id)
+    elif (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:
         _change_state(turn, row, member, entry)
     return ErrorCode.NONE
 
@@ -145,21 +163,24 @@ def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: TaskP
 
 def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskReport) -> None:
     registry = turn.group.tasks
-    state = entry.state
     was_runnable = registry.is_runnable(row.task)
+    told = _as_told(turn, row, member, entry)
+    ownership.store_state(turn, told)
+    if told.state is TaskState.STOPPED and was_runnable and not registry.is_runnable(row.task):
+        scheduling.rebalance_soon(turn)
+
+
+def _as_told(turn: Turn, row: OwnershipRow, member: Member, entry: TaskReport) -> OwnershipRow:
+    registry = turn.group.tasks
+    state = entry.state
     if state is TaskState.STOPPED:
         state = registry.state_at_rest(row.task)  # it may have been resumed while it was being stopped
-    ownership.store_state(
-        turn,
-        msgspec.structs.replace(
-            row,
-            state=state,
-            owner=None if entry.state in OWNERLESS else row.owner,
-            lease=None if entry.state in OWNERLESS else row.lease,
-            unsettled=settling.is_left_open(row, member, entry),
-            batch_id=registry.progress[row.task].batch_id,
-            cause=entry.cause,
-        ),
+    return msgspec.structs.replace(
+        row,
+        state=state,
+        owner=None if entry.state in OWNERLESS else row.owner,
+        lease=None if entry.state in OWNERLESS else row.lease,
+        unsettled=settling.is_left_open(row, member, entry),
+        batch_id=registry.progress[row.task].batch_id,
+        cause=entry.cause,
     )
-    if state is TaskState.STOPPED and was_runnable and not registry.is_runnable(row.task):
-        scheduling.rebalance_soon(turn)

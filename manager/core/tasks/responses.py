@@ -53,6 +53,7 @@ def _status_fields(turn: Turn, row: TaskRow) -> dict[str, Any]:
         "assigned_to": assigned,
         "reset": ownership.reset,
         "lag": lag.shown(turn, row.task),
+        "quarantined": ownership.is_quarantined,
     }
 
 

@@ -129,6 +129,7 @@ STATUS: Final = {
     "assigned_to": ME,
     "reset": None,
     "lag": None,
+    "quarantined": False,
 }
 VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
 
@@ -208,7 +209,22 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "cause": None,
                 "checkpoint": "/shared/flights/delays",
                 "lag": LAG,
-            }
+                "quarantine": False,
+                "tasks_revision": None,
+            },
+            {
+                "task": "rides",
+                "token": 5,
+                "state": "FAILED",
+                "batch_id": 12,
+                "committed": None,
+                "metrics": {"exceeded": {"state_rows": 1}},
+                "cause": "limits.state_rows: its state has 20,000,001 rows, more than 20,000,000",
+                "checkpoint": "/shared/flights/rides",
+                "lag": None,
+                "quarantine": True,
+                "tasks_revision": 12,
+            },
         ],
         "found": {"rides": 5},
     },

@@ -200,8 +200,14 @@ TEXT, NUMBER, OBJECT = "expected str", "expected int", "expected object"
         ("limits", {"batch_rows": {"max": 1, "action": "stop"}}, ("limits.batch_rows.action", "")),
         (
             "limits",
-            {"heap": 1},
-            ("limits.heap", "unknown key; known are batch_s, batch_rows, state_rows, state"),
+            {"batch_rows": {"max": 1, "action": "fail"}},
+            ("limits.batch_rows.action", "expected one of warn, restart, quarantine"),
+        ),
+        ("limits", {"heap_mb": 0}, ("limits.heap_mb", "must be a finite number above 0")),
+        (
+            "limits",
+            {"disk": 1},
+            ("limits.disk", "unknown key; known are batch_s, batch_rows, state_rows, state"),
         ),
         ("scheduling", {"weight": 0}, ("scheduling.weight", "expected int >= 1")),
         ("scheduling", {"weight": 1.5}, ("scheduling.weight", "expected int, got float")),
@@ -240,6 +246,36 @@ def test_a_document_that_is_wrong_as_a_whole(document: bytes, problem: tuple[str
     where, message = _problems(document)[0]
     assert where == problem[0]
     assert message.startswith(problem[1])
+
+
+@pytest.mark.parametrize(
+    ("limit", "memory", "path"),
+    [
+        (1024, {"heap_mb": 1024}, "limits.heap_mb"),
+        ({"max": 2000, "action": "restart"}, {"heap_mb": 1024}, "limits.heap_mb.max"),
+    ],
+)
+def test_the_limit_of_the_heap_is_below_the_heap(limit: Any, memory: Any, path: str) -> None:
+    """A task that its JVM ends with first would never come to it."""
+    document = _with("limits", {"heap_mb": limit}, DECLARATIVE | {"memory": memory})
+    wrong = "must be below memory.heap_mb (1024), at which the task's JVM ends"
+    assert _problems(document) == [(path, wrong)]
+
+
+@pytest.mark.parametrize("memory", [{"heap_mb": 1024}, {"python_mb": 300}, None])
+def test_below_its_heap_a_task_may_have_any_limit(memory: Any) -> None:
+    """What the worker's heap is without `memory.heap_mb` nobody knows before it runs there."""
+    document = DECLARATIVE | {
+        "memory": memory,
+        "limits": {"heap_mb": {"max": 1023.5, "action": "quarantine"}},
+    }
+    assert parse_definition(json.dumps(document).encode()).limits is not None
+
+
+def test_what_cannot_be_read_is_compared_with_nothing() -> None:
+    """Each value that is wrong by itself is told, and no more."""
+    document = _with("limits", {"heap_mb": {"max": "2g"}}, DECLARATIVE | {"memory": {"heap_mb": 1}})
+    assert [path for path, _ in _problems(document)] == ["memory.heap_mb", "limits.heap_mb.max"]
 
 
 @pytest.mark.parametrize(

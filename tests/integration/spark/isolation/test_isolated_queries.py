@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes.turns import eventually
 from tests.integration.spark.isolation.conftest import left_of, until_batch
+from tests.integration.spark.limited_tasks import quarantine_asked_for
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
@@ -98,6 +99,25 @@ async def test_what_a_query_is_at_that_hangs_comes_over_the_line(
     await query.stop(0)
     await query.process_over
     assert not left_of(query.process.pid)
+
+
+async def test_a_task_that_holds_too_much_heap_asks_for_its_quarantine(
+    isolated: IsolatedEngine, flights: Any, database: Any
+) -> None:
+    """By what its own JVM has in use after a collection: Spark alone has more than this limit."""
+    flights.add()
+    report = await quarantine_asked_for(
+        isolated,
+        source=flights.source,
+        sink=database.sink(),
+        memory={"heap_mb": 512},
+        limits={"heap_mb": {"max": 10, "action": "quarantine"}},
+    )
+    assert all(query.is_over for query in isolated._queries)
+    assert report.state.value == "FAILED"
+    assert report.cause is not None
+    assert report.cause.startswith("limits.heap_mb: it holds ")
+    assert report.cause.endswith(" MiB of its heap, more than 10")
 
 
 async def test_without_the_lease_no_batch_begins(

@@ -124,6 +124,18 @@ def test_tasks_status_shows_the_whole_cause(sparkherd: Callable[..., Run], herd:
     assert "late: no such path\ntrace" in out
 
 
+def test_tasks_status_says_of_a_quarantine_how_to_end_it(
+    sparkherd: Callable[..., Run], manager: ScriptedManager
+) -> None:
+    """Beside the cause; of other tasks nothing is said of it."""
+    for name, is_in_it in (("late", True), ("delays", False)):
+        answer = {"error": "NONE", **task(name, state="FAILED", cause="too much", quarantined=is_in_it)}
+        manager.on("GET", f"/v1/groups/herd/tasks/{name}/status", answer)
+    out = sparkherd("tasks", "status", "late", "delays", "--group", "herd", "--manager", manager.url).out
+    assert "late: is in quarantine: nobody is given it before `sparkherd tasks restart`, `resume`" in out
+    assert "delays: is in quarantine" not in out
+
+
 @pytest.mark.parametrize(
     ("metrics", "said"),
     [

@@ -105,9 +105,12 @@ class Bench:
 
 
 def grant(bench: Bench, **what: Any) -> None:
-    """Every claim of t1 is granted with these particulars from now on."""
+    """Every claim of t1 is granted with these particulars from now on, as of `revision` if that is one."""
+    revision = what.pop("revision", None)
     bench.grants(
-        lambda request: ClaimResponse(granted=tuple(granted(task, **what) for task in request.tasks))
+        lambda request: ClaimResponse(
+            granted=tuple(granted(task, **what) for task in request.tasks), tasks_revision=revision
+        )
     )
 
 

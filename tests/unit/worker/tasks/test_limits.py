@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from definition.limits import NAMES, Limit, Limits
-from tests.unit.worker.tasks.bench import grant
+from protocol.messages.ownership import ClaimResponse, RefusedTask, ReportRequest, TaskErrorsResponse
+from tests.unit.worker.tasks.bench import change, grant
 from worker.query_engine import Progress, Stall
 from worker.tasks.limits import End, Exceeded, LimitsWatch, Tell
 
@@ -85,13 +86,13 @@ def test_rest_between_two_batches_does_not_count() -> None:
         assert watch.look(None, is_at_work=now % 10 == 0, now=now) == []
 
 
-@pytest.mark.parametrize(("action", "permanent"), [("restart", False), ("fail", True)])
-def test_a_limit_that_does_more_than_warn_ends_the_query(action: Any, *, permanent: bool) -> None:
+@pytest.mark.parametrize("action", ["restart", "quarantine"])
+def test_a_limit_that_does_more_than_warn_ends_the_query(action: Any) -> None:
     """With the same cause, once."""
     watch = LimitsWatch(Limits(batch_rows=Limit(max=1, action=action)))
     cause = "limits.batch_rows: batch 0 had 2 rows, more than 1"
     told = watch.look(progress(rows=2), is_at_work=False, now=0)
-    assert told[:2] == [Exceeded("batch_rows"), End(cause, permanent)]
+    assert told[:2] == [Exceeded("batch_rows"), End(cause, action)]
 
 
 @given(
@@ -112,9 +113,20 @@ def test_every_limit_there_is_has_a_figure() -> None:
     """A name that nothing measures would be a promise."""
     watch = LimitsWatch(Limits(**dict.fromkeys(NAMES, 0.5)))
     found = progress(rows=1, batch_ms=1000, state=state_of(1, 2**20))
-    told = watch.look(found, Stall(1), is_at_work=False, now=0)
+    told = watch.look(found, Stall(1), 2**20, is_at_work=False, now=0)
     assert [each.name for each in told if isinstance(each, Exceeded)] == list(NAMES)
     assert {each.name for each in msgspec.structs.fields(Limits)} == set(NAMES)
+
+
+def test_the_heap_is_of_a_jvm_of_its_own() -> None:
+    """Where tasks share one, no figure is known and nothing is told, whatever the limit."""
+    watch = LimitsWatch(Limits(heap_mb=100))
+    assert watch.look(progress(), is_at_work=False, now=0) == []
+    assert watch.look(progress(), None, 100 * 2**20, is_at_work=False, now=1) == []
+    cause = "limits.heap_mb: it holds 100.5 MiB of its heap, more than 100"
+    told = watch.look(None, None, 201 * 2**19, is_at_work=False, now=2)
+    assert told == [Exceeded("heap_mb"), Tell(cause)]
+    assert watch.look(None, None, 2**20, is_at_work=False, now=3) == [Tell(None)]
 
 
 def test_a_silent_query_is_beyond_its_limit_with_what_it_is_at() -> None:
@@ -170,18 +182,95 @@ async def test_a_restart_stops_the_query_in_order_and_starts_another(bench: Benc
     assert bench.engine.query("t1") is not query
 
 
-async def test_a_task_that_is_to_fail_rests(bench: Bench) -> None:
-    """It is FAILED with the cause, and no restart is tried."""
-    query = await running(bench, state_rows={"max": 1, "action": "fail"})
+QUARANTINE = {"state_rows": {"max": 1, "action": "quarantine"}}
+
+
+async def go_beyond(bench: Bench) -> FakeQuery:
+    """The query of a task whose state is larger than it may be, when the worker has seen that."""
+    bench.revision = 4
+    grant(bench, revision=4, limits=QUARANTINE)
+    (query,) = await bench.run("t1")
     query.advance(0, rows=1)
     query.grow(2)
+    await bench.clock.advance(5)
+    return query
+
+
+async def test_a_quarantine_is_asked_for_when_the_query_is_over(bench: Bench) -> None:
+    """It is FAILED with the cause and what the worker knew of the task, and no restart is tried."""
+    grant(bench, revision=4, limits=QUARANTINE)
+    (query,) = await bench.run("t1")
+    query.hold_stops()
+    query.advance(0, rows=1)
+    query.grow(2)
+    await bench.clock.advance(5)
+    assert len(query.stops) == 1
+    assert not any(each.quarantine for each in bench.manager.reports("t1"))
+    query.let_stop()
     await bench.clock.advance(60)
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.cause) == (
         "FAILED",
         "limits.state_rows: its state has 2 rows, more than 1",
     )
+    assert (last.quarantine, last.tasks_revision) == (True, 4)
     assert bench.engine.running == set()
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_heap_that_is_too_large_ends_the_query_as_well(bench: Bench) -> None:
+    """Of a query that has one to itself."""
+    query = await running(bench, heap_mb={"max": 1, "action": "quarantine"})
+    query.heap_bytes = 2**21
+    await bench.clock.advance(5)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.quarantine, last.cause) == (
+        True,
+        "limits.heap_mb: it holds 2 MiB of its heap, more than 1",
+    )
+
+
+async def test_a_task_in_quarantine_is_let_go(bench: Bench) -> None:
+    """The manager takes it away; a claim for it is not asked for again."""
+    await go_beyond(bench)
+    assert bench.runner.owned() == {"t1": 1}
+    bench.assign(generation=2)
+    await bench.settle()
+    assert (bench.runner.owned(), bench.released) == ({}, {"t1": 1})
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_worker_that_did_not_hear_the_answer_lets_go_as_well(bench: Bench) -> None:
+    """The report was taken in, so the next one is stale, and a claim for the task in vain."""
+    await go_beyond(bench)
+    bench.manager.rule(
+        ReportRequest,
+        lambda request: TaskErrorsResponse(tasks={each.task: "STALE_TOKEN" for each in request.tasks}),
+    )
+    refused = (RefusedTask("t1", "NOT_ASSIGNED"),)
+    bench.grants(lambda _: ClaimResponse(refused=refused))
+    await bench.clock.advance(60)
+    assert bench.runner.owned() == {}
+    assert len(bench.engine.attempts) == 1
+
+
+async def test_a_restart_that_comes_first_starts_it_anew(bench: Bench) -> None:
+    """The manager has not gone by the report, and the next one asks for no quarantine."""
+    await go_beyond(bench)
+    await change(bench, revision=5, restart_count=1, limits=QUARANTINE)
+    assert len(bench.engine.attempts) == 2
+    await bench.clock.advance(2)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.quarantine, last.tasks_revision) == ("RUNNING", False, None)
+
+
+async def test_it_is_asked_for_again_as_of_a_later_revision(bench: Bench) -> None:
+    """The manager went by no word that was older than the last change, which meant nothing to the query."""
+    await go_beyond(bench)
+    await change(bench, revision=5, weight=2.0, limits=QUARANTINE)
+    await bench.clock.advance(2)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, last.quarantine, last.tasks_revision) == ("FAILED", True, 5)
     assert len(bench.engine.attempts) == 1
 
 

@@ -1,0 +1,72 @@
+"""How a task comes into quarantine, where nobody is given it, and out of it (protocol §5, Quarantine).
+
+It comes there by the deaths of its workers (`manager.core.tasks.probation`), or because its owner asks for
+that: its query takes more than a limit of its definition allows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.core import scheduling
+from manager.core.stored_rows import Blame
+from manager.core.tasks import ownership
+from protocol.messages.events import EventType
+from protocol.states import Target, TaskState
+
+if TYPE_CHECKING:
+    from manager.core.group import Group
+    from manager.core.stored_rows import OwnershipRow
+    from manager.core.turn import Turn
+    from protocol.messages.ownership import TaskReport
+
+
+def is_asked_for(group: Group, entry: TaskReport) -> bool:
+    """Whether the report of a task's owner has it put into quarantine.
+
+    What somebody has wanted of the task since the owner was told of it last says more: it is stopped, or may
+    run under another definition, or is to be tried again.
+    """
+    task = group.tasks.definitions[entry.task]
+    is_up_to_date = entry.tasks_revision is None or entry.tasks_revision >= task.revision
+    return entry.quarantine and is_up_to_date and task.target is Target.RUNNING
+
+
+def grant_request(turn: Turn, row: OwnershipRow, owner: str) -> None:
+    """`owner` has asked for it, whose query is over: the task is nobody's at once, and dealt to nobody.
+
+    Args:
+        turn: the step this is part of.
+        row: as the owner has told it, with the cause.
+        owner: the member's id.
+    """
+    blame = Blame((), quarantined=True)
+    begin(turn, msgspec.structs.replace(row, owner=None, lease=None, blame=blame), owner)
+    scheduling.rebalance_soon(turn)
+
+
+def begin(turn: Turn, row: OwnershipRow, member_id: str) -> None:
+    """Store that a task is in quarantine, and tell the outside.
+
+    Args:
+        turn: the step this is part of.
+        row: of the task, with the cause, and what is held against it.
+        member_id: the worker that it was found at.
+    """
+    ownership.store_state(turn, msgspec.structs.replace(row, state=TaskState.FAILED, lost_by=None))
+    turn.note(f"task {row.task} is quarantined")
+    turn.tell(
+        EventType.TASK_QUARANTINED,
+        task=row.task,
+        member=member_id,
+        generation_id=turn.group.generation,
+        cause=row.cause,
+    )
+
+
+def end(turn: Turn, row: OwnershipRow) -> None:
+    """Somebody takes the task's side: store that nothing is held against it any more."""
+    state = turn.group.tasks.state_at_rest(row.task)
+    ownership.store_state(turn, msgspec.structs.replace(row, state=state, cause=None, blame=None))
