@@ -65,6 +65,22 @@ class Limits(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return next((limit.max for name, limit in self.given() if name == "hung_s"), HUNG_S)
 
 
+class _Read(msgspec.Struct):
+    limits: Limits | None = None
+
+
+def heap_limit_in(document: bytes | msgspec.Raw) -> Limit | None:
+    """`limits.heap_mb` of a document that was found sound before, without reading all of it.
+
+    None of one that this version cannot read: another one may have stored it.
+    """
+    try:
+        limits = msgspec.json.decode(document, type=_Read).limits
+    except msgspec.ValidationError:
+        return None
+    return None if limits is None else dict(limits.given()).get("heap_mb")
+
+
 def heap_faults(limits: Limits | None, memory: Memory | None) -> Iterator[Problem]:
     """A task that ends at `memory.heap_mb` never comes to a `limits.heap_mb` that is not below it."""
     if limits is None or memory is None or not readable(limits, memory):

@@ -84,6 +84,8 @@ def status(client: AdminClient, group: str, tasks: tuple[str, ...], *, as_json: 
             click.echo(f"\n{task.task}: {task.cause}")
         if task.quarantined:
             click.echo(f"\n{task.task}: {_QUARANTINED}")
+        if task.heap_suspicion:
+            click.echo(f"\n{task.task}: is suspected: {task.heap_suspicion.said}")
         if said := left_out_sentence(task.metrics):
             click.echo(f"\n{task.task}: {said}")
         if task.reset:

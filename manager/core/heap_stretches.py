@@ -48,11 +48,12 @@ class Rise(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Stretch:
-    """The time in which one worker's JVM has run the same tasks; times are milliseconds since 1970.
+    """The time in which one worker's JVM has run the same tasks.
 
-    `lows` is what each collection has left, in bytes, and when that was told; the last one of the stretch
-    before, `stale`, is none of its own. `state` is what each task's state took when it was told first, and
-    last. `after` is who ran there next, and the least that a collection has left then.
+    Times are milliseconds of the monotonic clock. `lows` is what each collection has left, in bytes, and when
+    that was told; the last one of the stretch before, `stale`, is none of its own. `state` is what each
+    task's state took when it was told first, and last. `after` is who ran there next, and the least that a
+    collection has left then.
     """
 
     member_id: str

@@ -37,10 +37,14 @@ class Suspicion:
 
 @dataclass(slots=True)
 class HeapSuspects:
-    """Of one group. `suspicions` are by task, `unresolved` by member whose heap rises: who may be why."""
+    """Of one group. `suspicions` are by task, `unresolved` by member whose heap rises: who may be why.
+
+    `acted_upon` are the suspects that something was done about, because their definition says so.
+    """
 
     suspicions: dict[str, Suspicion] = field(default_factory=dict)
     unresolved: dict[str, tuple[Rise, tuple[str, ...]]] = field(default_factory=dict)
+    acted_upon: set[str] = field(default_factory=set)
     _open: dict[str, Stretch] = field(default_factory=dict)
     _before: dict[str, Stretch] = field(default_factory=dict)
     _past: deque[Stretch] = field(default_factory=lambda: deque(maxlen=STRETCHES_KEPT))
@@ -64,7 +68,7 @@ class HeapSuspects:
             low: what the last collection of the old generation has left, in bytes.
             heap_max: how large its heap may become, in bytes.
             state: what the state of each task takes, in bytes, where that is known.
-            at_ms: the time, in milliseconds since 1970.
+            at_ms: the time, in milliseconds of the monotonic clock.
 
         Returns:
             What was not suspected before.
@@ -76,7 +80,7 @@ class HeapSuspects:
             return []
         if (before := self._before.get(member_id)) is not None:
             before.followed_by(holders, low)
-        if self._judged_at is not None and 0 <= at_ms - self._judged_at < EVERY_MS:
+        if self._judged_at is not None and at_ms - self._judged_at < EVERY_MS:
             return []
         self._judged_at = at_ms
         return self._judge(at_ms)
@@ -92,6 +96,7 @@ class HeapSuspects:
     def forget(self, task: str) -> None:
         """Somebody takes the task's side, or it is no more: what was seen with it counts no more."""
         self.suspicions.pop(task, None)
+        self.acted_upon.discard(task)
         for member_id, stretch in tuple(self._open.items()):
             if task in _names(stretch.holders):
                 self.gone(member_id)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from manager.core.aside import AsideWatch
+from manager.core.heap_suspects import HeapSuspects
 from manager.core.history import TaskHistory
 from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics
@@ -96,6 +97,7 @@ class TaskRegistry:
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
     gave which tasks to nobody. `probation` are the tasks that have yet to show that they do their worker no
     harm, and when they were granted. `in_doubt` are those taken from members before they had, and from whom.
+    `heap` knows with which of them heaps grow; it is kept in memory only.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class TaskRegistry:
     in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)
     progress: dict[str, TaskProgress] = field(default_factory=dict)
     history: TaskHistory = field(default_factory=TaskHistory)
+    heap: HeapSuspects = field(default_factory=HeapSuspects)
     waiting: dict[str, WaitingClaim] = field(default_factory=dict)
     claims_parked: int = 0
     errands: dict[str, WaitingErrand[Any]] = field(default_factory=dict)
@@ -200,6 +203,7 @@ class TaskRegistry:
 
     def forget_member(self, member_id: str) -> None:
         """The member is gone: whatever was to be said of its death has been said."""
+        self.heap.gone(member_id)
         for task, losers in tuple(self.in_doubt.items()):
             if losers.pop(member_id, None) is not None and not losers:
                 del self.in_doubt[task]
@@ -213,3 +217,4 @@ class TaskRegistry:
         self.in_doubt.pop(task, None)
         self.progress.pop(task, None)
         self.history.forget(task)
+        self.heap.forget(task)

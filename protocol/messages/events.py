@@ -27,6 +27,7 @@ class EventType(StrEnum):
     TASK_COMPLETED = "task.completed"
     TASK_FAILED = "task.failed"
     TASK_QUARANTINED = "task.quarantined"
+    TASK_SUSPECTED = "task.suspected"
     TASK_LIMIT_EXCEEDED = "task.limit_exceeded"
     ROWS_QUARANTINED = "rows.quarantined"
     GROUP_DELETED = "group.deleted"

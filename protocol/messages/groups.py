@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from protocol.messages.base import PageQuery, Request, Response, Text, null
+from protocol.messages.heap import HeapRise
 from protocol.messages.resources import WorkerResources
 from protocol.names import Name
 
@@ -61,7 +62,8 @@ class GroupListResponse(Response, frozen=True, kw_only=True):
 class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
     """A member as an admin sees it; times are milliseconds since 1970.
 
-    `resources` is what it takes of its machine, as it told last; null if it has not.
+    `resources` is what it takes of its machine, as it told last; null if it has not. `heap_rise` says that
+    its heap grows and with which of its tasks that may be.
     """
 
     member_id: str
@@ -74,6 +76,7 @@ class DescribedMember(msgspec.Struct, frozen=True, kw_only=True):
     last_heartbeat_ms: int
     draining: bool = False
     resources: WorkerResources | None = None
+    heap_rise: HeapRise | None = None
 
 
 class DescribeGroupResponse(Response, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from protocol.connectors import Needs
 from protocol.errors import ErrorCode
 from protocol.etags import Tags
 from protocol.messages.base import PageQuery, Request, Response, Whole
+from protocol.messages.heap import HeapSuspicion
 from protocol.messages.lag import TaskLag
 from protocol.names import Name
 from protocol.states import Target
@@ -224,6 +225,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     reset: TaskReset | None = None
     lag: TaskLag | None = None
     quarantined: bool = False
+    heap_suspicion: HeapSuspicion | None = None
 
 
 class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ class IsolatedQuery:
     def heap_bytes(self) -> int | None:
         """As was told last, every ten seconds."""
         taken = self._lifecycle.resources
-        return None if taken is None else taken.heap_after_gc_bytes
+        return None if taken is None else taken.heap_live_bytes
 
     @property
     def kafka_requests(self) -> Mapping[tuple[str, bool], int]:

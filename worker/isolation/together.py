@@ -20,6 +20,8 @@ _SUMMED: Final = (
 def together(own: WorkerResources | None, tasks: Sequence[WorkerResources]) -> WorkerResources | None:
     """All of them as one: sums, and of the share that collections of garbage take the largest.
 
+    They have no one heap, of which could be told what is kept.
+
     Args:
         own: of the Spark that runs no queries, with what is the whole machine's; None if it is not up.
         tasks: of each task's.
@@ -29,7 +31,9 @@ def together(own: WorkerResources | None, tasks: Sequence[WorkerResources]) -> W
     every = [each for each in (own, *tasks) if each is not None]
     summed = {name: _sum(getattr(each, name) for each in every) for name in _SUMMED}
     shares = [each.gc_share for each in every if each.gc_share is not None]
-    return msgspec.structs.replace(own or WorkerResources(), **summed, gc_share=max(shares, default=None))
+    return msgspec.structs.replace(
+        own or WorkerResources(), **summed, gc_share=max(shares, default=None), heap_live_bytes=None
+    )
 
 
 def _sum(figures: Iterable[int | None]) -> int | None:

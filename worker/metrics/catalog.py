@@ -193,6 +193,12 @@ HEAP_AFTER_GC = Metric(
     "What was in use of it right after the last collection of garbage.",
     GROUP,
 )
+HEAP_LIVE = Metric(
+    "sparkherd_worker_heap_live_bytes",
+    "gauge",
+    "What the last collection of its old generation left there; not of a worker with a JVM for each task.",
+    GROUP,
+)
 GC_SECONDS = Metric(
     "sparkherd_worker_gc_seconds_total",
     "counter",

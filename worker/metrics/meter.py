@@ -43,6 +43,7 @@ _RESOURCES = (
     (catalog.HEAP, "heap_bytes", 1),
     (catalog.HEAP_MAX, "heap_max_bytes", 1),
     (catalog.HEAP_AFTER_GC, "heap_after_gc_bytes", 1),
+    (catalog.HEAP_LIVE, "heap_live_bytes", 1),
     (catalog.GC_SECONDS, "gc_ms", 1000),
     (catalog.DIRECT, "direct_bytes", 1),
     (catalog.PYTHON_PROCESSES, "python_processes", 1),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from manager.console.page_data import PageData
+    from protocol.messages.heap import HeapRise
     from protocol.messages.resources import WorkerResources
     from protocol.messages.tasks import TaskView
 
@@ -67,6 +68,7 @@ class WorkerPage:
     path: str
     member: MemberLine
     resources: tuple[Resource, ...]
+    rise: str | None
     busy: Markup | None
     memory: Markup | None
     tasks: ListPage[TaskCosts]
@@ -94,7 +96,8 @@ def worker_page(
     if member is None:
         raise RefusedError(ErrorCode.UNKNOWN_MEMBER_ID, f"{group.group} has no such member")
     owned = [task for task in tasks if task.owner == member.id]
-    told = next(each.resources for each in group.members if each.member_id == member.id)
+    described = next(each for each in group.members if each.member_id == member.id)
+    told = described.resources
     name = group.group
     return WorkerPage(
         now_ms=now_ms,
@@ -103,6 +106,7 @@ def worker_page(
         path=worker_path(name, member.id),
         member=member,
         resources=() if told is None else tuple(resources_of(told)),
+        rise=None if described.heap_rise is None else rise_of(described.heap_rise),
         busy=ranked("busy", "Share of the time", _busy(owned, member.capacity), percent),
         memory=ranked("memory", "Memory of states", _memory(owned), size),
         tasks=list_page(
@@ -135,6 +139,14 @@ def resources_of(told: WorkerResources) -> Iterator[Resource]:
         yield Resource("Processes of Python", figure(told.python_processes))
     if told.loop_lag_ms is not None:
         yield Resource("Event loop late by", duration(told.loop_lag_ms))
+
+
+def rise_of(told: HeapRise) -> str:
+    """That its heap grows, and that nobody knows with which task."""
+    grown = f"from {size(told.from_bytes)} to {size(told.to_bytes)} in {duration(told.over_ms)}"
+    more = told.candidates - len(told.tasks)
+    names = ", ".join(told.tasks) + (f" and {more} more" if more else "")
+    return f"Its heap grows, {grown}, with one of {names}. Move or stop one of them, and it is known."
 
 
 def percent(share: float) -> str:

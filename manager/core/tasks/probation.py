@@ -212,6 +212,7 @@ def pardon(turn: Turn, task: str) -> bool:
     """Somebody takes the task's side: nothing is held against it any more. Whether it was in quarantine."""
     group = turn.group
     group.tasks.in_doubt.pop(task, None)
+    group.tasks.heap.forget(task)
     row = group.tasks.ownership_of(group.name, task)
     if row.blame is None:
         return False

@@ -1,7 +1,8 @@
 """How a task comes into quarantine, where nobody is given it, and out of it (protocol §5, Quarantine).
 
-It comes there by the deaths of its workers (`manager.core.tasks.probation`), or because its owner asks for
-that: its query takes more than a limit of its definition allows.
+It comes there by the deaths of its workers (`manager.core.tasks.probation`), because its owner asks for that
+whose query takes more than a limit of its definition allows, or because heaps grow with it beyond such a
+limit (`manager.core.tasks.heap_watch`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,26 @@ def grant_request(turn: Turn, row: OwnershipRow, owner: str) -> None:
     """
     blame = Blame((), quarantined=True)
     begin(turn, msgspec.structs.replace(row, owner=None, lease=None, blame=blame), owner)
+    scheduling.rebalance_soon(turn)
+
+
+def impose(turn: Turn, task: str, cause: str, member_id: str) -> None:
+    """Nobody has asked for it: who runs the task is not waited for, and hears that its token is stale.
+
+    Args:
+        turn: the step this is part of.
+        task: one that is to run, in quarantine or not.
+        cause: why.
+        member_id: the worker that it was found at.
+    """
+    registry = turn.group.tasks
+    row = registry.ownership_of(turn.group.name, task)
+    if row.is_quarantined or row.state is TaskState.COMPLETED:
+        return
+    if row.owner is not None:
+        ownership.take_away(turn, task, turn.now)
+        row = registry.ownership[task]
+    begin(turn, msgspec.structs.replace(row, cause=cause, blame=Blame((), quarantined=True)), member_id)
     scheduling.rebalance_soon(turn)
 
 

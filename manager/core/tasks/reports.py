@@ -13,6 +13,7 @@ from manager.core.tasks import (
     claims,
     exceeded,
     former_owners,
+    heap_watch,
     lag,
     ownership,
     probation,
@@ -69,6 +70,7 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
     sessions.request_accepted(turn, member, parked)
     if request.resources is not msgspec.UNSET:
         member.resources = request.resources
+        heap_watch.note(turn, member, request.resources)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors, found=_judge(turn.group, request.found)))
     if any(entry.state in OWNERLESS or probation.is_harmless(entry) for entry in request.tasks):

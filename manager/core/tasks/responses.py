@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.tasks import former_owners, lag, quarantine, settling
+from manager.core.tasks import former_owners, heap_shown, lag, quarantine, settling
 from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 from protocol.states import TaskState
 
@@ -54,6 +54,7 @@ def _status_fields(turn: Turn, row: TaskRow) -> dict[str, Any]:
         "reset": ownership.reset,
         "lag": lag.shown(turn, row.task),
         "quarantined": ownership.is_quarantined,
+        "heap_suspicion": heap_shown.of_task(turn, row.task),
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from manager.core import checks
+from manager.core.tasks import heap_shown
 from protocol.messages.assignors import AnnouncedAssignor, GroupAssignors
 from protocol.messages.base import NULL
 from protocol.messages.groups import (
@@ -43,15 +44,15 @@ def describe(turn: Turn, _: DescribeGroup, parked: Parked) -> None:
             protocol_type=group.protocol_type,
             protocol_name=group.header.protocol_name,
             leader_id=group.leader_id,
-            members=tuple(_describe_member(group, member) for member in group.members.values()),
+            members=tuple(_describe_member(turn, member) for member in group.members.values()),
             tasks=len(group.tasks.definitions),
             tasks_revision=group.header.tasks_revision,
         ),
     )
 
 
-def _describe_member(group: Group, member: Member) -> DescribedMember:
-    row = member.row
+def _describe_member(turn: Turn, member: Member) -> DescribedMember:
+    group, row = turn.group, member.row
     return DescribedMember(
         member_id=row.member_id,
         instance_id=row.instance_id,
@@ -63,6 +64,7 @@ def _describe_member(group: Group, member: Member) -> DescribedMember:
         last_heartbeat_ms=member.last_heartbeat_ms,
         draining=row.draining,
         resources=member.resources,
+        heap_rise=heap_shown.of_member(turn, row.member_id),
     )
 
 

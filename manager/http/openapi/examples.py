@@ -104,6 +104,7 @@ RESOURCES: Final = {
     "heap_bytes": 412_000_000,
     "heap_max_bytes": 1_073_741_824,
     "heap_after_gc_bytes": 175_563_264,
+    "heap_live_bytes": 167_174_656,
     "gc_ms": 4310,
     "gc_share": 0.012,
     "direct_bytes": 16_842_752,
@@ -113,6 +114,14 @@ RESOURCES: Final = {
     "checkpoint_free_bytes": 80_000_000_000,
     "checkpoint_disk_bytes": 250_000_000_000,
     "loop_lag_ms": 3,
+}
+HEAP_RISE: Final = {
+    "since_ms": NOW_MS,
+    "over_ms": 1_200_000,
+    "from_bytes": 210_000_000,
+    "to_bytes": 640_000_000,
+    "candidates": 2,
+    "tasks": [TASK, "rides"],
 }
 STATUS: Final = {
     "task": TASK,
@@ -130,6 +139,7 @@ STATUS: Final = {
     "reset": None,
     "lag": None,
     "quarantined": False,
+    "heap_suspicion": None,
 }
 VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
 
@@ -334,6 +344,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "last_heartbeat_ms": NOW_MS,
                 "draining": False,
                 "resources": RESOURCES,
+                "heap_rise": HEAP_RISE,
             }
         ],
         "tasks": 12,

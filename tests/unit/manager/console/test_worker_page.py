@@ -10,9 +10,10 @@ import pytest
 from manager.console.charts.ranked import SHOWN, Bar, ranked
 from manager.console.formatting import size
 from manager.console.page import PageRequest
-from manager.console.pages.worker import WorkerPage, resources_of, worker_page
+from manager.console.pages.worker import WorkerPage, resources_of, rise_of, worker_page
 from protocol.errors import RefusedError
 from protocol.messages.base import MAX_INT
+from protocol.messages.heap import HeapRise
 from protocol.messages.resources import WorkerResources
 from tests.unit.manager.console.answers import NOW, group, member, task
 
@@ -87,6 +88,17 @@ def test_what_it_takes_is_said_with_what_there_is() -> None:
     ]
     assert view(takes=takes).resources == tuple(resources_of(takes))
     assert view().resources == ()
+
+
+def test_a_heap_that_rises_with_one_of_several_says_with_which() -> None:
+    """As far as there is room for their names."""
+    rise = HeapRise(
+        since_ms=0, over_ms=1_200_000, from_bytes=2**28, to_bytes=2**29, candidates=12, tasks=("a", "b")
+    )
+    assert rise_of(rise) == (
+        "Its heap grows, from 268.4 MB to 536.9 MB in 20 min, with one of a, b and 10 more."
+        " Move or stop one of them, and it is known."
+    )
 
 
 def test_a_thousand_tasks_are_a_page_at_a_time() -> None:

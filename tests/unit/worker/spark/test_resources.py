@@ -60,7 +60,9 @@ class Collector:
         return SimpleNamespace(getEndTime=lambda: self._ended, getMemoryUsageAfterGc=lambda: after)
 
 
-def beans(*collectors: Collector, now: Any = lambda: 0.0) -> JvmBeans:
+def beans(
+    *collectors: Collector, now: Any = lambda: 0.0, live: int = 167174656, pools: set[str] = POOLS
+) -> JvmBeans:
     """Of a JVM with these."""
     jvm: Any = MagicMock()
     factory = jvm.java.lang.management.ManagementFactory
@@ -70,9 +72,11 @@ def beans(*collectors: Collector, now: Any = lambda: 0.0) -> JvmBeans:
     factory.getGarbageCollectorMXBeans.return_value = collectors
     factory.getMemoryPoolMXBeans.return_value = [
         SimpleNamespace(
-            getName=lambda name=name: name, getType=lambda: SimpleNamespace(toString=lambda: "Heap memory")
+            getName=lambda name=name: name,
+            getType=lambda: SimpleNamespace(toString=lambda: "Heap memory"),
+            getCollectionUsage=lambda: SimpleNamespace(getUsed=lambda: live),
         )
-        for name in sorted(POOLS)
+        for name in sorted(pools)
     ]
     factory.getPlatformMXBeans.return_value = [
         SimpleNamespace(getName=lambda: "mapped", getMemoryUsed=lambda: 7),
@@ -85,8 +89,15 @@ def test_a_look_at_a_jvm() -> None:
     """The last collection is that of whichever collector; one that has done none yet says nothing."""
     young, old = Collector(1500, 2000, AFTER_GC), Collector(500, 1000)
     look = beans(old, young, Collector(0, None)).look()
-    assert look == JvmMemory(243720704, 1073741824, 175563264, 2000, None, 4096)
+    assert look == JvmMemory(243720704, 1073741824, 175563264, 167174656, 2000, None, 4096)
     assert beans(Collector(0, None)).look().after_gc_bytes is None
+
+
+def test_before_a_collection_of_the_old_generation_nothing_is_known_of_it() -> None:
+    """Java says 0; without generations the heap is one pool, and an unknown collector's is not ours."""
+    assert beans(live=0).look().live_bytes is None
+    assert beans(pools={"ZHeap"}).look().live_bytes == 167174656
+    assert beans(pools={"Other Heap"}).look().live_bytes is None
 
 
 def test_the_share_of_collections_is_that_since_the_look_before() -> None:

@@ -1,0 +1,179 @@
+"""Heaps that grow with a task: what is told of it, and what its definition wants done then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from manager.core.commands import DeleteTask, DescribeGroup, GetTaskStatus, PutTask, RestartTask
+from protocol.messages.events import EventType
+from protocol.messages.ownership import ReportRequest
+from protocol.messages.resources import WorkerResources
+from protocol.states import TaskState
+from tests.unit.manager.core.bench import Bench, definition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MIB = 2**20
+LIMITED = "limits.heap_mb: the heap of"
+
+
+class Workers:
+    """Tell each five seconds what a collection has left of a heap of 1 GiB."""
+
+    def __init__(self, bench: Bench, *ids: str) -> None:
+        self.bench = bench
+        self.kept = dict.fromkeys(ids, 100.0)
+        self._looks = 0
+
+    def run(self, minutes: float, grow: Mapping[str, float], **resources: Any) -> None:
+        """`grow` is by worker, in MiB a minute; ends when the workers are called together."""
+        for _ in range(int(minutes * 12)):
+            if self.bench.state != "Stable":
+                return
+            self.bench.pass_time(5_000 if self._looks else 0)
+            self._looks += 1
+            for member_id in self.kept:
+                self.kept[member_id] += grow.get(member_id, 0.0) / 12
+                self.tell(member_id, **resources)
+
+    def tell(self, member_id: str, **resources: Any) -> None:
+        """What it has now; a byte more or less is another collection."""
+        low = int(self.kept[member_id] * MIB) + self._looks % 2
+        told = {"heap_max_bytes": 1024 * MIB, "heap_live_bytes": low} | resources
+        self.bench.ask(ReportRequest(member_id=member_id, tasks=(), resources=WorkerResources(**told)))
+
+
+def put(bench: Bench, task: str, **limits: Any) -> None:
+    """A task with these limits."""
+    bench.ask(PutTask(task=task, definition=definition(limits=limits)))
+
+
+def status(bench: Bench, task: str) -> Any:
+    """As admins see it."""
+    return bench.ask(GetTaskStatus(task=task)).answer
+
+
+def suspected(bench: Bench) -> list[tuple[str | None, str | None]]:
+    """What was told outside."""
+    return [(each.task, each.member) for each in bench.told if each.type == EventType.TASK_SUSPECTED]
+
+
+def herd(bench: Bench, *tasks: str) -> tuple[Workers, list[str]]:
+    """Two workers with their tasks, dealt out in turn."""
+    ids = bench.herd(2, *tasks)
+    return Workers(bench, *ids), ids
+
+
+def test_a_suspicion_is_told_once_and_shown(bench: Bench) -> None:
+    """With its figures; the task runs on."""
+    workers, (anna, _) = herd(bench, "a", "b")
+    workers.run(20, {anna: 10})
+    assert suspected(bench) == [("a", anna)]
+    shown = status(bench, "a")
+    assert (shown.state, shown.heap_suspicion.ground) == ("STARTING", "alone")
+    assert shown.heap_suspicion.member_id == anna
+    assert shown.heap_suspicion.to_bytes - shown.heap_suspicion.from_bytes > 100 * MIB
+    assert f"the heap of {anna} grew from 101" in shown.heap_suspicion.said
+    assert bench.instant.wall - shown.heap_suspicion.since_ms == 20 * 60_000 - 5_000
+    assert status(bench, "b").heap_suspicion is None
+
+
+def test_a_rise_that_may_be_of_several_is_shown_at_its_worker(bench: Bench) -> None:
+    """As long as nobody knows with which of its tasks."""
+    workers, (anna, berta) = herd(bench, "a", "b", "c", "d")
+    workers.run(20, {anna: 10})
+    assert suspected(bench) == []
+    members = {each.member_id: each for each in bench.ask(DescribeGroup()).answer.members}
+    assert (members[anna].heap_rise.candidates, members[anna].heap_rise.tasks) == (2, ("a", "c"))
+    assert members[berta].heap_rise is None
+
+
+@pytest.mark.parametrize("told", [{"heap_live_bytes": None}, {"heap_max_bytes": None}])
+def test_a_worker_that_cannot_tell_is_asked_nothing(bench: Bench, told: dict[str, None]) -> None:
+    """Its tasks have a JVM each, or Spark is another machine's."""
+    workers, (anna, _) = herd(bench, "a", "b")
+    workers.run(20, {anna: 10}, **told)
+    assert suspected(bench) == []
+
+
+def test_what_does_not_run_is_not_suspected(bench: Bench) -> None:
+    """A failed task holds nothing."""
+    workers, (anna, _) = herd(bench, "a", "b", "c")
+    bench.report(anna, "c", bench.owner("c")[1], TaskState.FAILED, cause="broken")
+    workers.run(20, {anna: 10})
+    assert suspected(bench) == [("a", anna)]
+
+
+def limited(bench: Bench, action: str, most: float = 120) -> tuple[Workers, list[str]]:
+    """A task that is limited, alone with its worker."""
+    workers, ids = herd(bench, "a", "b")
+    put(bench, "a", heap_mb={"max": most, "action": action})
+    return workers, ids
+
+
+def test_a_limit_with_quarantine_takes_the_task_from_its_worker(bench: Bench) -> None:
+    """At once: it is dealt to nobody, and its token is stale; across the loss of the manager, too."""
+    workers, (anna, berta) = limited(bench, "quarantine")
+    token = bench.owner("a")[1]
+    workers.run(10, {anna: 10})
+    assert not status(bench, "a").quarantined
+    workers.run(10, {anna: 10})
+    shown = status(bench, "a")
+    assert (shown.state, shown.owner, shown.quarantined) == ("FAILED", None, True)
+    assert shown.cause.startswith(LIMITED)
+    assert shown.cause.endswith("more than 120 MiB")
+    assert bench.report(anna, "a", token) == "STALE_TOKEN"
+    assert [each.type for each in bench.told if each.task == "a"].count(EventType.TASK_QUARANTINED) == 1
+    assert bench.state == "PreparingRebalance"
+    bench.redeal([anna, berta], {"b": berta})
+    bench.crash()
+    assert status(bench, "a").quarantined
+
+
+@pytest.mark.parametrize("act", [RestartTask(task="a"), "another definition"])
+def test_who_takes_its_side_begins_anew(bench: Bench, act: Any) -> None:
+    """What was seen before counts no more."""
+    workers, (anna, berta) = limited(bench, "quarantine")
+    workers.run(20, {anna: 10})
+    bench.redeal([anna, berta], {"b": berta})
+    if isinstance(act, str):
+        put(bench, "a", heap_mb=100)
+    else:
+        bench.ask(act)
+    shown = status(bench, "a")
+    assert (shown.quarantined, shown.cause, shown.heap_suspicion) == (False, None, None)
+    workers.run(1, {})
+    assert status(bench, "a").heap_suspicion is None
+    assert bench.group.tasks.heap.acted_upon == set()
+
+
+def test_a_limit_with_restart_starts_the_query_anew_once(bench: Bench) -> None:
+    """What it kept is gone with the query, or it is not its own."""
+    workers, (anna, _) = limited(bench, "restart")
+    workers.run(40, {anna: 10})
+    shown = status(bench, "a")
+    assert (shown.restart_count, shown.owner, shown.quarantined) == (1, anna, False)
+
+
+@pytest.mark.parametrize(("action", "most"), [("warn", 20), ("quarantine", 5000)])
+def test_below_the_limit_and_with_a_warning_nothing_is_done(bench: Bench, action: str, most: float) -> None:
+    """The suspicion is the warning."""
+    workers, (anna, _) = limited(bench, action, most)
+    workers.run(20, {anna: 10})
+    shown = status(bench, "a")
+    assert (shown.owner, shown.restart_count, shown.quarantined) == (anna, 0, False)
+    assert suspected(bench) == [("a", anna)]
+
+
+def test_a_task_that_is_gone_is_not_suspected(bench: Bench) -> None:
+    """Nor is another one of its name."""
+    workers, (anna, berta) = herd(bench, "a", "b")
+    workers.run(20, {anna: 10})
+    bench.ask(DeleteTask(task="a"))
+    bench.redeal([anna, berta], {"b": berta})
+    put(bench, "a")
+    workers.run(1, {})
+    assert status(bench, "a").heap_suspicion is None
