@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from protocol.states import TaskState
@@ -61,13 +62,27 @@ class Place:
         return {"trigger": EVERY, "spark_conf": SMALL, "restart": RESTART, **definition}
 
 
+class End(Enum):
+    """What brings a harmful task to its end."""
+
+    LIMIT = auto()
+    """One of its definition."""
+    DEATH = auto()
+    """That of the JVMs that ran it."""
+    FAILURE = auto()
+    """Its own failures, one after another."""
+    NONE = auto()
+    """It may go on."""
+
+
 @dataclass(frozen=True)
 class Harm:
-    """One way; `what` is it for people.
+    """One way.
 
     Args:
+        what: it is, for people.
         definition: of the task.
-        is_ended: whether it has to end FAILED; else it may go on.
+        end: what has to end it.
         flags: what workers are started with because of it.
         within_s: how long it may take until it has ended, or how long it is looked at if it goes on; by a
             quiet machine, in seconds.
@@ -75,14 +90,26 @@ class Harm:
 
     what: str
     definition: Callable[[Place], dict[str, Any]]
-    is_ended: bool = True
+    end: End
     flags: tuple[str, ...] = field(default=())
     within_s: float = 300.0
 
     @property
-    def end(self) -> set[str]:
-        """The states in which it may be at the end."""
-        return {TaskState.FAILED.value} if self.is_ended else {TaskState.RUNNING.value}
+    def goes_on(self) -> bool:
+        """Whether nothing has to end it."""
+        return self.end is End.NONE
+
+    @property
+    def last_state(self) -> str:
+        """The one that it has to come to."""
+        return TaskState.RUNNING.value if self.goes_on else TaskState.FAILED.value
+
+    def outlasts_restart(self, *, isolate: bool) -> bool:
+        """Whether it is to stay in that state when its worker is started anew.
+
+        Who has failed by itself is tried again by the next worker; with a JVM of its own, a death is that.
+        """
+        return self.end is End.LIMIT or (self.end is End.DEATH and not isolate)
 
 
 def _out_of_memory(place: Place, first: int) -> dict[str, Any]:
@@ -108,45 +135,50 @@ def _limited(name: str, most: float) -> dict[str, Any]:
 
 
 HARMS: Final = {
-    "oom": Harm("its first batch runs the JVM out of memory", lambda place: _out_of_memory(place, 0)),
+    "oom": Harm("its first batch runs the JVM out of memory", lambda at: _out_of_memory(at, 0), End.DEATH),
     "oom-later": Harm(
         f"a batch runs the JVM out of memory, after {LATER_S} s of good ones",
-        lambda place: _out_of_memory(place, place.feed.rows + LATER_S * ROWS_A_FILE),
+        lambda at: _out_of_memory(at, at.feed.rows + LATER_S * ROWS_A_FILE),
+        End.DEATH,
         within_s=300 + LATER_S,
     ),
     "loop": Harm(
         f"a function of Python's never returns; limits.hung_s is {HUNG_S}",
-        lambda place: place.code("loop", **_limited("hung_s", HUNG_S)),
+        lambda at: at.code("loop", **_limited("hung_s", HUNG_S)),
+        End.LIMIT,
     ),
     "state": Harm(
         f"its state grows without end; limits.state_rows is {STATE_ROWS:,}",
-        lambda place: _state(place, 1000, **_limited("state_rows", STATE_ROWS)),
+        lambda at: _state(at, 1000, **_limited("state_rows", STATE_ROWS)),
+        End.LIMIT,
     ),
     "state-unlimited": Harm(
-        "its state grows without end, and nothing limits it", lambda place: _state(place, 20_000)
+        "its state grows without end, and nothing limits it", lambda at: _state(at, 20_000), End.DEATH
     ),
     "logs": Harm(
         "a function of Python's prints 100 MB",
-        lambda place: place.code("chatter", options={"from": place.feed.rows}),
-        is_ended=False,
+        lambda at: at.code("chatter", options={"from": at.feed.rows}),
+        End.NONE,
         within_s=90,
     ),
     "java-logs": Harm(
         "100 MB are written into the log of the JVM",
-        lambda place: place.code("java_chatter"),
-        is_ended=False,
+        lambda at: at.code("java_chatter"),
+        End.NONE,
         within_s=90,
     ),
     "python": Harm(
-        f"a function of Python's takes all memory; with a JVM of its own, memory.python_mb is {PYTHON_MB},"
-        f" else spark.executor.pyspark.memory",
+        "a function of Python's takes all memory; its processes are bounded, with a JVM of its own by"
+        f" memory.python_mb ({PYTHON_MB}), else by spark.executor.pyspark.memory",
         _hoard,
+        End.FAILURE,
         # shared by the cores of the JVM
         flags=("--spark-conf", f"spark.executor.pyspark.memory={2 * PYTHON_MB}m"),
     ),
     "leak": Harm(
         f"keeps {LEAK_MB} MB more in the heap of its JVM each second",
-        lambda place: place.code("leak", options={"mb": LEAK_MB}),
+        lambda at: at.code("leak", options={"mb": LEAK_MB}),
+        End.DEATH,
         within_s=1200,
     ),
 }

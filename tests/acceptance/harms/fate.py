@@ -42,11 +42,6 @@ class Fate:
         """The present one."""
         return self.told[-1].state if self.told else None
 
-    @property
-    def since(self) -> float | None:
-        """When it went into its present state."""
-        return self.told[-1].at if self.told else None
-
     def states_since(self, at: float) -> set[str]:
         """All that it was in from a moment on."""
         before = [each.state for each in self.told if each.at <= at][-1:]

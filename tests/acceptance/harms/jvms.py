@@ -5,21 +5,25 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.acceptance.group_view import GROUP
-from tests.soak.readings import descendants, named
+from tests.soak.readings import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_SPARK: Final = "org.apache.spark.deploy.SparkSubmit"
+"""In the command line of a JVM with a Spark in it, but not in that of the one that makes this line."""
 
 
 def jvms(worker: str, pid: int) -> Iterator[tuple[str, int]]:
     """Of the worker of that name, which is the process `pid`: what each is for, and its own process."""
     for child in _children(pid):
         task = _task(child)
-        for each in named([child, *descendants(child)], "java"):
-            yield worker if task is None else task, each
+        for each in (child, *descendants(child)):
+            if _SPARK in _words(each):
+                yield worker if task is None else task, each
 
 
 def _children(pid: int) -> list[int]:
@@ -31,8 +35,11 @@ def _children(pid: int) -> list[int]:
 
 def _task(pid: int) -> str | None:
     """Whose process it is, if it is that of a task; its command line says so."""
+    group, _, task = ["", *_words(pid)][-1].partition("/")
+    return task if group == GROUP else None
+
+
+def _words(pid: int) -> list[str]:
     with suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-        group, _, task = (words[-2] if len(words) > 1 else "").partition("/")
-        return task if group == GROUP else None
-    return None
+        return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+    return []

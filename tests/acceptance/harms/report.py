@@ -35,8 +35,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield from (f"  {line}" for line in outcome.fate.lines(outcome.began))
     settled = "NOT" if outcome.settled_s is None else f"after {outcome.settled_s:.0f} s"
     yield f"  settled {settled}, quarantined: {'yes' if outcome.is_quarantined else 'no'}"
-    for when, states in outcome.stayed.items():
-        yield f"  {when}: {', '.join(sorted(states))}"
+    yield f"  then: {', '.join(sorted(outcome.watched))}"
+    if outcome.after_restart is not None:
+        yield f"  from the restart of its worker on: {', '.join(sorted(outcome.after_restart))}"
     yield f"  its cause: {outcome.fate.cause}"
     yield f"  {'AS IT SHOULD BE' if is_right(outcome) else 'NOT AS IT SHOULD BE'}"
 
@@ -52,18 +53,18 @@ def is_right(outcome: Outcome) -> bool:
 
     With a JVM for each task, nothing but that task may have been started anew.
     """
-    end = HARMS[outcome.harm].end
     return (
         outcome.settled_s is not None
-        and all(states <= end for states in _after(outcome))
+        and _stays(outcome)
         and not any(map(any, outcome.faults.values()))
         and set(outcome.ends.values()) == {TaskState.RUNNING.value}
         and not (outcome.isolate and (outcome.restarted or outcome.deaths))
     )
 
 
-def _after(outcome: Outcome) -> list[set[str]]:
-    """What it was in when it had settled; one that goes on may be started anew with its worker."""
-    if HARMS[outcome.harm].is_ended:
-        return list(outcome.stayed.values())
-    return [outcome.stayed["watched"]]
+def _stays(outcome: Outcome) -> bool:
+    harm = HARMS[outcome.harm]
+    seen = set(outcome.watched)
+    if harm.outlasts_restart(isolate=outcome.isolate):
+        seen |= outcome.after_restart or set()
+    return seen == {harm.last_state}

@@ -29,9 +29,11 @@ class Outcome:
         isolate: whether each task had a JVM of its own.
         began: when the harmful task was created.
         fate: what the manager said of it.
-        settled_s: how long after that it had ended, and all neighbours ran; None if that did not come about.
+        settled_s: how long after that it was in its last state, and all neighbours ran; None if that did not
+            come about.
         is_quarantined: whether the manager has told so.
-        stayed: the states in which it was seen after that, by when that was.
+        watched: the states in which it was seen after that.
+        after_restart: those in which it was seen from the restart of its worker on; None without a restart.
         paces: of the neighbours, by when that was.
         deaths: of workers.
         ended_jvms: how many have ended, by whose they were; those that were asked to, too.
@@ -48,7 +50,8 @@ class Outcome:
     fate: Fate
     settled_s: float | None = None
     is_quarantined: bool = False
-    stayed: dict[str, set[str]] = field(default_factory=dict)
+    watched: set[str] = field(default_factory=set)
+    after_restart: set[str] | None = None
     paces: dict[str, Pace] = field(default_factory=dict)
     deaths: list[Death] = field(default_factory=list)
     ended_jvms: dict[str, int] = field(default_factory=dict)
@@ -81,8 +84,11 @@ class Trial:
         outcome.began = time.monotonic()
         jvms = stage.keeper.ended_jvms.copy()
         stage.harm()
-        within_s = self._harm.within_s * (self._patience if self._harm.is_ended else 1)
-        if stage.until(self._is_settled, within_s) or not self._harm.is_ended:
+        if self._harm.goes_on:
+            stage.look_on(self._harm.within_s)
+        else:
+            stage.until(self._is_settled, self._harm.within_s * self._patience)
+        if self._is_settled():
             outcome.settled_s = time.monotonic() - outcome.began
         self._note_pace("with it", outcome.began)
         outcome.restarted = [each.task for each in stage.neighbours_told() if each.token != tokens[each.task]]
@@ -94,15 +100,15 @@ class Trial:
         begin = time.monotonic()
         self._stage.look_on(seconds)
         self._note_pace("watched", begin)
-        self.outcome.stayed["watched"] = self._stage.fate.states_since(begin)
+        self.outcome.watched = self._stage.fate.states_since(begin)
 
     def restart(self, seconds: float) -> None:
         """Restart its worker, and see whether it still stays."""
         begin = time.monotonic()
-        name = self._stage.restart_owner()
+        self._stage.restart_owner()
         self._stage.until(self._stage.is_well, self._harm.within_s * self._patience)
         self._stage.look_on(seconds)
-        self.outcome.stayed[f"{name} restarted"] = self._stage.fate.states_since(begin)
+        self.outcome.after_restart = self._stage.fate.states_since(begin)
 
     def end(self) -> None:
         """Let all rows arrive, and count them."""
@@ -114,7 +120,7 @@ class Trial:
         outcome.log_mb = stage.keeper.log_bytes() / 2**20
 
     def _is_settled(self) -> bool:
-        return self._harm.is_ended and self._stage.fate.state in self._harm.end and self._stage.is_well()
+        return self._stage.fate.state == self._harm.last_state and self._stage.is_well()
 
     def _note_pace(self, when: str, begin: float) -> None:
         self.outcome.paces[when] = self._stage.paces.between(begin, time.monotonic())
@@ -130,6 +136,7 @@ def trial(
     workers: Sequence[str] = WORKERS,
     seconds: float = 30.0,
     patience: float = 1.0,
+    restart: bool = True,
 ) -> Outcome:
     """All of it, in `folder`.
 
@@ -142,6 +149,7 @@ def trial(
         workers: their names.
         seconds: how long it is looked at before, after the harm has settled, and after the restart.
         patience: how many times as long as on a quiet machine things may take.
+        restart: whether the worker of the harmful task is restarted.
     """
     with code_in_reach():
         stage = Stage(folder, postgres, HARMS[name], isolate=isolate, good=good, workers=workers)
@@ -151,6 +159,7 @@ def trial(
             run.look_before(seconds)
             run.harm()
             run.watch(seconds)
-            run.restart(seconds)
+            if restart:
+                run.restart(seconds)
             run.end()
             return run.outcome

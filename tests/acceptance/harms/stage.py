@@ -106,13 +106,12 @@ class Stage:
         """As long as that."""
         self.until(lambda: False, seconds)
 
-    def restart_owner(self) -> str:
-        """Restart the worker that has the harmful task, or had it last, in order; returns its name."""
+    def restart_owner(self) -> None:
+        """Restart the worker that has the harmful task, or was the last to die of it, in order."""
         owner = self.tasks[NAME].owner
         name = next((name for name, member in self._view.workers().items() if member == owner), None)
         name = name or (self.keeper.deaths[-1].worker if self.keeper.deaths else self._workers[0])
         self.keeper.restart(name)
-        return name
 
     def is_well(self) -> bool:
         """Whether all workers are there, and each neighbour runs where it is assigned."""
