@@ -28,7 +28,7 @@ LEAK_MB: Final = 4
 """With each batch, of which there is one a second."""
 LATER_S: Final = 60
 """When a task has been harmless for so long, nobody suspects it any more."""
-RESTART: Final = {"max_restarts": 2, "window_ms": 1_200_000}
+RESTART: Final = {"max_restarts": 1, "window_ms": 1_200_000}
 """Few: one start of a JVM of its own takes a busy machine a minute."""
 _TOO_LONG: Final = 600_000_000
 """Characters that no heap of these JVMs has room for."""
@@ -168,12 +168,11 @@ HARMS: Final = {
         within_s=90,
     ),
     "python": Harm(
-        "a function of Python's takes all memory; its processes are bounded, with a JVM of its own by"
-        f" memory.python_mb ({PYTHON_MB}), else by spark.executor.pyspark.memory",
+        f"a function of Python's takes all memory; each of its processes may have {PYTHON_MB} MiB, by"
+        " memory.python_mb with a JVM of its own, else by spark.executor.pyspark.memory",
         _hoard,
         End.FAILURE,
-        # shared by the cores of the JVM
-        flags=("--spark-conf", f"spark.executor.pyspark.memory={2 * PYTHON_MB}m"),
+        flags=("--spark-conf", f"spark.executor.pyspark.memory={PYTHON_MB}m"),
     ),
     "leak": Harm(
         f"keeps {LEAK_MB} MB more in the heap of its JVM each second",

@@ -26,6 +26,17 @@ def jvms(worker: str, pid: int) -> Iterator[tuple[str, int]]:
                 yield worker if task is None else task, each
 
 
+def is_over(pid: int) -> bool:
+    """Whether a process has ended: that it is not found among the children of another one says nothing.
+
+    The kernel may leave some out of that list while others come and go.
+    """
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def _children(pid: int) -> list[int]:
     with suppress(OSError):
         lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]

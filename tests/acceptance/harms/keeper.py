@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.acceptance.group_view import GROUP
-from tests.acceptance.harms.jvms import jvms
+from tests.acceptance.harms.jvms import is_over, jvms
 from tests.acceptance.processes import Daemon, worker_args
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Keeper:
         own = ("--isolate", "--isolate-memory-mb", str(HEAP_MB)) if isolate else ()
         self.deaths: list[Death] = []
         self.ended_jvms: Counter[str] = Counter()
-        self._jvms: dict[tuple[str, int], None] = {}
+        self._jvms: set[tuple[str, int]] = set()
         self._herd = herd
         self._folder = folder
         self._flags = (*flags, *own)
@@ -76,13 +76,11 @@ class Keeper:
             if (code := worker.process.poll()) is not None:
                 self.deaths.append(Death(at, name, code))
                 worker.start()
-        there = {
-            found: None
-            for name, worker in self._herd.workers.items()
-            for found in jvms(name, worker.process.pid)
-        }
-        self.ended_jvms.update(what for what, pid in self._jvms if (what, pid) not in there)
-        self._jvms = there
+        for name, worker in self._herd.workers.items():
+            self._jvms.update(jvms(name, worker.process.pid))
+        ended = {found for found in self._jvms if is_over(found[1])}
+        self.ended_jvms.update(what for what, _ in ended)
+        self._jvms -= ended
 
     def log_bytes(self) -> int:
         """What all of them have logged and printed."""

@@ -33,7 +33,7 @@ WORKERS: Final = ("anna", "berta")
 FEED_S: Final = 1.0
 PATIENCE_S: Final = 600.0
 """For what has to come about, harm or none."""
-WARM: Final = 8
+WARM: Final = 5
 """Batches of each neighbour before any of them counts: the first ones are slow."""
 REPOSITORY: Final = Path(__file__).parents[3]
 
