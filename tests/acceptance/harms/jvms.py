@@ -8,22 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.acceptance.group_view import GROUP
-from tests.soak.readings import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SPARK: Final = "org.apache.spark.deploy.SparkSubmit"
-"""In the command line of a JVM with a Spark in it, but not in that of the one that makes this line."""
+"""In the command line of a JVM with a Spark in it, and of what it begins, as long as that is nothing else."""
 
 
 def jvms(worker: str, pid: int) -> Iterator[tuple[str, int]]:
     """Of the worker of that name, which is the process `pid`: what each is for, and its own process."""
     for child in _children(pid):
         task = _task(child)
-        for each in (child, *descendants(child)):
-            if _SPARK in _words(each):
-                yield worker if task is None else task, each
+        for each in _sparks(child):
+            yield worker if task is None else task, each
+
+
+def _sparks(pid: int) -> list[int]:
+    """The process, or those below it; what a JVM has begun is none."""
+    if _SPARK in _words(pid):
+        return [pid]
+    return [each for child in _children(pid) for each in _sparks(child)]
 
 
 def is_over(pid: int) -> bool:
