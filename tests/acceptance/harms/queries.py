@@ -78,12 +78,15 @@ def java_chatter(context: TaskContext) -> Any:
 
 
 def leak(context: TaskContext) -> Any:
-    """Keeps some more MB in the heap of its JVM with each batch, as caches without bounds do."""
+    """Keeps some more MB in the heap of its JVM with each batch, as caches without bounds do.
+
+    Arrays of bytes would come into Python as they are, and leave nothing in the JVM.
+    """
     gateway: Any = context.spark.sparkContext._gateway
-    size = int(context.options["mb"]) * MB
+    longs = int(context.options["mb"]) * MB // 8
 
     def keep(_batch: Any, _batch_id: int) -> None:
-        _leaked.append(gateway.new_array(gateway.jvm.byte, size))
+        _leaked.append(gateway.new_array(gateway.jvm.long, longs))
 
     return context.foreach_batch(_rows(context), keep)
 
