@@ -55,8 +55,8 @@ demo-delta: ## the same into tables of Delta Lake, which are read back without S
 	@$(BIN)/sparkherd demo --sink delta --jars jars $(ARGS)
 
 .PHONY: test
-test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser and of connectors, two at a time (JOBS=2)
-	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors' $(SIDE_BY_SIDE) $(ARGS)
+test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser, of connectors and by hand, two at a time (JOBS=2)
+	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
 
 # Counting lines takes three times as long in tests of pure Python, and holds nothing: so it is not part of `test`.
 .PHONY: coverage
@@ -72,7 +72,7 @@ test-connectors: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## the tests with conn
 	@$(ARCHIVED) $(BIN)/pytest -m 'connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-by-hand
-test-by-hand: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## those tests with connectors that take minutes each
+test-by-hand: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## those tests that take minutes each, with connectors or without
 	@$(ARCHIVED) $(BIN)/pytest -m by_hand $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-newest
@@ -106,6 +106,10 @@ soak: $(MEASURED) java $(OWN_JARS) ## twenty tasks of all kinds, a rebalance eac
 chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg BAD_ROWS=1 FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \
 		--into $(or $(SINK),sql) $(if $(filter off,$(FENCE)),--unfenced) $(if $(BAD_ROWS),--bad-rows)
+
+.PHONY: harms
+harms: $(INSTALLED) java ## one harmful task beside good ones: what these notice, and what becomes of it (HARM=oom ISOLATE=1 ARGS="--seconds 60")
+	@$(BIN)/python -m tests.acceptance.harms $(if $(HARM),--harm $(HARM)) $(if $(ISOLATE),--isolate) $(ARGS)
 
 .PHONY: schemathesis
 schemathesis: $(INSTALLED) ## ask a manager all that its OpenAPI description allows, and what it does not (SECONDS=300 SEED=1)

@@ -19,6 +19,9 @@ REMOTE_TRACE: Final = "\n\nJVM stacktrace:\n"
 """What Spark Connect puts between the message of an error and Java's own account of it."""
 _REMOTE_CONDITION = re.compile(r"^\((?:STREAM_FAILED|[a-z][\w.]+)\) ")
 _CAUSED_BY = re.compile(r"^Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_RAISED: Final = re.compile(r"^\S.*$", re.MULTILINE)
+"""What a traceback of Python's ends with: the first of its lines that is not indented."""
 _WRAPPERS: Final = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "TASK_WRITE_FAILED"}
 """Conditions that say only that something else went wrong."""
 
@@ -96,6 +99,16 @@ def read_remote(text: str) -> RemoteError:
 def first_line(text: str) -> str:
     """Secrets and values are taken out before it is cut: half of one would not be known."""
     first, _, rest = without_values(text).strip().partition("\n")
-    announced = rest.lstrip(" -\t\n").partition("\n")[0] if first.endswith(":") else ""
-    line = _NOISE.sub("", scrub(f"{first} {announced}")).rstrip(" ;")
+    line = _NOISE.sub("", scrub(_with_announced(first.rstrip(), rest))).rstrip(" ;")
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+
+
+def _with_announced(first: str, rest: str) -> str:
+    """A line and what it announces by a colon: the next one, or what a function of Python's has raised."""
+    if not first.endswith(":"):
+        return first
+    _, is_traced, trace = f"{first}\n{rest}".rpartition(_TRACEBACK)
+    if is_traced and (raised := _RAISED.search(trace)) is not None:
+        return f"{first.removesuffix(_TRACEBACK).rstrip()} {raised[0]}"
+    following = rest.lstrip(" -\t\n").partition("\n")[0]
+    return f"{first} {following}"

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -67,6 +68,8 @@ _LINE = re.compile(r"spark\|(?P<level>\w+)\|(?P<logger>[^|]*)\|(?P<message>.*)")
 _REMEMBERED_LINES = 400
 """What Ivy says of packages that it cannot find is long."""
 _SHOWN_LINES = 20
+_LONGEST_LINE = 1 << 16
+"""In characters; of a longer one each part is a line: code of a task may print what it likes, for ever."""
 
 
 class Jvm:
@@ -215,7 +218,7 @@ def _pump(reader: int) -> tuple[deque[str], threading.Thread]:
 
     def run() -> None:
         with os.fdopen(reader, errors="replace") as lines:
-            for line in lines:
+            for line in iter(partial(lines.readline, _LONGEST_LINE), ""):
                 last.append(line.rstrip())
                 _tell(line.rstrip())
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PythonException
 
 from worker.sinks.errors import SchemaError
 from worker.sinks.spark_errors import MAX_LINE, JavaError, headline
@@ -46,6 +47,39 @@ def test_a_line_that_announces_another_is_both() -> None:
     """As Iceberg's, whose reasons are a list."""
     error = JavaError("a.B", "Invalid schema for v2:\n- Invalid type for v: variant is not supported\nmore")
     assert headline([error]) == "B: Invalid schema for v2: Invalid type for v: variant is not supported"
+
+
+FRAMES = """Traceback (most recent call last):
+  File "queries.py", line 49, in eat
+    eaten.append(b"x" * MB)
+                 ~~~~~^~~~
+"""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"{FRAMES}MemoryError\n",
+        f"{FRAMES}KeyError: 7\n\nDuring handling of that, another one:\n\n{FRAMES}MemoryError\n\tat a.B",
+    ],
+)
+def test_what_a_function_of_python_s_has_raised_is_the_line(message: str) -> None:
+    """Spark's word for it is a whole traceback, of which the last line says what was wrong."""
+    kind = "org.apache.spark.api.python.PythonException"
+    assert headline([STREAM_FAILED, JavaError(kind, message)]) == "PythonException: MemoryError"
+
+
+def test_so_it_is_where_pyspark_raises_it() -> None:
+    """Its own class for that begins with an empty line, and then announces the traceback."""
+    told = f"\n  An exception was thrown from the Python worker. Please see the stack trace below.\n{FRAMES}"
+    text = describe(PythonException(f"{told}MemoryError\n"))
+    assert text.startswith("PythonException: MemoryError\n\n")
+
+
+def test_a_traceback_that_was_cut_is_a_line_all_the_same() -> None:
+    """The first that there is of it."""
+    line = headline([JavaError("a.B", FRAMES)])
+    assert line == 'B: Traceback (most recent call last): File "queries.py", line 49, in eat'
 
 
 def test_errors_of_python_have_their_trace() -> None:

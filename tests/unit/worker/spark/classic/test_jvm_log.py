@@ -9,6 +9,7 @@ from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath
 from worker.spark.classic.java import parse_version
 from worker.spark.classic.jvm import (
+    _LONGEST_LINE,
     _REMEMBERED_LINES,
     _SHOWN_LINES,
     _pump,
@@ -60,6 +61,18 @@ def test_the_last_lines_are_kept() -> None:
     assert lines[-1] == f"line {_REMEMBERED_LINES + 29} �"
     told = why_not_ready(list(lines)).splitlines()
     assert (len(told), told[-1]) == (_SHOWN_LINES + 1, lines[-1])
+
+
+def test_a_line_without_end_is_taken_in_parts() -> None:
+    """Whoever prints such a one fills no memory of the worker's, but that of the lines that are kept."""
+    reader, writer = os.pipe()
+    lines, pump = _pump(reader)
+    part = b"x" * _LONGEST_LINE
+    for _ in range(3):
+        os.write(writer, part)
+    os.close(writer)
+    pump.join(120)
+    assert [len(line) for line in lines] == [_LONGEST_LINE] * 3
 
 
 def test_how_a_process_ended() -> None:
