@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAME: Final = "harmful"
 CODE: Final = "tests.acceptance.harms"
 """The prefix of the entry points."""
-ACTION: Final = "fail"
+ACTION: Final = "quarantine"
 """Of a limit: what it does with a task that is not to be started again before somebody has looked."""
 HUNG_S: Final = 20
 STATE_ROWS: Final = 400_000
