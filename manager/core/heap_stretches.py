@@ -6,6 +6,7 @@ the lower edge of that: as long as nobody keeps ever more, it stays where it is,
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +22,8 @@ LEAST_MS: Final = 120_000
 """How long a rise has to go on at least."""
 LEAST_LOWS: Final = 6
 """Two for each third."""
+CEILINGS_KEPT: Final = 6
+"""The latest ones: the least of them is how much the JVM keeps at most."""
 LOWS_KEPT: Final = 300
 """Of one stretch; beyond them every second one is forgotten."""
 
@@ -50,8 +53,9 @@ class Rise(NamedTuple):
 class Stretch:
     """The time in which one worker's JVM has run the same tasks.
 
-    Times are milliseconds of the monotonic clock. `lows` is what each collection has left, in bytes, and when
-    that was told; the last one of the stretch before, `stale`, is none of its own. `state` is what each
+    Times are milliseconds of the monotonic clock. `lows` is what each collection of the old generation has
+    left, in bytes, and when that was told; the last one of the stretch before, `stale`, is none of its own.
+    `ceilings` are what was in use after collections of any kind, some of it garbage. `state` is what each
     task's state took when it was told first, and last. `after` is who ran there next, and the least that a
     collection has left then.
     """
@@ -59,16 +63,22 @@ class Stretch:
     member_id: str
     holders: frozenset[Holder]
     heap_max: int
+    began_ms: int
     stale: int | None = None
     lows: list[tuple[int, int]] = field(default_factory=list)
     state: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ceilings: deque[int] = field(default_factory=lambda: deque(maxlen=CEILINGS_KEPT))
+    seen_ms: int = 0
     after: tuple[frozenset[Holder], int] | None = None
 
-    def look(self, at_ms: int, low: int, state: Mapping[str, int]) -> bool:
-        """Take in what is told now; returns whether there has been another collection."""
+    def look(self, at_ms: int, low: int | None, ceiling: int | None, state: Mapping[str, int]) -> bool:
+        """Take in what is told now; returns whether the old generation has been collected again."""
+        self.seen_ms = at_ms
+        if ceiling is not None:
+            self.ceilings.append(ceiling)
         for task, size in state.items():
             self.state[task] = (self.state.get(task, (size, size))[0], size)
-        if low == (self.lows[-1][1] if self.lows else self.stale):
+        if low is None or low == (self.lows[-1][1] if self.lows else self.stale):
             return False
         self.lows.append((at_ms, low))
         if len(self.lows) > LOWS_KEPT:
@@ -92,6 +102,20 @@ class Stretch:
             return None
         earlier, later = thirds[1][1] - thirds[0][1], thirds[2][1] - thirds[1][1]
         return change if min(earlier, later) >= change.bytes / 4 else None
+
+    def shows_no(self, rise: Rise) -> bool:
+        """Whether whoever ran here is not behind `rise`: by its rate, more would have had to be seen.
+
+        A JVM that has enough of it leaves its old generation alone. Then what it has in use is what it keeps
+        at most, and says the same once it is little enough.
+        """
+        change = self.change()
+        if change is None and len(self.ceilings) < CEILINGS_KEPT:
+            return False
+        over_ms = self.seen_ms - self.began_ms if change is None else change.over_ms
+        grown = min(self.ceilings) if change is None else change.bytes
+        expected = rise.bytes * over_ms / rise.over_ms
+        return expected >= SHARE * self.heap_max and grown <= expected / 2
 
     def left_after(self, holder: Holder) -> int | None:
         """What a collection has left when that task ran there no more, in bytes; None if nobody knows."""

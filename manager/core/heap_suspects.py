@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from manager.core.heap_stretches import SHARE, Holder, Rise, Stretch
+from manager.core.heap_stretches import Holder, Rise, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -55,7 +55,8 @@ class HeapSuspects:
         member_id: str,
         holders: frozenset[Holder],
         *,
-        low: int,
+        low: int | None,
+        ceiling: int | None,
         heap_max: int,
         state: Mapping[str, int],
         at_ms: int,
@@ -65,7 +66,8 @@ class HeapSuspects:
         Args:
             member_id: the worker.
             holders: what it runs now.
-            low: what the last collection of the old generation has left, in bytes.
+            low: what the last collection of the old generation has left, in bytes; None before the first.
+            ceiling: what was in use after the last collection of any kind, in bytes; None before the first.
             heap_max: how large its heap may become, in bytes.
             state: what the state of each task takes, in bytes, where that is known.
             at_ms: the time, in milliseconds of the monotonic clock.
@@ -75,10 +77,9 @@ class HeapSuspects:
         """
         stretch = self._open.get(member_id)
         if stretch is None or stretch.holders != holders:
-            stretch = self._begin(member_id, holders, heap_max)
-        if not stretch.look(at_ms, low, state):
-            return []
-        if (before := self._before.get(member_id)) is not None:
+            stretch = self._begin(member_id, holders, heap_max, at_ms)
+        is_new = stretch.look(at_ms, low, ceiling, state)
+        if is_new and low is not None and (before := self._before.get(member_id)) is not None:
             before.followed_by(holders, low)
         if self._judged_at is not None and at_ms - self._judged_at < EVERY_MS:
             return []
@@ -103,22 +104,22 @@ class HeapSuspects:
         without = (each for each in self._past if task not in _names(each.holders))
         self._past = deque(without, maxlen=STRETCHES_KEPT)
 
-    def _begin(self, member_id: str, holders: frozenset[Holder], heap_max: int) -> Stretch:
+    def _begin(self, member_id: str, holders: frozenset[Holder], heap_max: int, at_ms: int) -> Stretch:
         stale = None
         if (before := self._open.get(member_id)) is not None:
             self._keep(before)
             self._before[member_id] = before
             stale = before.lows[-1][1] if before.lows else before.stale
-        self._open[member_id] = stretch = Stretch(member_id, holders, heap_max, stale)
+        self._open[member_id] = stretch = Stretch(member_id, holders, heap_max, at_ms, stale)
         return stretch
 
     def _keep(self, stretch: Stretch) -> None:
-        """One without a word to say is let go."""
-        if stretch.change() is not None:
+        """One that is too short to say anything is let go."""
+        if stretch.seen_ms - stretch.began_ms >= EVERY_MS:
             self._past.append(stretch)
 
     def _judge(self, now: int) -> list[Suspicion]:
-        while self._past and now - self._past[0].lows[-1][0] > KEPT_MS:
+        while self._past and now - self._past[0].seen_ms > KEPT_MS:
             self._past.popleft()
         found: dict[str, Suspicion] = {}
         self.unresolved = {}
@@ -150,7 +151,7 @@ class HeapSuspects:
             return self._suspect(stretch, rise, by_state, "state")
         left = set(stretch.holders)
         for other in self._all():
-            if other is not stretch and not left.isdisjoint(other.holders) and clears(other, rise):
+            if other is not stretch and not left.isdisjoint(other.holders) and other.shows_no(rise):
                 left -= other.holders
         if len(left) == 1:
             return self._suspect(stretch, rise, left, "others_cleared")
@@ -159,15 +160,6 @@ class HeapSuspects:
     def _suspect(self, stretch: Stretch, rise: Rise, left: Iterable[Holder], ground: Ground) -> Suspicion:
         (holder,) = left
         return Suspicion(holder, ground, rise, stretch)
-
-
-def clears(other: Stretch, rise: Rise) -> bool:
-    """Whether whoever ran in `other` is not behind `rise`: by that rate, more would have had to be seen."""
-    change = other.change()
-    if change is None:
-        return False
-    expected = rise.bytes * change.over_ms / rise.over_ms
-    return expected >= SHARE * other.heap_max and change.bytes <= expected / 2
 
 
 def _names(holders: Iterable[Holder]) -> set[str]:

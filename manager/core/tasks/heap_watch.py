@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 
 def note(turn: Turn, member: Member, told: WorkerResources) -> None:
-    """Take in what a worker takes; one whose tasks share no heap says nothing of it."""
-    if told.heap_live_bytes is None or not told.heap_max_bytes:
+    """Take in what a worker takes; of one whose tasks have a JVM each only that they hold no more in all."""
+    if not told.heap_max_bytes:
         return
     registry = turn.group.tasks
     new = registry.heap.look(
         member.id,
         frozenset(_running(registry, member.id)),
         low=told.heap_live_bytes,
+        ceiling=told.heap_after_gc_bytes,
         heap_max=told.heap_max_bytes,
         state=dict(_states(registry, member.id)),
         at_ms=turn.now,

@@ -29,6 +29,7 @@ class Herd:
         self.suspects = HeapSuspects()
         self.at_ms = 1_700_000_000_000
         self.told: list[Suspicion] = []
+        self.lazy: set[str] = set()
         self._leaks = leaks
         self._noise = noise
         self._kept: dict[str, dict[str, float]] = {}
@@ -48,7 +49,8 @@ class Herd:
                 self.told += self.suspects.look(
                     member_id,
                     holders(names),
-                    low=int(low * MIB),
+                    low=int(low * MIB) if member_id not in self.lazy else None,
+                    ceiling=int(low * MIB) + 50 * MIB,
                     heap_max=HEAP,
                     state={},
                     at_ms=self.at_ms,
@@ -95,6 +97,17 @@ def test_who_has_run_without_a_rise_is_cleared(then: dict[str, str]) -> None:
     assert herd.suspected.keys() == {"x"}
 
 
+def test_a_jvm_that_has_enough_clears_whom_it_runs() -> None:
+    """It leaves its old generation alone: what is in use there is what it keeps at most, and takes longer."""
+    herd = Herd({"x": 10})
+    herd.lazy = {"berta"}
+    herd.run(20, anna="abx", berta="cd")
+    herd.run(5, anna="cdx", berta="ab")
+    assert herd.suspected == {}
+    herd.run(35, anna="cdx", berta="ab")
+    assert herd.suspected == {"x": "others_cleared"}
+
+
 def test_what_was_left_when_it_was_gone_is_told() -> None:
     """The fall is half of the evidence; of who stayed, nothing of the kind is known."""
     herd = Herd({"x": 10}, noise=0.001)
@@ -127,9 +140,9 @@ def test_nobody_is_suspected_of_noise(seed: int) -> None:
 
 def curve(shape: Callable[[float], float], minutes: int = 20) -> Stretch:
     """What is left, in MiB, by the minute."""
-    stretch = Stretch("anna", holders("a"), HEAP)
+    stretch = Stretch("anna", holders("a"), HEAP, 0)
     for look in range(minutes * 6):
-        stretch.look(look * 10_000, int(shape(look / 6) * MIB), {})
+        stretch.look(look * 10_000, int(shape(look / 6) * MIB), None, {})
     return stretch
 
 
@@ -164,6 +177,7 @@ def test_state_that_grows_as_the_heap_does_names_its_task() -> None:
             "anna",
             holders("abx"),
             low=100 * MIB + grown,
+            ceiling=None,
             heap_max=HEAP,
             state={"a": 5 * MIB, "x": 7 * MIB + grown * 3 // 4},
             at_ms=look * 10_000,
@@ -190,6 +204,7 @@ def test_a_task_of_another_version_is_another_holder() -> None:
             "anna",
             frozenset({Holder("x", version)}),
             low=(100 + 4 * look if version == 1 else 100) * MIB + look,
+            ceiling=None,
             heap_max=HEAP,
             state={},
             at_ms=look * 10_000,
