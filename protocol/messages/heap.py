@@ -1,4 +1,4 @@
-"""Heaps that grow, and what that may be due to (protocol §5, Heaps that grow)."""
+"""Heaps that grow, and what that may be due to (protocol §5, Quarantine)."""
 
 from __future__ import annotations
 

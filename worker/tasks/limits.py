@@ -28,10 +28,14 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The query is to end: for a while, or until somebody has looked, wherever its task is then."""
+    """The query is to end: for a while, or until somebody has looked, wherever its task is then.
+
+    `at_once` is that of one that hangs: its batch is not waited for, which its neighbours may be waiting for.
+    """
 
     cause: str
     action: Literal["restart", "quarantine"]
+    at_once: bool = False
 
 
 Effect: TypeAlias = Exceeded | Tell | End
@@ -81,7 +85,7 @@ class LimitsWatch:
             if name not in before:
                 effects.append(Exceeded(name))
                 if limit.action != "warn":
-                    effects.append(End(self._told[name], limit.action))
+                    effects.append(End(self._told[name], limit.action, at_once=name == "hung_s"))
         if self._told != before:
             effects.append(Tell("; ".join(self._told.values()) or None))
         return effects

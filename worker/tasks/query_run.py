@@ -86,18 +86,19 @@ class QueryRun:
         try:
             over = asyncio.wait({beyond, ended}, return_when=asyncio.FIRST_COMPLETED)
             if not await first(over, self._desired.until_outdated()):
-                await self._stop(query)
+                await self._stop(query, self._stop_timeout_s)
                 return UNWANTED
             if ended.done():
                 return ended.result()
-            await self._stop(query)
-            return beyond.result()
+            end = beyond.result()
+            await self._stop(query, 0.0 if end.at_once else self._stop_timeout_s)
+            return QueryError(end.cause, quarantine=end.action == "quarantine")
         finally:
             beyond.cancel()
             ended.cancel()
 
-    async def _until_beyond(self, query: Query, limits: Limits | None) -> QueryError:
-        """Watch the limits of its definition until one says that the query is to end; why it is."""
+    async def _until_beyond(self, query: Query, limits: Limits | None) -> End:
+        """Watch the limits of its definition until one says that the query is to end."""
         if limits is None:
             await asyncio.Event().wait()  # which nobody sets: there is nothing to look at
         watch = LimitsWatch(limits or Limits())
@@ -116,15 +117,15 @@ class QueryRun:
                         self._status.count_exceeded(name)
                     case Tell(cause):
                         self._status.tell_beyond(cause)
-                    case End(cause, action):
-                        return QueryError(cause, quarantine=action == "quarantine")
+                    case End():
+                        return effect
 
     async def _give_up(self, starting: asyncio.Future[Query]) -> None:
         """A start that nobody wants any more: cut or not, its query may begin until it is called back."""
         starting.cancel()
         await asyncio.wait({starting})
         if not starting.cancelled() and starting.exception() is None:
-            await self._stop(starting.result())
+            await self._stop(starting.result(), self._stop_timeout_s)
 
     def _come_to(self, step: str) -> None:
         """The start under way may have to wait for `step`."""
@@ -138,13 +139,13 @@ class QueryRun:
         if self._status.state is TaskState.STARTING:
             self._status.tell(TaskState.STARTING, f"waits for {self._step}")
 
-    async def _stop(self, query: Query) -> None:
+    async def _stop(self, query: Query, within_s: float) -> None:
         """Stop in order; a cut that comes meanwhile makes short work of it."""
         try:
             if self._desired.is_cut():
                 await query.stop(0.0)
                 return
-            stopping = asyncio.ensure_future(query.stop(self._stop_timeout_s))
+            stopping = asyncio.ensure_future(query.stop(within_s))
             if not await first(asyncio.shield(stopping), self._desired.changed.until(self._desired.is_cut)):
                 await asyncio.gather(stopping, query.stop(0.0))
         except Exception:  # what may be left of it is fenced, or waited for

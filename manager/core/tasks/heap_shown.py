@@ -1,4 +1,4 @@
-"""Heaps that grow, and tasks that may be why, as they are shown (protocol §5, Heaps that grow)."""
+"""Heaps that grow, and tasks that may be why, as they are shown (protocol §5, Quarantine)."""
 
 from __future__ import annotations
 
