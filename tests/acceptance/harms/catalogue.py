@@ -26,6 +26,7 @@ STATE_ROWS: Final = 400_000
 PYTHON_MB: Final = 400
 LEAK_MB: Final = 4
 """With each batch, of which there is one a second."""
+LEAKED_MB: Final = 300
 LATER_S: Final = 60
 """When a task has been harmless for so long, nobody suspects it any more."""
 RESTART: Final = {"max_restarts": 1, "window_ms": 1_200_000}
@@ -175,9 +176,9 @@ HARMS: Final = {
         flags=("--spark-conf", f"spark.executor.pyspark.memory={PYTHON_MB}m"),
     ),
     "leak": Harm(
-        f"keeps {LEAK_MB} MB more in the heap of its JVM each second",
-        lambda at: at.code("leak", options={"mb": LEAK_MB}),
-        End.DEATH,
+        f"keeps {LEAK_MB} MB more in the heap of its JVM each second; limits.heap_mb is {LEAKED_MB}",
+        lambda at: at.code("leak", options={"mb": LEAK_MB}, **_limited("heap_mb", LEAKED_MB)),
+        End.LIMIT,
         within_s=1200,
     ),
 }
