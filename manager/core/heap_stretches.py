@@ -20,8 +20,8 @@ QUICK_SHARE: Final = 0.15
 SLOW_MS: Final = 600_000
 LEAST_MS: Final = 120_000
 """How long a rise has to go on at least."""
-LEAST_LOWS: Final = 6
-"""Two for each third."""
+LEAST_LOWS: Final = 4
+"""One for each third at least, and one more."""
 CEILINGS_KEPT: Final = 6
 """The latest ones: the least of them is how much the JVM keeps at most."""
 LOWS_KEPT: Final = 300
@@ -141,7 +141,7 @@ class Stretch:
         parts: tuple[list[int], ...] = ([], [], [])
         for at, low in self.lows:
             parts[min(3 * (at - begin) // max(end - begin, 1), 2)].append(low)
-        if any(len(part) < LEAST_LOWS // 3 for part in parts):
+        if not all(parts):
             return None
         at_ms = (begin, (begin + end) // 2, end)
         return tuple(zip(at_ms, map(min, parts), strict=True))
