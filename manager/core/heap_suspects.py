@@ -105,11 +105,11 @@ class HeapSuspects:
         self._past = deque(without, maxlen=STRETCHES_KEPT)
 
     def _begin(self, member_id: str, holders: frozenset[Holder], heap_max: int, at_ms: int) -> Stretch:
-        stale = None
+        stale: tuple[int | None, int | None] = (None, None)
         if (before := self._open.get(member_id)) is not None:
             self._keep(before)
             self._before[member_id] = before
-            stale = before.lows[-1][1] if before.lows else before.stale
+            stale = before.told
         self._open[member_id] = stretch = Stretch(member_id, holders, heap_max, at_ms, stale)
         return stretch
 
@@ -136,25 +136,24 @@ class HeapSuspects:
     def _rising(self) -> Iterator[tuple[Stretch, Rise]]:
         """Those that still go on first, then the latest."""
         for stretch in self._all():
-            if (rise := stretch.steady_rise()) is not None and stretch.holders:
-                yield stretch, rise
+            if stretch.rise is not None and stretch.holders:
+                yield stretch, stretch.rise
 
     def _all(self) -> Iterable[Stretch]:
         return [*self._open.values(), *reversed(self._past)]
 
     def _accused(self, stretch: Stretch, rise: Rise) -> Suspicion | tuple[str, ...]:
         """The one whose rise it is, or all whose it may be."""
-        if len(stretch.holders) == 1:
-            return self._suspect(stretch, rise, stretch.holders, "alone")
-        by_state = [each for each in stretch.holders if stretch.state_growth(each.task) >= rise.bytes / 2]
-        if len(by_state) == 1:
-            return self._suspect(stretch, rise, by_state, "state")
         left = set(stretch.holders)
         for other in self._all():
             if other is not stretch and not left.isdisjoint(other.holders) and other.shows_no(rise):
                 left -= other.holders
+        by_state = [each for each in left if stretch.state_growth(each.task, rise) >= rise.bytes / 3]
+        if len(by_state) == 1:
+            return self._suspect(stretch, rise, by_state, "state")
         if len(left) == 1:
-            return self._suspect(stretch, rise, left, "others_cleared")
+            ground: Ground = "alone" if len(stretch.holders) == 1 else "others_cleared"
+            return self._suspect(stretch, rise, left, ground)
         return tuple(sorted(each.task for each in left or stretch.holders))
 
     def _suspect(self, stretch: Stretch, rise: Rise, left: Iterable[Holder], ground: Ground) -> Suspicion:

@@ -77,6 +77,7 @@ class LimitsWatch:
             figures["hung_s"] = (stall.silent_s, str(stall))
         before, self._told = self._told, {}
         effects: list[Effect] = []
+        ends: list[End] = []
         for name, limit in self._limits.items():
             value, said = figures.get(name, (0.0, ""))
             if value <= limit.max:
@@ -85,7 +86,8 @@ class LimitsWatch:
             if name not in before:
                 effects.append(Exceeded(name))
                 if limit.action != "warn":
-                    effects.append(End(self._told[name], limit.action, at_once=name == "hung_s"))
+                    ends.append(End(self._told[name], limit.action, at_once=name == "hung_s"))
+        effects += sorted(ends, key=lambda end: end.action != "quarantine")[:1]
         if self._told != before:
             effects.append(Tell("; ".join(self._told.values()) or None))
         return effects

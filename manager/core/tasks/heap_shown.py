@@ -54,7 +54,7 @@ def said(suspicion: Suspicion) -> str:
     head = f"the heap of {stretch.member_id} grew from {grown} while this task ran there, "
     grounds = {
         "alone": "and nothing else did",
-        "state": f"and its state by {_mib(stretch.state_growth(suspicion.holder.task))} MiB",
+        "state": f"and its state by {_mib(stretch.state_growth(suspicion.holder.task, rise))} MiB",
         "others_cleared": "and no heap did where the others ran without it",
     }
     left = stretch.left_after(suspicion.holder)

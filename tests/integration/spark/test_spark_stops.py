@@ -13,7 +13,6 @@ from tests.unit.worker.tasks.bench import Bench
 from worker.background import BackgroundTasks
 from worker.query_engine import QueryError
 from worker.spark.classic import query_output
-from worker.spark.classic.callback_line import _kept_by
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query import SparkQuery
 
@@ -167,7 +166,9 @@ async def test_a_query_leaves_no_connection_behind(
 
     def kept() -> tuple[int, int]:
         client = spark.sparkContext._gateway.java_gateway_server.getCallbackClient()
-        return _kept_by(client).size(), sum("(run)" in each.name for each in threading.enumerate())
+        field = client.getClass().getSuperclass().getDeclaredField("connections")
+        field.setAccessible(True)
+        return field.get(client).size(), sum("(run)" in each.name for each in threading.enumerate())
 
     before = kept()
     for _ in range(3):

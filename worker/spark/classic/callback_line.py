@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -21,24 +23,21 @@ class CallbackLine:
         self._line: Any = None
 
     def note(self, frame: DataFrame) -> None:
-        """To be called by the query, with a batch: Java answers in the thread that has called."""
-        if self._line is None:
-            gateway = frame.sparkSession.sparkContext._gateway  # noqa: SLF001 - where PySpark keeps it
-            self._client = gateway.java_gateway_server.getCallbackClient()  # type: ignore[union-attr]
+        """To be called by the query, with a batch: Java answers in the thread that has called.
+
+        Without pinned threads (`PYSPARK_PIN_THREAD=false`) no thread has one of its own.
+        """
+        if self._client is not None:
+            return
+        gateway = frame.sparkSession.sparkContext._gateway  # noqa: SLF001 - where PySpark keeps it
+        self._client = gateway.java_gateway_server.getCallbackClient()  # type: ignore[union-attr]
+        with contextlib.suppress(Py4JError):
             self._line = self._client.getPerThreadConnection()
 
     def close(self) -> None:
         """The query's thread calls no more."""
-        if self._line is None:
-            return
-        with contextlib.suppress(Exception):  # a JVM that is gone has none
-            self._line.shutdown()
-            _kept_by(self._client).remove(self._line)
-        self._line = None
-
-
-def _kept_by(client: Any) -> Any:
-    """The list that each is left in; Py4J has no word for it."""
-    field = client.getClass().getSuperclass().getDeclaredField("connections")
-    field.setAccessible(True)
-    return field.get(client)
+        line, self._line = self._line, None
+        if line is not None:
+            with contextlib.suppress(Exception):  # a JVM that is gone has none
+                line.shutdown()
+                self._client.connectionStopped(line)

@@ -148,24 +148,56 @@ def curve(shape: Callable[[float], float], minutes: int = 20) -> Stretch:
 
 def test_a_rise_that_levels_off_is_none() -> None:
     """Caches fill, and histories are kept up to a length."""
-    assert curve(lambda minute: 400 - 300 * 0.6**minute).steady_rise() is None
-    assert curve(lambda minute: 100 + 300 * (minute > 10) + minute / 100).steady_rise() is None
+    assert curve(lambda minute: 400 - 300 * 0.6**minute).rise is None
+    assert curve(lambda minute: 100 + 300 * (minute > 10) + minute / 100).rise is None
 
 
 def test_a_rise_has_to_be_large_and_long() -> None:
     """A twentieth of the heap in ten minutes or more, three times as much in less, nothing in two."""
-    assert curve(lambda minute: 100 + 2 * minute).steady_rise() is None
-    assert curve(lambda minute: 100 + 4 * minute).steady_rise() is not None
-    assert curve(lambda minute: 100 + 15 * minute, minutes=9).steady_rise() is None
-    assert curve(lambda minute: 100 + 30 * minute, minutes=9).steady_rise() is not None
-    assert curve(lambda minute: 100 + 300 * minute, minutes=2).steady_rise() is None
+    assert curve(lambda minute: 100 + 2 * minute).rise is None
+    assert curve(lambda minute: 100 + 4 * minute).rise is not None
+    assert curve(lambda minute: 100 + 15 * minute, minutes=9).rise is None
+    assert curve(lambda minute: 100 + 30 * minute, minutes=9).rise is not None
+    assert curve(lambda minute: 100 + 300 * minute, minutes=2).rise is None
 
 
-def test_a_long_rise_is_kept_in_a_bounded_place() -> None:
-    """A worker runs the same for weeks."""
-    stretch = curve(lambda minute: 100 + minute, minutes=200)
-    assert len(stretch.lows) <= 300
-    assert stretch.steady_rise() is not None
+def test_a_rise_after_good_hours_is_one_of_its_own() -> None:
+    """A worker runs the same for days: what it keeps of them is bounded, and hides nothing."""
+    stretch = curve(lambda minute: 100 + max(0, minute - 300) * 10, minutes=315)
+    assert stretch.rise is not None
+    assert len(stretch.lows) <= 600
+
+
+def test_what_was_before_a_rise_clears_nobody() -> None:
+    """Its task was harmless then, too."""
+    herd = Herd({}, noise=0.01)
+    herd.run(90, anna="ax", berta="cd")
+    herd._leaks = {"x": 10}
+    herd.run(30, anna="abx", berta="cd")
+    assert herd.suspected == {}
+    herd.run(30, anna="cx", berta="abd")
+    assert herd.suspected == {"x": "others_cleared"}
+
+
+def test_a_suspicion_is_taken_back_when_the_task_is_harmless_elsewhere() -> None:
+    """It was alone then."""
+    herd = Herd({"x": 10})
+    herd.run(20, anna="x")
+    herd._leaks = {}
+    herd.run(60, anna="", berta="x")
+    assert herd.suspected == {}
+
+
+def test_a_figure_that_is_told_again_is_no_other_collection() -> None:
+    """Nor is one that was told when others ran."""
+    suspects = HeapSuspects()
+    for look in range(240):
+        names = "abx" if look < 120 else "ab"
+        low = (100 + 2 * min(look, 119)) * MIB
+        suspects.look(
+            "anna", holders(names), low=low, ceiling=90 * MIB, heap_max=HEAP, state={}, at_ms=look * 10_000
+        )
+    assert suspects.suspicions == {}
 
 
 def test_state_that_grows_as_the_heap_does_names_its_task() -> None:
@@ -179,7 +211,7 @@ def test_state_that_grows_as_the_heap_does_names_its_task() -> None:
             low=100 * MIB + grown,
             ceiling=None,
             heap_max=HEAP,
-            state={"a": 5 * MIB, "x": 7 * MIB + grown * 3 // 4},
+            state={"a": 5 * MIB + min(look, 3) * 90 * MIB, "x": 7 * MIB + grown * 3 // 4},
             at_ms=look * 10_000,
         )
     assert {task: each.ground for task, each in suspects.suspicions.items()} == {"x": "state"}
