@@ -135,7 +135,7 @@ class WorkerDeath(msgspec.Struct, frozen=True, kw_only=True):
 class Blame(msgspec.Struct, frozen=True):
     """The deaths in a row that a task may have caused, oldest first; `quarantined` when it is run no more.
 
-    One that is quarantined without any takes more than a limit of its definition allows, by its owner's word.
+    One that is quarantined without any takes more than a limit of its definition allows.
     """
 
     deaths: tuple[WorkerDeath, ...]

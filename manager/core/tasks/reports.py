@@ -117,7 +117,7 @@ def _check_reports(entries: Iterable[TaskReport]) -> None:
                 ErrorCode.INVALID_REQUEST,
                 f"tasks[{position}].state: UNASSIGNED is for the manager to say; release the task instead",
             )
-        if entry.quarantine and (entry.state is not TaskState.FAILED or entry.cause is None):
+        if entry.quarantine and (entry.state is not TaskState.FAILED or not (entry.cause or "").strip()):
             raise RefusedError(
                 ErrorCode.INVALID_REQUEST,
                 f"tasks[{position}].quarantine: goes with state FAILED and a cause: its query is over, and"

@@ -218,9 +218,12 @@ def _pump(reader: int) -> tuple[deque[str], threading.Thread]:
 
     def run() -> None:
         with os.fdopen(reader, errors="replace") as lines:
+            is_rest = False
             for line in iter(partial(lines.readline, _LONGEST_LINE), ""):
-                last.append(line.rstrip())
-                _tell(line.rstrip())
+                if not is_rest:  # what follows may begin anywhere, in the middle of a secret, too
+                    last.append(line.rstrip())
+                    _tell(line.rstrip())
+                is_rest = not line.endswith("\n")
 
     thread = threading.Thread(target=in_scope(run), name="jvm-log", daemon=True)
     thread.start()

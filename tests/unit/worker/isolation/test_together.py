@@ -9,7 +9,7 @@ OWN = WorkerResources(heap_bytes=10, gc_share=0.1, python_processes=0, checkpoin
 def test_figures_of_all_are_summed_and_those_of_the_machine_stay() -> None:
     """What one does not know counts for nothing; the worst share of collections is told."""
     tasks = [
-        WorkerResources(heap_bytes=5, gc_share=0.6, python_processes=2),
+        WorkerResources(heap_bytes=5, heap_live_bytes=4, gc_share=0.6, python_processes=2),
         WorkerResources(heap_bytes=6, direct_bytes=1),
     ]
     assert together(OWN, tasks) == WorkerResources(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.core.commands import DeleteTask, DescribeGroup, GetTaskStatus, PutTask, RestartTask
+from manager.core.commands import DeleteTask, DescribeGroup, GetTaskStatus, PutTask, RestartTask, SetTarget
 from protocol.messages.events import EventType
 from protocol.messages.ownership import ReportRequest
 from protocol.messages.resources import WorkerResources
-from protocol.states import TaskState
+from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, definition
 
 if TYPE_CHECKING:
@@ -166,6 +166,36 @@ def test_below_the_limit_and_with_a_warning_nothing_is_done(bench: Bench, action
     shown = status(bench, "a")
     assert (shown.owner, shown.restart_count, shown.quarantined) == (anna, 0, False)
     assert suspected(bench) == [("a", anna)]
+
+
+def test_the_state_of_tasks_counts(bench: Bench) -> None:
+    """By the metrics that they report."""
+    workers, (anna, _) = herd(bench, "a", "b", "c", "d")
+    grown = 0
+    for _ in range(20):
+        workers.run(1, {anna: 10})
+        grown += 9 * MIB
+        bench.report(anna, "c", bench.owner("c")[1], metrics={"state": {"memory_bytes": grown}})
+    assert suspected(bench) == [("c", anna)]
+    assert status(bench, "c").heap_suspicion.ground == "state"
+
+
+def test_a_worker_that_is_gone_leaves_what_was_seen_of_it(bench: Bench) -> None:
+    """And nothing that grows with every worker that comes and goes."""
+    workers, (anna, _) = herd(bench, "a", "b")
+    workers.run(20, {anna: 10})
+    bench.pass_time(600_000)
+    assert bench.group.members == {}
+    assert bench.group.tasks.heap._open == bench.group.tasks.heap._before == {}
+    assert len(bench.group.tasks.heap._past) == 2
+
+
+def test_a_paused_task_is_not_quarantined(bench: Bench) -> None:
+    """What somebody has wanted of it says more."""
+    workers, (anna, _) = limited(bench, "quarantine")
+    bench.ask(SetTarget(task="a", target=Target.PAUSED))
+    workers.run(20, {anna: 10})
+    assert not status(bench, "a").quarantined
 
 
 def test_a_task_that_is_gone_is_not_suspected(bench: Bench) -> None:

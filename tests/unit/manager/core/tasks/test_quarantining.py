@@ -162,7 +162,7 @@ def test_a_worker_that_knows_of_no_quarantine_reports_a_failure(bench: Bench, he
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"state": TaskState.RUNNING}, {"state": TaskState.STOPPED}, {"cause": None}]
+    "wrong", [{"state": TaskState.RUNNING}, {"state": TaskState.STOPPED}, {"cause": None}, {"cause": " \n"}]
 )
 def test_it_goes_with_a_failure_and_why(bench: Bench, herd: list[str], wrong: dict[str, Any]) -> None:
     """Nothing of such a request is taken in."""

@@ -63,7 +63,7 @@ def test_the_last_lines_are_kept() -> None:
     assert (len(told), told[-1]) == (_SHOWN_LINES + 1, lines[-1])
 
 
-def test_a_line_without_end_is_taken_in_parts() -> None:
+def test_of_a_line_without_end_the_first_part_is_told() -> None:
     """Whoever prints such a one fills no memory of the worker's, but that of the lines that are kept."""
     reader, writer = os.pipe()
     lines, pump = _pump(reader)
@@ -72,7 +72,7 @@ def test_a_line_without_end_is_taken_in_parts() -> None:
         os.write(writer, part)
     os.close(writer)
     pump.join(120)
-    assert [len(line) for line in lines] == [_LONGEST_LINE] * 3
+    assert [len(line) for line in lines] == [_LONGEST_LINE]
 
 
 def test_how_a_process_ended() -> None:
