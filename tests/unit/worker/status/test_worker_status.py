@@ -30,6 +30,7 @@ TAKES = WorkerResources(
     heap_bytes=500,
     heap_max_bytes=1000,
     heap_after_gc_bytes=400,
+    heap_live_bytes=350,
     gc_ms=2000,
     gc_share=0.1,
     direct_bytes=10,
