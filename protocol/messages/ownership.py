@@ -112,6 +112,19 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
                 msgspec.structs.force_setattr(self, name, told)
 
 
+_OVER_AND_WHY = {
+    "if": {"properties": {"quarantine": {"const": True}}, "required": ["quarantine"]},
+    "then": {
+        "properties": {
+            "state": {"const": TaskState.FAILED.value},
+            "cause": {"type": "string", "pattern": r"\S"},
+        },
+        "required": ["cause"],
+    },
+}
+"""Whoever asks for a quarantine says why, of a query that is over."""
+
+
 class ReportRequest(Request, frozen=True, kw_only=True):
     """News of several tasks at once.
 
@@ -121,7 +134,7 @@ class ReportRequest(Request, frozen=True, kw_only=True):
     """
 
     member_id: str
-    tasks: tuple[TaskReport, ...]
+    tasks: tuple[Annotated[TaskReport, msgspec.Meta(extra_json_schema=_OVER_AND_WHY)], ...]
     instance_id: Name | None = None
     found: dict[str, Token] | msgspec.UnsetType = msgspec.UNSET
     resources: WorkerResources | msgspec.UnsetType = msgspec.UNSET

@@ -66,7 +66,7 @@ def value(samples: Samples, name: str, **labels: str) -> float | None:
     return samples.get((name, frozenset(labels.items())))
 
 
-OF_KAFKA = {
+ABSENT = {
     "sparkherd_task_lag_rows",
     "sparkherd_task_lag_seconds",
     "sparkherd_task_partition_lag_rows",
@@ -74,6 +74,9 @@ OF_KAFKA = {
     "sparkherd_worker_kafka_requests_total",
 }
 """What no task here has, for none reads a topic."""
+
+NOT_SURE = {"sparkherd_worker_heap_live_bytes"}
+"""What is there once the old generation was collected, which a JVM of so short a life may never do."""
 
 
 def create(url: str, task: str, definition: Any) -> None:
@@ -120,7 +123,8 @@ def test_a_herd_shows_what_it_does_and_never_a_password(herd: Herd) -> None:
 
 def check_figures(manager: Samples, own: Samples) -> None:
     """Everything that is asked for by dashboard and rules is there, and the figures are of this herd."""
-    assert samples_asked_for() - {name for name, _ in [*manager, *own]} == OF_KAFKA
+    absent = samples_asked_for() - {name for name, _ in [*manager, *own]}
+    assert absent - NOT_SURE == ABSENT
     assert value(manager, "sparkherd_group_members", group="herd", state="active") == 1
     assert value(manager, "sparkherd_rebalances_total", group="herd", cause="join") == 1
     assert value(manager, "sparkherd_lease_changes_total", change="taken")

@@ -24,7 +24,7 @@ async def quarantine_asked_for(engine: QueryEngine, **definition: Any) -> TaskRe
         bench.assign("t1")
         async with asyncio.timeout(PATIENCE_S):
             while not (told := bench.manager.reports("t1")) or not told[-1].quarantine:
-                assert "RESTARTING" not in bench.manager.states("t1"), told[-1].cause
+                assert not {"RESTARTING", "FAILED"} & {*bench.manager.states("t1")}, told[-1].cause
                 await bench.clock.advance(1)
                 await asyncio.to_thread(int)
         return told[-1]

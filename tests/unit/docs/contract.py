@@ -54,7 +54,7 @@ def structs_in(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
         if isinstance(each, StructType):
             yield each.cls
             pending += [field.type for field in each.fields]
-        for name in ("item_type", "item_types", "value_type", "types"):
+        for name in ("item_type", "item_types", "value_type", "types", "type"):
             inner = getattr(each, name, ())
             pending += inner if isinstance(inner, tuple) else [inner]
 

@@ -36,6 +36,17 @@ def run(context):
 """
 """Says by one pipe that a batch is under way, and waits at another for its end; there is only one."""
 
+COLLECTING = """
+def run(context):
+    frame = context.spark.readStream.format("rate").load()
+
+    def batch(rows, batch_id):
+        context.spark._jvm.java.lang.System.gc()
+
+    return context.foreach_batch(frame, batch).trigger(processingTime="1 second")
+"""
+"""What a JVM holds is known once its old generation was collected; one of so short a life may never do it."""
+
 
 @pytest.fixture
 def held_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -102,14 +113,16 @@ async def test_what_a_query_is_at_that_hangs_comes_over_the_line(
 
 
 async def test_a_task_that_holds_too_much_heap_asks_for_its_quarantine(
-    isolated: IsolatedEngine, flights: Any, database: Any
+    isolated: IsolatedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By what its own JVM has in use after a collection: Spark alone has more than this limit."""
-    flights.add()
+    (tmp_path / "batches.py").write_text(COLLECTING)
+    monkeypatch.syspath_prepend(str(tmp_path))
     report = await quarantine_asked_for(
         isolated,
-        source=flights.source,
-        sink=database.sink(),
+        source=None,
+        sink=None,
+        entrypoint="batches:run",
         memory={"heap_mb": 512},
         limits={"heap_mb": {"max": 10, "action": "quarantine"}},
     )
