@@ -158,24 +158,33 @@ async def test_six_at_once(start: Any, flights: Any, database: Any, jvm_log: Any
     assert "ERROR" not in jvm_log.all()
 
 
-async def test_a_query_leaves_no_connection_behind(
+async def test_a_query_leaves_nothing_with_py4j(
     *, start: Any, flights: Any, database: Any, catch_up: Any, spark: Any
 ) -> None:
-    """Py4J keeps the one that its batches came over, with a thread and a socket on either side."""
-    flights.add()
+    """It would keep the connection that the batches came over, and the function that they were given to."""
 
-    def kept() -> tuple[int, int]:
+    def kept() -> dict[str, int]:
         client = spark.sparkContext._gateway.java_gateway_server.getCallbackClient()
         field = client.getClass().getSuperclass().getDeclaredField("connections")
         field.setAccessible(True)
-        return field.get(client).size(), sum("(run)" in each.name for each in threading.enumerate())
+        return {
+            "connections": field.get(client).size(),
+            "threads": sum("(run)" in each.name for each in threading.enumerate()),
+            "functions": len(spark.sparkContext._gateway.gateway_property.pool),
+        }
 
-    before = kept()
-    for _ in range(3):
+    async def once() -> None:
+        flights.add()
         query = await start(source=flights.source, sink=database.sink())
         await catch_up(query)
         await query.stop(30)
-    await eventually(lambda: kept() <= before)
+
+    await once()
+    before = kept()
+    for _ in range(3):
+        await once()
+    await eventually(lambda: all(count <= before[what] for what, count in kept().items()))
+    assert before["functions"] == 0
 
 
 async def test_no_lease_no_batch(start: Any, flights: Any, database: Any, lease: Any, catch_up: Any) -> None:

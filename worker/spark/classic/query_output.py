@@ -12,7 +12,7 @@ from worker.spark.batches.batch_gate import through_gate
 from worker.spark.batches.batch_steps import AS_IT_IS
 from worker.spark.batches.put_batch import put_batch
 from worker.spark.batches.rows import CurrentBatch
-from worker.spark.classic.callback_line import CallbackLine
+from worker.spark.classic.callbacks import CallbackLine
 from worker.spark.classic.plan_reuse import ReusedReading
 from worker.spark.classic.rows import RddBatch
 from worker.spark.query_output import ClaimedSink, QueryOutput

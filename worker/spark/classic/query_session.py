@@ -12,6 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from worker.spark.backend import QuerySession
 from worker.spark.batches.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.active_session import make_active
+from worker.spark.classic.callbacks import forget_functions
 from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
@@ -98,6 +99,7 @@ class ClassicQuerySession(QuerySession):
     def close(self) -> None:
         """Let go of the sinks, and of what Spark keeps of the session; that is forgotten with this object."""
         self.output.close()
+        forget_functions(self.spark)
         with contextlib.suppress(Exception):  # a JVM that is gone keeps nothing
             _remove_listener_bus(self.spark)
         close_catalogs(self.spark, self._query)

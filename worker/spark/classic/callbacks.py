@@ -1,4 +1,4 @@
-"""The connection over which a query's thread in the JVM calls its batches."""
+"""What Py4J keeps of a query whose batches the JVM calls, let go of once the query is over."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class CallbackLine:
-    """Closes it once the query is over, which nobody else does.
+    """The connection over which a query's thread calls its batches: closes it once the query is over.
 
-    Py4J opens one for each thread that calls, and keeps it for ever: without this every start of a query
-    would leave a thread and a socket behind on either side.
+    Nobody else does. Py4J opens one for each thread that calls, and keeps it for ever: without this every
+    start of a query would leave a thread and a socket behind on either side.
     """
 
     def __init__(self) -> None:
@@ -41,3 +41,17 @@ class CallbackLine:
             with contextlib.suppress(Exception):  # a JVM that is gone has none
                 line.shutdown()
                 self._client.connectionStopped(line)
+
+
+def forget_functions(session: SparkSession) -> None:
+    """Let go of the functions that were given to `foreachBatch` in that session, and of all they hold.
+
+    Py4J keeps them until the JVM has collected its side, which it does when its memory wants it, not when
+    that of this process grows. The JVM in turn keeps what they hold of it. Whoever is called all the same is
+    not found, and the call fails.
+    """
+    pool: Any = session.sparkContext._gateway.gateway_property.pool  # type: ignore[union-attr]  # noqa: SLF001
+    with pool.lock:
+        over = [key for key, kept in pool.dict.items() if getattr(kept, "session", None) is session]
+        for key in over:
+            del pool[key]
