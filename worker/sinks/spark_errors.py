@@ -113,9 +113,8 @@ def _with_announced(first: str, rest: str) -> str:
     if not first.endswith(":"):
         return first
     text = f"{first}\n{rest}"
-    if (traced := _TRACEBACK.search(text)) is not None and (
-        raised := _raised(text, traced.end())
-    ) is not None:
+    traced = _TRACEBACK.search(text)
+    if traced is not None and (raised := _raised(text, traced.end())) is not None:
         return f"{first[: traced.start()].rstrip()} {raised}"
     following = rest.lstrip(" -\t\n").partition("\n")[0]
     return f"{first} {following}"
