@@ -132,6 +132,16 @@ def test_the_silence_after_that_counts_from_when_they_were_last_seen_to(limit_s:
     assert query.acts_from == seen[-1] + limit_s + 1
 
 
+def test_what_others_held_up_is_forgotten_with_a_batch() -> None:
+    """The next silence is its own from the beginning."""
+    query = HeldUp(60, until=70)
+    query.wait_s(70)
+    query.watch.heard()
+    query.watch.look(is_busy=True, has_input=False, now=70)
+    query.watch.found(Whereabouts("it is here"))
+    assert query.watch.stall == Stall(1, "it is here")
+
+
 def test_a_limit_that_each_batch_passes_asks_every_ten_seconds() -> None:
     """However short it is: a hundred calls to Java at each look would be a load of their own."""
     watch, asked = StallWatch(0.5), []

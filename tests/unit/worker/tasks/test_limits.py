@@ -79,6 +79,13 @@ def test_batches_that_follow_one_another_are_no_long_one() -> None:
         assert watch.look(progress(now, batch_ms=8000), is_at_work=True, now=now) == []
 
 
+def test_nor_does_the_rest_before_a_batch() -> None:
+    """It begins when the query is first seen at work."""
+    watch = LimitsWatch(Limits(batch_s=8))
+    assert watch.look(None, is_at_work=False, now=0) == []
+    assert watch.look(None, is_at_work=True, now=10) == []
+
+
 def frozen_in_a_batch() -> LimitsWatch:
     """At work since 0 s, with a batch that may take 20; nobody could look between 1 s and 3600 s."""
     watch = LimitsWatch(Limits(batch_s=Limit(max=20, action="quarantine")))
