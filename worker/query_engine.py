@@ -104,6 +104,8 @@ class QueryError(Exception):
         permanent: another start would end the same way.
         outage: what it needs is out of reach for now; however long that lasts, it is no failure of its own.
         quarantine: no worker is to run the task any more until somebody has looked.
+        again: a limit ended it that it has not kept since its start, so that it counts as one of a series
+            with the failures before it, however long ago these are.
         path: the place in the definition that it is about, and that the cause begins with; or None.
     """
 
@@ -113,6 +115,7 @@ class QueryError(Exception):
     outage: bool = False
     path: str | None = None
     quarantine: bool = False
+    again: bool = False
 
     @classmethod
     def at(cls, path: str, fault: str, *, permanent: bool = False, outage: bool = False) -> QueryError:
@@ -157,11 +160,18 @@ class EngineDeath:
 class Stall:
     """A query that has work, and has finished no batch for `silent_s` seconds.
 
-    `where` is what it is at, None if that is not known.
+    `where` is what it is at, None if that is not known. For `held_up_s` of these seconds others may have to
+    answer: tasks that had what it was waiting for, or an engine that does not even say where it is.
     """
 
     silent_s: float
     where: str | None = None
+    held_up_s: float = 0.0
+
+    @property
+    def own_s(self) -> float:
+        """The seconds for which nobody else is known to have held it up."""
+        return self.silent_s - self.held_up_s
 
     def __str__(self) -> str:
         """One line."""

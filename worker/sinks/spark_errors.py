@@ -19,9 +19,14 @@ REMOTE_TRACE: Final = "\n\nJVM stacktrace:\n"
 """What Spark Connect puts between the message of an error and Java's own account of it."""
 _REMOTE_CONDITION = re.compile(r"^\((?:STREAM_FAILED|[a-z][\w.]+)\) ")
 _CAUSED_BY = re.compile(r"^Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
-_TRACEBACK: Final = "Traceback (most recent call last):"
-_RAISED: Final = re.compile(r"^\S.*$", re.MULTILINE)
-"""What a traceback of Python's ends with: the first of its lines that is not indented."""
+_TRACEBACK: Final = re.compile(r"(?:\+ Exception Group )?Traceback \(most recent call last\):(?=\n)")
+_RAISED: Final = re.compile(r"^(?:  \| )?(?P<line>\S.*)$", re.MULTILINE)
+"""What a traceback of Python's ends with: its first line that is not indented; a group's have a margin."""
+_CHAINED: Final = re.compile(
+    r"\n\n(?:During handling of the above exception, another exception occurred"
+    r"|The above exception was the direct cause of the following exception):\n\n"
+)
+"""What Python puts between the traceback of an exception and that of the one that came of it."""
 _WRAPPERS: Final = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "TASK_WRITE_FAILED"}
 """Conditions that say only that something else went wrong."""
 
@@ -107,8 +112,24 @@ def _with_announced(first: str, rest: str) -> str:
     """A line and what it announces by a colon: the next one, or what a function of Python's has raised."""
     if not first.endswith(":"):
         return first
-    _, is_traced, trace = f"{first}\n{rest}".rpartition(_TRACEBACK)
-    if is_traced and (raised := _RAISED.search(trace)) is not None:
-        return f"{first.removesuffix(_TRACEBACK).rstrip()} {raised[0]}"
+    text = f"{first}\n{rest}"
+    traced = _TRACEBACK.search(text)
+    if traced is not None and (raised := _raised(text, traced.end())) is not None:
+        return f"{first[: traced.start()].rstrip()} {raised}"
     following = rest.lstrip(" -\t\n").partition("\n")[0]
     return f"{first} {following}"
+
+
+def _raised(text: str, at: int) -> str | None:
+    """The line that says what was raised in the end, where a traceback begins at `at`.
+
+    The message of an exception may quote a traceback of its own, which is none of these.
+    """
+    raised = _RAISED.search(text, at)
+    while (chained := _CHAINED.search(text, at)) is not None:
+        traced = _TRACEBACK.search(text, chained.end())
+        if traced is None:
+            break
+        at = traced.end()
+        raised = _RAISED.search(text, at) or raised
+    return None if raised is None else raised["line"]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from worker.spark.kafka.brokers import Brokers
     from worker.spark.kafka.group_progress import GroupProgress
     from worker.spark.query_output import QueryOutput
+    from worker.spark.whereabouts import Whereabouts
 
 
 class Activity(Enum):
@@ -84,8 +85,8 @@ class Handle(ABC):
         """Whether no batch is under way."""
         return self.activity() is not Activity.WORKING
 
-    def whereabouts(self) -> str | None:
-        """What it is at right now, in one line, for one that gets nowhere; None where nobody can tell."""
+    def whereabouts(self) -> Whereabouts | None:
+        """What it is at right now, for one that gets nowhere; None where nobody can tell."""
         return None
 
     @abstractmethod

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from worker.query_engine import Stall
     from worker.spark.stall_watch import StallWatch
+    from worker.spark.whereabouts import Whereabouts
 
 log = structlog.get_logger(__name__)
 
@@ -30,11 +31,11 @@ class Stalls:
         where: asks it where it is; may block, and is called in a thread of its own.
     """
 
-    def __init__(self, task: str, watch: StallWatch, where: Callable[[], str | None]) -> None:
+    def __init__(self, task: str, watch: StallWatch, where: Callable[[], Whereabouts | None]) -> None:
         self._task = task
         self._watch = watch
         self._where = where
-        self._asking: Future[str | None] | None = None
+        self._asking: Future[Whereabouts | None] | None = None
         self._asked_at = 0.0
 
     @property
@@ -50,9 +51,13 @@ class Stalls:
     def look(self, *, is_busy: bool, has_input: bool, now: float) -> None:
         """As of the rule, every few seconds."""
         self._take_answer(now)
-        if self._watch.look(is_busy=is_busy, has_input=has_input, now=now) and self._asking is None:
+        if not self._watch.look(is_busy=is_busy, has_input=has_input, now=now):
+            return
+        if self._asking is None:
             self._asking = in_thread(f"spark-where {self._task}", self._ask)
             self._asked_at = now
+        else:
+            self._watch.unanswered()
 
     def _take_answer(self, now: float) -> None:
         asking = self._asking
@@ -62,9 +67,9 @@ class Stalls:
             self._asking = None
             self._watch.found(asking.result())
         elif self._watch.stall is None and now - self._asked_at >= PATIENCE_S:
-            self._watch.found(None)
+            self._watch.unanswered()
 
-    def _ask(self) -> str | None:
+    def _ask(self) -> Whereabouts | None:
         try:
             return self._where()
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the answer, the silence is told

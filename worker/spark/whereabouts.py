@@ -69,6 +69,7 @@ class Seen(NamedTuple):
     """Of one query: its thread, what Spark's scheduler has, those executors' threads that are at its stages.
 
     `pool` is its own; `python` are the frames in which a batch of it is done, the innermost first.
+    `is_deadlocked` says that whoever has what its thread waits for waits for that thread in turn.
     """
 
     pool: str
@@ -76,6 +77,43 @@ class Seen(NamedTuple):
     task_sets: Sequence[TaskSetSeen] = ()
     executors: Sequence[ThreadSeen] = ()
     python: Sequence[PythonFrame] = ()
+    is_deadlocked: bool = False
+
+
+class Whereabouts(NamedTuple):
+    """What a query is at, in one line; whether others hold it up, so that to end it would mend nothing."""
+
+    words: str
+    is_held_up: bool = False
+
+
+def whereabouts_of(seen: Seen) -> Whereabouts:
+    """All that is known of it."""
+    return Whereabouts(told(seen), is_held_up(seen))
+
+
+def is_held_up(seen: Seen) -> bool:
+    """Whether the query waits for another one, or for executors that it has none of.
+
+    One that waits for itself is not held up: for a core that a job of its own has, for a lock that a Spark
+    task of its own has, or for somebody who waits for it.
+    """
+    waiting = next(_waiting_for_locks(seen), None)
+    if waiting is not None:
+        return _is_of_another(waiting.owner, seen) and not seen.is_deadlocked
+    running, to_run = _own_tasks(seen)
+    return to_run > 0 and running == 0
+
+
+def _is_of_another(thread: str | None, seen: Seen) -> bool:
+    """Whether that is a thread of another query; a thread of nobody's may be one of its own."""
+    if thread is None:
+        return False
+    if found := _QUERY.match(thread):
+        return found[1] != seen.pool
+    if found := SPARK_TASK.match(thread):
+        return _pool_of(int(found[1]), seen.task_sets) != seen.pool
+    return False
 
 
 def told(seen: Seen) -> str:
@@ -92,14 +130,20 @@ def told(seen: Seen) -> str:
 
 
 def _at_lock(seen: Seen) -> str | None:
+    thread = next(_waiting_for_locks(seen), None)
+    if thread is None:
+        return None
+    who = "it" if thread is seen.thread else "a Spark task of it"
+    owner = "" if thread.owner is None else f" that {_named(thread.owner, seen.task_sets)} has"
+    place = _place(thread.frames)
+    return f"{who} waits for a lock{owner} ({thread.lock}" + (f", in {place})" if place else ")")
+
+
+def _waiting_for_locks(seen: Seen) -> Iterator[ThreadSeen]:
+    """Its own thread first, then those of its Spark tasks."""
     for thread in (seen.thread, *seen.executors):
-        if thread.lock is None or (thread.owner is None and not thread.lock.startswith(_LOCKS)):
-            continue
-        who = "it" if thread is seen.thread else "a Spark task of it"
-        owner = "" if thread.owner is None else f" that {_named(thread.owner, seen.task_sets)} has"
-        place = _place(thread.frames)
-        return f"{who} waits for a lock{owner} ({thread.lock}" + (f", in {place})" if place else ")")
-    return None
+        if thread.lock is not None and (thread.owner is not None or thread.lock.startswith(_LOCKS)):
+            yield thread
 
 
 def _named(thread: str, task_sets: Iterable[TaskSetSeen]) -> str:
@@ -107,15 +151,16 @@ def _named(thread: str, task_sets: Iterable[TaskSetSeen]) -> str:
     if found := _QUERY.match(thread):
         return f"the query of task {found[1]}"
     if found := SPARK_TASK.match(thread):
-        pools = {each.stage: each.pool for each in task_sets}
-        return f"a Spark task of {pools.get(int(found[1]), 'another query')}"
+        return f"a Spark task of {_pool_of(int(found[1]), task_sets) or 'another query'}"
     return f"thread {thread}"
 
 
+def _pool_of(stage: int, task_sets: Iterable[TaskSetSeen]) -> str | None:
+    return next((each.pool for each in task_sets if each.stage == stage), None)
+
+
 def _at_scheduler(seen: Seen) -> str | None:
-    own = [each for each in seen.task_sets if each.pool == seen.pool]
-    running = sum(each.running for each in own)
-    waiting = sum(each.size - each.done - each.running for each in own)
+    running, waiting = _own_tasks(seen)
     if running:
         behind = f", {waiting} wait" if waiting else ""
         return f"Spark computes its batch: {running} of its Spark tasks run{behind}{_at_executors(seen)}"
@@ -128,6 +173,12 @@ def _at_scheduler(seen: Seen) -> str | None:
     if running_ones:
         return f"it waits for the scheduler: {waiting} Spark tasks of it wait, while {running_ones} run"
     return f"it waits for executors: {waiting} Spark tasks of it wait, and none runs"
+
+
+def _own_tasks(seen: Seen) -> tuple[int, int]:
+    """How many of its Spark tasks run, and how many wait."""
+    own = [each for each in seen.task_sets if each.pool == seen.pool]
+    return sum(each.running for each in own), sum(each.size - each.done - each.running for each in own)
 
 
 def _at_executors(seen: Seen) -> str:

@@ -219,7 +219,9 @@ class TaskLife:
     def _restart_delay_s(self, error: QueryError, definition: Definition) -> float | None:
         """By the restart policy of now, which may have changed while the query ran on."""
         policy = (self.desired.grant.definition or definition).restart
-        self._failures = self._failures.and_one(self._context.clock.now(), policy, outage=error.outage)
+        self._failures = self._failures.and_one(
+            self._context.clock.now(), policy, outage=error.outage, again=error.again
+        )
         return self._failures.restart_delay_s(policy, self._context.chance())
 
     async def _stop_settled(self, grant: Grant) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from definition.limits import Limits
 from protocol.states import TaskState
 from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
@@ -16,6 +15,7 @@ from worker.tasks.settling import UNWANTED, failed
 from worker.waiting import first
 
 if TYPE_CHECKING:
+    from definition.limits import Limits
     from worker.clock import Clock
     from worker.query_engine import Query, QueryEngine, QuerySpec
     from worker.tasks.desired_state import DesiredState
@@ -81,27 +81,27 @@ class QueryRun:
             Why it failed, `UNWANTED` if it was stopped because something else is wanted; None if a bounded
             query has come to its end.
         """
-        beyond = asyncio.ensure_future(self._until_beyond(query, self._spec.definition.limits))
         ended = asyncio.ensure_future(query.ended())
+        ends: list[asyncio.Future[Any]] = [ended]
+        if (limits := self._spec.definition.limits) is not None:
+            ends.append(asyncio.ensure_future(self._until_beyond(query, limits)))
         try:
-            over = asyncio.wait({beyond, ended}, return_when=asyncio.FIRST_COMPLETED)
+            over = asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not await first(over, self._desired.until_outdated()):
                 await self._stop(query, self._stop_timeout_s)
                 return UNWANTED
             if ended.done():
                 return ended.result()
-            end = beyond.result()
+            end: End = ends[1].result()
             await self._stop(query, 0.0 if end.at_once else self._stop_timeout_s)
-            return QueryError(end.cause, quarantine=end.action == "quarantine")
+            return QueryError(end.cause, quarantine=end.action == "quarantine", again=not end.has_kept)
         finally:
-            beyond.cancel()
-            ended.cancel()
+            for each in ends:
+                each.cancel()
 
-    async def _until_beyond(self, query: Query, limits: Limits | None) -> End:
+    async def _until_beyond(self, query: Query, limits: Limits) -> End:
         """Watch the limits of its definition until one says that the query is to end."""
-        if limits is None:
-            await asyncio.Event().wait()  # which nobody sets: there is nothing to look at
-        watch = LimitsWatch(limits or Limits())
+        watch = LimitsWatch(limits)
         while True:
             await self._clock.sleep(LOOK_S)
             effects = watch.look(

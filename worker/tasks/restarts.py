@@ -31,10 +31,14 @@ class Failures:
     times: tuple[float, ...] = ()
     outages: tuple[float, ...] = ()
 
-    def and_one(self, now: float, policy: Restart, *, outage: bool = False) -> Failures:
-        """With another failure, at `now`; those that have left the policy's window are forgotten."""
+    def and_one(self, now: float, policy: Restart, *, outage: bool = False, again: bool = False) -> Failures:
+        """With another failure, at `now`; those that have left the policy's window are forgotten.
+
+        Unless the query has ended `again` as the one before it did: a limit that no query keeps, however long
+        each of them takes to exceed it, is to come to an end.
+        """
         horizon = now - policy.window_ms / 1000
-        times = tuple(time for time in self.times if time > horizon)
+        times = self.times if again else tuple(time for time in self.times if time > horizon)
         outages = tuple(time for time in self.outages if time > horizon)
         return Failures(times, (*outages, now)) if outage else Failures((*times, now), outages)
 

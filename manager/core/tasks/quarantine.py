@@ -87,18 +87,25 @@ def why_waiting(row: OwnershipRow) -> str | None:
     """What a suspect waits for that is assigned already; None if it is none."""
     if row.blame is None or not is_suspect(row):
         return None
-    count = len(row.blame.deaths)
-    return f"{count} workers died soon after they were given it: it waits for its turn to be started alone"
+    died = _died(row.blame, "it")
+    return f"{died}: it waits for its turn to be started alone"
 
 
 def why_quarantined(blame: Blame) -> str:
     """The cause of a task in quarantine: what it has done, and what to do."""
-    count = len(blame.deaths)
+    died = _died(blame, "this task")
     head = (
-        f"quarantined: {count} workers died soon after they were given this task, the last one with no other"
-        " task to blame; mend it and change its definition, or restart or resume it to try again"
+        f"quarantined: {died}, the last one with no other task to blame; mend it and change its definition,"
+        " or restart or resume it to try again"
     )
     return "\n".join([head, *map(_line, blame.deaths)])
+
+
+def _died(blame: Blame, of: str) -> str:
+    count = len(blame.deaths)
+    if count == 1:
+        return f"1 worker died soon after it was given {of}"
+    return f"{count} workers died soon after they were given {of}"
 
 
 def _line(death: WorkerDeath) -> str:

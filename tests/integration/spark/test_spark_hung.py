@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sql
 
+from definition.limits import Limit, Limits
+from worker.spark.whereabouts import Whereabouts
+from worker.tasks.limits import End, Exceeded, LimitsWatch
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -35,13 +39,21 @@ async def stall_of(query: SparkQuery, words: str) -> Stall:
     return stall
 
 
-async def whereabouts(query: SparkQuery, words: str) -> str:
+async def whereabouts(query: SparkQuery, words: str) -> Whereabouts:
     """What it says to be at, once that has these words."""
-    said: str | None = None
+    said: Whereabouts | None = None
     async with asyncio.timeout(PATIENCE_S):
-        while said is None or words not in said:
+        while said is None or words not in said.words:
             said = await asyncio.to_thread(query._handle.whereabouts)
     return said
+
+
+def ends(stall: Stall) -> bool:
+    """Whether a limit that quarantines would end the query that is silent so."""
+    watch = LimitsWatch(Limits(hung_s=Limit(max=1, action="quarantine")))
+    told = watch.look(None, stall, is_at_work=True, now=0)
+    assert Exceeded("hung_s") in told
+    return any(isinstance(each, End) for each in told)
 
 
 async def test_the_code_of_the_user_that_does_not_come_back_is_named(
@@ -98,7 +110,7 @@ async def test_a_lock_of_another_thread_is_named_with_who_has_it(
 async def test_a_starved_query_names_the_task_that_has_the_cores(
     *, start: Any, entrypoint: Any, tmp_path: Path
 ) -> None:
-    """That one says that it computes, in Python functions of its own."""
+    """That one says that it computes, in Python functions of its own, and it alone is ended by its limit."""
     go_on = str(tmp_path / "go-on")
     os.mkfifo(go_on)
 
@@ -117,13 +129,17 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
     try:
         waiting = await whereabouts(starved, "scheduler")
         stall = await stall_of(starved, "while 2 of hog run")
+        hung = await stall_of(hogging, "in Python functions")
     finally:
         writing = os.open(go_on, os.O_RDWR)
-    assert waiting == "it waits for the scheduler: 4 Spark tasks of it wait, while 2 of hog run"
-    assert computing == (
+    said = "it waits for the scheduler: 4 Spark tasks of it wait, while 2 of hog run"
+    assert waiting == Whereabouts(said, is_held_up=True)
+    assert computing == Whereabouts(
         "Spark computes its batch: 2 of its Spark tasks run, 2 wait, in Python functions of its query"
     )
     assert stall.silent_s > 1
+    assert not ends(stall)
+    assert ends(hung)
     ended = asyncio.ensure_future(starved.ended())
     async with asyncio.timeout(PATIENCE_S):
         while starved.stall is not None:
@@ -132,6 +148,39 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
     ended.cancel()
     await hogging.stop(30)
     os.close(writing)
+
+
+async def test_queries_that_wait_for_each_other_hold_themselves_up(
+    *, start: Any, spark: SparkSession, flights: Any, entrypoint: Any
+) -> None:
+    """Each has the lock that the other one wants; a third that waits for one of them is held up."""
+    make = spark._jvm.java.util.concurrent.locks.ReentrantLock  # type: ignore[union-attr]
+    locks = {"left": make(), "right": make()}
+    both = threading.Barrier(2)
+
+    def batches(first: str, second: str, *, waits: bool) -> Any:
+        def take(_frame: Any, _batch: int) -> None:
+            if waits:
+                locks[first].lockInterruptibly()
+                both.wait()
+            locks[second].lockInterruptibly()
+
+        def hold(context: Any) -> Any:
+            frame = context.spark.readStream.schema(flights.source["schema"]).json(str(flights.folder))
+            return context.foreach_batch(frame, take)
+
+        return hold
+
+    flights.add()
+    left = await start("left", entrypoint=entrypoint(batches("left", "right", waits=True)))
+    right = await start("right", entrypoint=entrypoint(batches("right", "left", waits=True)))
+    for query, other in ((left, "right"), (right, "left")):
+        said = await whereabouts(query, f"a lock that the query of task {other} has")
+        assert not said.is_held_up
+    third = await start("third", entrypoint=entrypoint(batches("", "left", waits=False)))
+    said = await whereabouts(third, "a lock that the query of task left has")
+    assert said.is_held_up
+    await asyncio.gather(*(query.stop(0) for query in (left, right, third)))
 
 
 async def test_a_query_that_is_over_is_nowhere(start: Any, flights: Any, catch_up: Any) -> None:

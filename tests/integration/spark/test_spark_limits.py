@@ -67,7 +67,8 @@ async def test_a_batch_that_hangs_is_seen_at_work(
     await stage.until_reached()
     await look_around(query)
     watch = LimitsWatch(Limits(batch_s=60))
-    assert watch.look(query.progress(), is_at_work=query.is_at_work, now=0) == []
+    for now in range(0, 61, 10):
+        assert watch.look(query.progress(), is_at_work=query.is_at_work, now=now) == []
     assert Exceeded("batch_s") in watch.look(query.progress(), is_at_work=query.is_at_work, now=61)
     stage.go_on.set()
     await catch_up(query)

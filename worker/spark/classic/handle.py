@@ -12,13 +12,14 @@ from worker.spark.classic.kafka_stops import let_go_of_brokers
 from worker.spark.classic.spills import Spills
 from worker.spark.classic.whereabouts import look
 from worker.spark.progress import is_idle
-from worker.spark.whereabouts import told
+from worker.spark.whereabouts import whereabouts_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from worker.query_engine import QueryError
     from worker.spark.batches.batch_gate import BatchGate
+    from worker.spark.whereabouts import Whereabouts
 
 _ASYNC_PROGRESS = "AsyncProgressTrackingMicroBatchExecution"
 """What Spark runs a query by whose sink asks for that."""
@@ -79,10 +80,10 @@ class JavaHandle(Handle):
             message=str(status.message()),
         )
 
-    def whereabouts(self) -> str | None:
+    def whereabouts(self) -> Whereabouts | None:
         """By the stack of the query's thread, Spark's scheduler, and the thread that its batch is done in."""
         seen = look(self._jvm, self._java, self._thread, self._gate.occupant)
-        return None if seen is None else told(seen)
+        return None if seen is None else whereabouts_of(seen)
 
     def has_terminated(self) -> bool:
         """By the query's thread.

@@ -9,6 +9,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from worker.spark.classic.pools import POOL
 from worker.spark.whereabouts import SPARK_TASK, PythonFrame, Seen, TaskSetSeen, ThreadSeen
 
 if TYPE_CHECKING:
@@ -41,7 +42,14 @@ def look(jvm: Any, query: Any, thread: Any, occupant: int | None) -> Seen | None
     task_sets = list(_task_sets(query.sparkSession().sparkContext().taskScheduler().rootPool()))
     stages = {each.stage for each in task_sets if each.pool == pool and each.running}
     executors = list(_executors(beans, stages)) if stages else []
-    return Seen(pool, _thread(info), task_sets, executors, list(_python(occupant)))
+    its = _thread(info)
+    is_deadlocked = its.owner is not None and _is_deadlocked(beans, thread.getId())
+    return Seen(pool, its, task_sets, executors, list(_python(occupant)), is_deadlocked)
+
+
+def _is_deadlocked(beans: Any, thread_id: int) -> bool:
+    """Whether a thread waits in a circle, by Java's own search for these."""
+    return thread_id in (beans.findDeadlockedThreads() or ())
 
 
 def _task_sets(root: Any) -> Iterator[TaskSetSeen]:
@@ -50,12 +58,19 @@ def _task_sets(root: Any) -> Iterator[TaskSetSeen]:
     for number in range(queue.length()):
         each = queue.apply(number)
         yield TaskSetSeen(
-            str(each.parent().name()),
+            _pool(each),
             each.stageId(),
             each.numTasks(),
             each.tasksSuccessful(),
             each.runningTasks(),
         )
+
+
+def _pool(task_set: Any) -> str:
+    """The one that its query asked for; a FIFO scheduler has all of them in a pool without a name."""
+    properties = task_set.taskSet().properties()
+    asked_for = None if properties is None else properties.getProperty(POOL)
+    return str(task_set.parent().name() if asked_for is None else asked_for)
 
 
 def _executors(beans: Any, stages: set[int]) -> Iterator[ThreadSeen]:

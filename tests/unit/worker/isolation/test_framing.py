@@ -44,7 +44,7 @@ TOLD: tuple[OfTask, ...] = (
         {("offsets", True): 2, ("offsets", False): 1},
         has_work=True,
         is_at_work=True,
-        stall=Stall(301.5, "it waits for a lock"),
+        stall=Stall(301.5, "it waits for a lock", 240.5),
     ),
     Takes(WorkerResources(heap_bytes=5, gc_share=0.5)),
     Refused(FAULT),

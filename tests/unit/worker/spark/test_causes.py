@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import traceback
+from typing import TYPE_CHECKING
+
 import pytest
 from pyspark.errors import PythonException
 
 from worker.sinks.errors import SchemaError
 from worker.sinks.spark_errors import MAX_LINE, JavaError, headline
 from worker.spark.causes import MAX_DETAILS, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STREAM_FAILED = JavaError(
     "org.apache.spark.sql.streaming.StreamingQueryException",
@@ -56,17 +62,83 @@ FRAMES = """Traceback (most recent call last):
 """
 
 
+MEANWHILE = "During handling of the above exception, another exception occurred:"
+
+
 @pytest.mark.parametrize(
     "message",
     [
         f"{FRAMES}MemoryError\n",
-        f"{FRAMES}KeyError: 7\n\nDuring handling of that, another one:\n\n{FRAMES}MemoryError\n\tat a.B",
+        f"{FRAMES}KeyError: 7\n\n{MEANWHILE}\n\n{FRAMES}MemoryError\n\tat a.B",
     ],
 )
 def test_what_a_function_of_python_s_has_raised_is_the_line(message: str) -> None:
     """Spark's word for it is a whole traceback, of which the last line says what was wrong."""
     kind = "org.apache.spark.api.python.PythonException"
     assert headline([STREAM_FAILED, JavaError(kind, message)]) == "PythonException: MemoryError"
+
+
+def eaten() -> None:
+    raise MemoryError
+
+
+def quoting() -> None:
+    raise OSError(f"the child said:\n{traced(eaten)}")
+
+
+def naming() -> None:
+    raise OSError("no Traceback (most recent call last):\n  in the log")
+
+
+def caused() -> None:
+    try:
+        quoting()
+    except OSError as error:
+        raise LookupError("all of it") from error
+
+
+def handling() -> None:
+    try:
+        caused()
+    except LookupError:
+        raise KeyError(7) from None
+
+
+def grouped() -> None:
+    raise ExceptionGroup("two", [OSError(), OSError()])
+
+
+def of_a_group() -> None:
+    try:
+        grouped()
+    except ExceptionGroup:
+        int("x")
+
+
+def traced(raises: Callable[[], None]) -> str:
+    """As Python itself prints what is raised."""
+    try:
+        raises()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return "".join(traceback.format_exception(error))
+    raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize(
+    ("raises", "line"),
+    [
+        (quoting, "OSError: the child said:"),
+        (naming, "OSError: no Traceback (most recent call last):"),
+        (caused, "LookupError: all of it"),
+        (handling, "KeyError: 7"),
+        (grouped, "ExceptionGroup: two (2 sub-exceptions)"),
+        (of_a_group, "ValueError: invalid literal for int() with base 10: 'x'"),
+    ],
+)
+def test_a_traceback_within_a_message_is_not_taken_for_the_end(raises: Callable[[], None], line: str) -> None:
+    """Nor for what was raised: that is what the last traceback of Python's own ends with."""
+    kind = "org.apache.spark.api.python.PythonException"
+    assert headline([JavaError(kind, traced(raises))]) == f"PythonException: {line}"
 
 
 def test_so_it_is_where_pyspark_raises_it() -> None:

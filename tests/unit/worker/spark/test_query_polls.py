@@ -16,6 +16,7 @@ from worker.query_engine import QuerySpec, Stall
 from worker.spark.backend import Activity
 from worker.spark.launch import Launched
 from worker.spark.query import SparkQuery
+from worker.spark.whereabouts import Whereabouts
 
 IDLE = {"latestOffset": 2, "triggerExecution": 3}
 BUSY = {"addBatch": 200, "triggerExecution": 300}
@@ -47,8 +48,8 @@ class Handle:
     def activity(self) -> Activity:
         return self.at
 
-    def whereabouts(self) -> str:
-        return "it is here"
+    def whereabouts(self) -> Whereabouts:
+        return Whereabouts("it is here")
 
 
 async def test_a_finished_batch_is_passed_on_once() -> None:

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from worker.looks import LONGEST_LOOK_S
 from worker.query_engine import Stall
-from worker.spark.stall_watch import AGAIN_S, LONGEST_LOOK_S, SHARE, StallWatch
+from worker.spark.stall_watch import AGAIN_S, LEAST_PAUSE_S, SHARE, StallWatch
+from worker.spark.whereabouts import Whereabouts
 
 EVERY_S = 5
 
@@ -26,7 +28,7 @@ class Silent:
         while self.now < until:
             if self.watch.look(is_busy=is_busy, has_input=has_input, now=self.now):
                 self.asked.append(self.now)
-                self.watch.found("it is here")
+                self.watch.found(Whereabouts("it is here"))
             self.now += EVERY_S
 
 
@@ -88,6 +90,67 @@ def test_a_worker_that_was_frozen_has_not_seen_silence() -> None:
     assert not watch.look(is_busy=True, has_input=False, now=3600)
     watch.found(None)
     assert watch.stall == Stall(LONGEST_LOOK_S)
+
+
+class HeldUp(Silent):
+    """One that others hold up until a given time; `acts_from` is when its own silence passed its limit."""
+
+    def __init__(self, limit_s: float, until: float) -> None:
+        super().__init__(limit_s)
+        self.acts_from: float | None = None
+        self._limit_s = limit_s
+        self._until = until
+
+    def wait_s(self, seconds: int) -> None:
+        """Look once a second; it does a batch all the time."""
+        for now in range(seconds):
+            if self.watch.look(is_busy=True, has_input=False, now=now):
+                self.asked.append(now)
+                self.watch.found(Whereabouts("it is here", now < self._until))
+            stall = self.watch.stall
+            if self.acts_from is None and stall is not None and stall.own_s > self._limit_s:
+                self.acts_from = now
+
+
+def test_the_silence_of_one_that_others_hold_up_is_told_and_is_not_its_own() -> None:
+    """For as long as they do; each limit's time it is asked whether they still do."""
+    query = HeldUp(60, until=1000)
+    query.wait_s(1000)
+    assert query.watch.stall is not None
+    assert query.watch.stall.silent_s > 800
+    assert query.watch.stall.own_s == 0
+    assert query.acts_from is None
+    assert len(query.asked) == 16
+
+
+@pytest.mark.parametrize("limit_s", [20, 60, 900])
+def test_the_silence_after_that_counts_from_when_they_were_last_seen_to(limit_s: int) -> None:
+    """What it computes since then has as long as any batch, and is found out as soon."""
+    query = HeldUp(limit_s, until=3 * limit_s)
+    query.wait_s(10 * limit_s)
+    seen = [at for at in query.asked if at < 3 * limit_s]
+    assert query.acts_from == seen[-1] + limit_s + 1
+
+
+def test_what_others_held_up_is_forgotten_with_a_batch() -> None:
+    """The next silence is its own from the beginning."""
+    query = HeldUp(60, until=70)
+    query.wait_s(70)
+    query.watch.heard()
+    query.watch.look(is_busy=True, has_input=False, now=70)
+    query.watch.found(Whereabouts("it is here"))
+    assert query.watch.stall == Stall(1, "it is here")
+
+
+def test_a_limit_that_each_batch_passes_asks_every_ten_seconds() -> None:
+    """However short it is: a hundred calls to Java at each look would be a load of their own."""
+    watch, asked = StallWatch(0.5), []
+    for now in range(100):
+        if watch.look(is_busy=True, has_input=True, now=now):
+            asked.append(now)
+        if now % 2 == 0:
+            watch.heard()
+    assert asked == list(range(1, 100, int(LEAST_PAUSE_S)))
 
 
 def test_what_is_said_of_it_is_one_line() -> None:

@@ -10,6 +10,7 @@ import pytest
 from worker.query_engine import Stall
 from worker.spark.stall_watch import StallWatch
 from worker.spark.stalls import PATIENCE_S, Stalls
+from worker.spark.whereabouts import Whereabouts
 
 
 class Threads:
@@ -39,7 +40,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
     return made
 
 
-def stalls(where: Any = lambda: "here") -> Stalls:
+def stalls(where: Any = lambda: Whereabouts("here")) -> Stalls:
     """Of a query that is silent for 11 s at its second look."""
     made = Stalls("t", StallWatch(10), where)
     for now in (0, 11):
@@ -58,13 +59,26 @@ def test_it_is_asked_in_a_thread_of_its_own(threads: Threads) -> None:
 
 
 def test_an_answer_that_takes_long_is_not_waited_for(threads: Threads) -> None:
-    """The silence is told without it; when it comes, it is told, too."""
+    """The silence is told without it, as nobody's fault so far; when it comes, it is told, too."""
     silent = stalls()
     silent.look(is_busy=True, has_input=False, now=11 + PATIENCE_S)
-    assert silent.stall == Stall(11)
+    assert silent.stall == Stall(11, held_up_s=11)
     threads.finish()
     silent.look(is_busy=True, has_input=False, now=17)
     assert silent.stall == Stall(16, "here")
+    assert len(threads.names) == 1
+
+
+def test_while_no_answer_comes_the_silence_grows(threads: Threads) -> None:
+    """It is told again when another question is due, and none is asked beside the one under way."""
+    silent = stalls()
+    told = []
+    for now in range(12, 72):
+        silent.look(is_busy=True, has_input=False, now=now)
+        if silent.stall is not None and silent.stall not in told:
+            told.append(silent.stall)
+    assert [each.silent_s for each in told] == [15, 22, 33, 44, 56, 71]
+    assert {each.own_s for each in told} == {0}
     assert len(threads.names) == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from worker.spark.classic.whereabouts import frame_of
-from worker.spark.whereabouts import PythonFrame, Seen, TaskSetSeen, ThreadSeen, told
+from worker.spark.whereabouts import PythonFrame, Seen, TaskSetSeen, ThreadSeen, is_held_up, told
 
 SOURCES = "org.apache.spark.sql.execution.streaming.sources"
 RUNTIME = "org.apache.spark.sql.execution.streaming.runtime"
@@ -102,6 +102,54 @@ def test_a_starved_query_names_whose_tasks_run_instead() -> None:
     assert told(seen) == "it waits for the scheduler: 4 Spark tasks of it wait, while 2 of b, 1 of c run"
     none = Seen("t", stream(*COMPUTING, lock=LATCH), sets(t=(4, 1, 0), b=(9, 9, 0)))
     assert told(none) == "it waits for executors: 3 Spark tasks of it wait, and none runs"
+
+
+@pytest.mark.parametrize(
+    ("pools", "is_so"),
+    [
+        ({"t": (4, 0, 0), "hog": (9, 0, 2)}, True),
+        ({"t": (4, 1, 1), "hog": (9, 0, 1)}, False),
+        ({"t": (4, 4, 0), "hog": (9, 0, 2)}, False),
+        ({"t": (4, 1, 0)}, True),
+        ({"hog": (9, 0, 2)}, False),
+    ],
+    ids=["others have all cores", "it has one", "it needs none", "nobody has any", "it has no job"],
+)
+def test_a_query_without_a_core_is_held_up(pools: dict[str, tuple[int, int, int]], *, is_so: bool) -> None:
+    """By those that have them all, or by nobody known; not by a job of its own."""
+    assert is_held_up(Seen("t", stream(*COMPUTING, lock=LATCH), sets(**pools))) is is_so
+
+
+def test_a_query_with_two_jobs_does_not_wait_for_others() -> None:
+    """The one of them has the core that the other one wants."""
+    both = [TaskSetSeen("t", 1, 4, 0, 0), TaskSetSeen("t", 2, 4, 0, 1), TaskSetSeen("hog", 3, 9, 0, 1)]
+    assert not is_held_up(Seen("t", stream(*COMPUTING, lock=LATCH), both))
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_so"),
+    [
+        ("stream execution thread for b [id = 3, runId = 4]", True),
+        ("Executor task launch worker for task 0.0 in stage 1.0 (TID 7)", True),
+        ("stream execution thread for t [id = 1, runId = 2]", False),
+        ("Executor task launch worker for task 0.0 in stage 0.0 (TID 7)", False),
+        ("Thread-3", False),
+        (None, False),
+    ],
+)
+def test_a_query_that_waits_for_a_lock_of_another_is_held_up(owner: str | None, *, is_so: bool) -> None:
+    """Not for one of its own, nor for one that may be its own; nor where the other waits for it in turn."""
+    waiting = stream(*LOCKED, lock=LOCK, owner=owner)
+    seen = Seen("t", waiting, sets(t=(4, 1, 1), b=(2, 0, 1)))
+    assert is_held_up(seen) is is_so
+    assert not is_held_up(seen._replace(is_deadlocked=True))
+    executor = waiting._replace(name="Executor task launch worker for task 1.0 in stage 0.0 (TID 8)")
+    assert is_held_up(seen._replace(thread=stream(*COMPUTING), executors=[executor])) is is_so
+
+
+def test_a_query_at_its_own_work_is_not_held_up() -> None:
+    """Whatever others do beside it."""
+    assert not is_held_up(Seen("t", stream(*CALLED_BACK), sets(hog=(9, 0, 2)), python=USER))
 
 
 def test_a_query_that_computes_says_what_its_tasks_are_at() -> None:

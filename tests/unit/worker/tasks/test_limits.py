@@ -79,6 +79,49 @@ def test_batches_that_follow_one_another_are_no_long_one() -> None:
         assert watch.look(progress(now, batch_ms=8000), is_at_work=True, now=now) == []
 
 
+def test_nor_does_the_rest_before_a_batch() -> None:
+    """It begins when the query is first seen at work."""
+    watch = LimitsWatch(Limits(batch_s=8))
+    assert watch.look(None, is_at_work=False, now=0) == []
+    assert watch.look(None, is_at_work=True, now=10) == []
+
+
+def frozen_in_a_batch() -> LimitsWatch:
+    """At work since 0 s, with a batch that may take 20; nobody could look between 1 s and 3600 s."""
+    watch = LimitsWatch(Limits(batch_s=Limit(max=20, action="quarantine")))
+    for now in (0, 1, 3600):
+        assert watch.look(None, is_at_work=True, now=now) == []
+    return watch
+
+
+def test_the_time_in_which_everything_was_frozen_is_no_part_of_a_batch() -> None:
+    """One look adds a quarter of a minute at most; what the batch takes itself counts on."""
+    watch = frozen_in_a_batch()
+    assert watch.look(None, is_at_work=True, now=3604) == []
+    [exceeded, end] = watch.look(None, is_at_work=True, now=3605)[:2]
+    assert exceeded == Exceeded("batch_s")
+    assert isinstance(end, End)
+    assert end.cause == "limits.batch_s: the batch under way has taken 21 s, more than 20"
+
+
+def test_nor_is_it_when_the_batch_is_done() -> None:
+    """Though Spark's own figure has it; the next batch is measured as ever."""
+    watch = frozen_in_a_batch()
+    assert watch.look(progress(0, batch_ms=3_601_000), is_at_work=False, now=3602) == []
+    for now in (3603, 3613):
+        assert watch.look(progress(0, batch_ms=3_601_000), is_at_work=True, now=now) == []
+    told = watch.look(progress(1, batch_ms=21_000), is_at_work=False, now=3624)
+    assert Exceeded("batch_s") in told
+
+
+def test_a_batch_that_ends_while_nobody_looks_is_spared_as_well() -> None:
+    """The look that finds it done is the one after the gap."""
+    watch = LimitsWatch(Limits(batch_s=20))
+    watch.look(None, is_at_work=True, now=0)
+    assert watch.look(progress(0, batch_ms=3_600_000), is_at_work=True, now=3600) == []
+    assert watch.look(progress(0, batch_ms=3_600_000), is_at_work=True, now=3601) == []
+
+
 def test_rest_between_two_batches_does_not_count() -> None:
     """A query that waits for data may do so for ever."""
     watch = LimitsWatch(Limits(batch_s=10))
@@ -109,6 +152,44 @@ def test_what_is_within_all_limits_is_never_told(looks: list[tuple[int, int, boo
         assert watch.look(found, is_at_work=is_at_work, now=now) == []
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"state": {}},
+        {"state": {"rows": 9}},
+        {"state": {"memory_bytes": None}},
+        {"state": 7},
+        {"rows": "many"},
+        {"batch_ms": None},
+        {"batch_ms": "1s", "rows": None, "state": None},
+    ],
+)
+def test_of_odd_metrics_only_what_is_there_counts(odd: dict[str, Any]) -> None:
+    """An entry point's own query, or a worker of another version, may tell whatever it likes."""
+    watch = LimitsWatch(Limits(**dict.fromkeys(NAMES, 8)))
+    told = watch.look(progress(**odd), is_at_work=True, now=0)
+    names = [each.name for each in told if isinstance(each, Exceeded)]
+    assert names == (["state_rows"] if odd == {"state": {"rows": 9}} else [])
+
+
+def test_whoever_has_kept_its_limits_once_is_known() -> None:
+    """With a batch; that it has done none speaks for nobody, nor does one beyond them."""
+    for finished, has_kept in ((None, False), (progress(rows=3), False), (progress(rows=2), True)):
+        limits = Limits(batch_rows=Limit(max=2, action="restart"), batch_s=Limit(max=10, action="restart"))
+        watch = LimitsWatch(limits)
+        told = watch.look(finished, is_at_work=True, now=0)
+        for now in range(1, 12):
+            told += watch.look(finished, is_at_work=True, now=now)
+        assert next(each.has_kept for each in told if isinstance(each, End)) is has_kept
+
+
+def test_a_warning_does_not_speak_against_it() -> None:
+    """It runs on all the while."""
+    watch = LimitsWatch(Limits(batch_rows=2, batch_s=Limit(max=10, action="restart")))
+    told = [each for now in range(12) for each in watch.look(progress(rows=3), is_at_work=True, now=now)]
+    assert [each.has_kept for each in told if isinstance(each, End)] == [True]
+
+
 def test_every_limit_there_is_has_a_figure() -> None:
     """A name that nothing measures would be a promise."""
     watch = LimitsWatch(Limits(**dict.fromkeys(NAMES, 0.5)))
@@ -137,6 +218,19 @@ def test_a_silent_query_is_beyond_its_limit_with_what_it_is_at() -> None:
     assert told == [Exceeded("hung_s"), Tell(cause)]
     assert watch.look(None, Stall(121, "it writes"), is_at_work=True, now=121) == []
     assert watch.look(None, is_at_work=True, now=122) == [Tell(None)]
+
+
+@pytest.mark.parametrize("action", ["restart", "quarantine"])
+def test_a_query_that_others_hold_up_is_told_and_goes_on(action: Any) -> None:
+    """It is they who hang, by limits of their own; what it is silent for after that counts for itself."""
+    watch = LimitsWatch(Limits(hung_s=Limit(max=60, action=action)))
+    told = watch.look(None, Stall(61, "it waits", held_up_s=61), is_at_work=True, now=61)
+    assert [type(each) for each in told] == [Exceeded, Tell]
+    assert watch.look(None, Stall(500, "it writes", held_up_s=440), is_at_work=True, now=500) == []
+    [end] = watch.look(None, Stall(501, "it writes", held_up_s=440), is_at_work=True, now=501)
+    assert isinstance(end, End)
+    assert (end.action, end.at_once) == (action, True)
+    assert "501 s though there is work: it writes" in end.cause
 
 
 def test_without_a_limit_silence_is_told_after_five_minutes() -> None:
@@ -180,6 +274,43 @@ async def test_a_restart_stops_the_query_in_order_and_starts_another(bench: Benc
     assert report.cause.startswith("limits.batch_s: the batch under way has taken 3")
     assert report.metrics == {"exceeded": {"batch_s": 1}}
     assert bench.engine.query("t1") is not query
+
+
+async def test_a_limit_that_no_query_keeps_ends_in_failed(bench: Bench) -> None:
+    """However long each takes to exceed it: the batch is the same one, and begins anew each time."""
+    await running(bench, batch_s={"max": 600, "action": "restart"})
+    for _ in range(6):
+        bench.engine.query("t1").is_at_work = True
+        await bench.clock.advance(700)
+    last = bench.manager.reports("t1")[-1]
+    assert (last.state.value, len(bench.engine.attempts)) == ("FAILED", 6)
+    assert (last.cause or "").startswith("limits.batch_s: the batch under way has taken 601 s")
+
+
+async def test_a_limit_that_is_kept_in_between_is_no_series(bench: Bench) -> None:
+    """A query that does good batches for an hour before it has to be started anew goes on so."""
+    await running(bench, batch_s={"max": 600, "action": "restart"})
+    for _ in range(9):
+        query = bench.engine.query("t1")
+        query.advance(0, batch_ms=1000)
+        await bench.clock.advance(5)
+        query.is_at_work = True
+        await bench.clock.advance(700)
+        assert not query.is_running
+    assert "FAILED" not in bench.manager.states("t1")
+    assert len(bench.engine.attempts) == 10
+
+
+async def test_without_limits_nothing_looks_at_a_query(bench: Bench) -> None:
+    """It runs until it ends; what it takes is nobody's business."""
+    grant(bench)
+    (query,) = await bench.run("t1")
+    query.advance(0, rows=10**9, batch_ms=10**9)
+    await bench.clock.advance(3600)
+    assert query.is_running
+    query.end("boom")
+    await bench.settle()
+    assert bench.manager.reports("t1")[-1].cause == "boom"
 
 
 QUARANTINE = {"state_rows": {"max": 1, "action": "quarantine"}}

@@ -50,6 +50,16 @@ def test_failures_count_only_within_the_window() -> None:
     assert fail([0.0, 59.0], policy).restart_delay_s(policy, 0.5) is None
 
 
+def test_failures_of_one_series_count_however_far_they_lie_apart() -> None:
+    """It ends with the first that is no more of them."""
+    policy = Restart(max_restarts=2, window_ms=60_000)
+    failures = Failures()
+    for time in (0.0, 3600.0):
+        failures = failures.and_one(time, policy, again=True)
+    assert failures.and_one(7200.0, policy, again=True).restart_delay_s(policy, 0.5) is None
+    assert failures.and_one(7200.0, policy).times == (7200.0,)
+
+
 def test_outages_do_not_count_and_come_back_within_a_quarter_of_a_minute() -> None:
     """Brokers may be away for hours: the task goes on soon after, and has all its restarts then."""
     policy, failures = Restart(), Failures()

@@ -84,6 +84,16 @@ def test_a_task_that_ends_the_engine_costs_two_workers(bench: Bench) -> None:
     assert [event.type for event in events] == [EventType.TASK_FAILED, EventType.TASK_QUARANTINED]
 
 
+def test_a_suspect_of_one_death_says_so(bench: Bench) -> None:
+    """It waits for its turn though one worker alone has died, whose engine had ended by itself."""
+    owner = grant_all(bench, bench.herd(3, *"ab"), "a")
+    assert owner is not None
+    bench.die(owner, EXITED)
+    bring_in_another(bench)
+    cause = status(bench, "a").cause
+    assert cause == ("1 worker died soon after it was given it: it waits for its turn to be started alone")
+
+
 @pytest.mark.parametrize("engine", [None, KILLED])
 def test_a_task_whose_workers_just_vanish_costs_six(bench: Bench, engine: EngineEnd | None) -> None:
     """Somebody else may have killed them, so it takes more before that is certain."""
