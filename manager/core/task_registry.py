@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from manager.core.aside import AsideWatch
-from manager.core.heap_suspects import HeapSuspects
+from manager.core.heap.suspects import HeapSuspects
 from manager.core.history import TaskHistory
 from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics

@@ -9,7 +9,7 @@ from manager.core import group_states, purgatory, scheduling, sessions
 from manager.core.group import REBALANCES_KEPT, InitialDelay, Round
 from manager.core.membership.responses import join_response
 from manager.core.stored_rows import RebalanceRow
-from manager.core.tasks import lost_workers, ownership
+from manager.core.tasks import heap_candidates, lost_workers, ownership
 from protocol.errors import ErrorCode
 from protocol.messages.events import EventType
 from protocol.states import GroupState
@@ -144,6 +144,7 @@ def _begin_generation(turn: Turn) -> None:
     group.timers.set(SYNC_PHASE, turn.now + group.largest_rebalance_timeout())
     for member_id in joining:
         ownership.disown_unclaimed(turn, group.members[member_id])
+    group.tasks.heap.apart = heap_candidates.to_be_seen_alone(group, turn.now)
     group.tasks.offered = frozenset(row.task for row, _ in lost_workers.offers(group))
     for member_id, parked in joining.items():
         member = group.members[member_id]

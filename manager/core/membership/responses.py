@@ -68,7 +68,7 @@ def _offer(group: Group) -> tuple[OfferedTask, ...]:
             returns_to=member_id or msgspec.UNSET,
             suspect=probation.is_suspect(group, row.task) or msgspec.UNSET,
             needs=row.needs or msgspec.UNSET,
-            exclusive=row.exclusive or msgspec.UNSET,
+            exclusive=row.exclusive or row.task == group.tasks.heap.apart or msgspec.UNSET,
         )
         for row, member_id in lost_workers.offers(group)
     )

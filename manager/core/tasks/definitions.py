@@ -107,13 +107,23 @@ def _add(turn: Turn, row: TaskRow) -> TaskRow:
     return row
 
 
-def change(turn: Turn, row: TaskRow, kind: EventType = EventType.TASK_CHANGED) -> TaskRow:
-    """Store a change of a task under the next revision, wake whom it concerns, and tell the outside."""
+def change(
+    turn: Turn, row: TaskRow, kind: EventType = EventType.TASK_CHANGED, *, cause: str | None = None
+) -> TaskRow:
+    """Store a change of a task under the next revision, wake whom it concerns, and tell the outside.
+
+    Args:
+        turn: the step this is part of.
+        row: the task as it is from now on, but for its revision.
+        kind: the event that it is told as.
+        cause: why, if nobody has asked for it.
+    """
     announce(turn, row.task)
     row = msgspec.structs.replace(row, revision=turn.group.header.tasks_revision)
     turn.put(row)
     turn.tell(
         kind,
+        cause=cause,
         task=row.task,
         target=row.target.value,
         definition_version=row.definition_version,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from protocol.messages.heap import CANDIDATES_SHOWN, HeapRise, HeapSuspicion
 
 if TYPE_CHECKING:
-    from manager.core.heap_suspects import Suspicion
+    from manager.core.heap.suspects import Suspicion
     from manager.core.turn import Turn
 
 MIB = 2**20
@@ -33,10 +33,10 @@ def of_task(turn: Turn, task: str) -> HeapSuspicion | None:
 
 def of_member(turn: Turn, member_id: str) -> HeapRise | None:
     """A rise of its heap that is laid to no single task."""
-    found = turn.group.tasks.heap.unresolved.get(member_id)
+    found = turn.group.tasks.heap.unresolved_of(member_id)
     if found is None:
         return None
-    rise, candidates = found
+    rise, candidates = found.rise, found.tasks
     return HeapRise(
         since_ms=_wall(turn, rise.since_ms),
         over_ms=rise.over_ms,

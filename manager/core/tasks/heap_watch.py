@@ -1,6 +1,6 @@
 """Finds out with which task a worker's heap grows, tells it, and does what its definition wants done then.
 
-The rule is that of `manager.core.heap_suspects`.
+The rule is that of `manager.core.heap.suspects`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from definition.limits import heap_limit_in
-from manager.core.heap_stretches import Holder
+from manager.core import scheduling
+from manager.core.heap.marks import Doing
+from manager.core.heap.stretches import Holder
 from manager.core.task_registry import LIVE_STATES
-from manager.core.tasks import definitions, quarantining
+from manager.core.tasks import definitions, heap_candidates, quarantining
 from manager.core.tasks.heap_shown import MIB, said
 from protocol.messages.events import EventType
 from protocol.states import Target
@@ -21,8 +23,9 @@ from protocol.task_metrics import figures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from manager.core.heap_suspects import Suspicion
+    from manager.core.heap.suspects import Suspicion
     from manager.core.member import Member
+    from manager.core.stored_rows import TaskRow
     from manager.core.task_registry import TaskRegistry
     from manager.core.turn import Turn
     from protocol.messages.resources import WorkerResources
@@ -33,20 +36,25 @@ def note(turn: Turn, member: Member, told: WorkerResources) -> None:
     if not told.heap_max_bytes:
         return
     registry = turn.group.tasks
-    new = registry.heap.look(
+    judged = registry.heap.look(
         member.id,
         frozenset(_running(registry, member.id)),
         low=told.heap_live_bytes,
         ceiling=told.heap_after_gc_bytes,
         heap_max=told.heap_max_bytes,
-        state=dict(_states(registry, member.id)),
+        doing=dict(_doing(registry, member.id)),
         at_ms=turn.now,
     )
-    for suspicion in new:
+    if heap_candidates.waits_for_that(turn.group):
+        scheduling.rebalance_soon(turn)
+    if judged is None:
+        return
+    for suspicion in judged.news:
         _tell(turn, suspicion)
-    for task, suspicion in tuple(registry.heap.suspicions.items()):
-        if task not in registry.heap.acted_upon:
-            _act(turn, suspicion)
+    for suspicion in judged.standing:
+        _act(turn, suspicion)
+    if heap_candidates.to_be_seen_alone(turn.group, turn.now) != registry.heap.apart:
+        scheduling.rebalance_soon(turn)
 
 
 def _running(registry: TaskRegistry, member_id: str) -> Iterator[Holder]:
@@ -55,12 +63,12 @@ def _running(registry: TaskRegistry, member_id: str) -> Iterator[Holder]:
             yield Holder(task, registry.definitions[task].definition_version)
 
 
-def _states(registry: TaskRegistry, member_id: str) -> Iterator[tuple[str, int]]:
+def _doing(registry: TaskRegistry, member_id: str) -> Iterator[tuple[str, Doing]]:
     for task in registry.owned_by(member_id):
         progress = registry.progress.get(task)
-        state = figures(progress.metrics if progress is not None else None, "state")
-        if "memory_bytes" in state:
-            yield task, int(state["memory_bytes"])
+        if progress is not None:
+            taken = figures(progress.metrics, "state").get("memory_bytes")
+            yield task, Doing(progress.batch_id, None if taken is None else int(taken))
 
 
 def _tell(turn: Turn, suspicion: Suspicion) -> None:
@@ -83,9 +91,16 @@ def _act(turn: Turn, suspicion: Suspicion) -> None:
     limit = heap_limit_in(row.definition)
     if limit is None or limit.action == "warn" or suspicion.rise.bytes <= limit.max * MIB:
         return
-    registry.heap.acted_upon.add(task)
+    cause = f"limits.heap_mb: {said(suspicion)}, more than {limit.max:,.6g} MiB"
     if limit.action == "restart":
-        definitions.change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
+        _restart(turn, row, cause)
     elif row.target is Target.RUNNING:
-        cause = f"limits.heap_mb: {said(suspicion)}, more than {limit.max:,.6g} MiB"
         quarantining.impose(turn, task, cause, suspicion.stretch.member_id)
+
+
+def _restart(turn: Turn, row: TaskRow, cause: str) -> None:
+    """What it kept goes with its query; what grows from then on is looked at anew."""
+    turn.note(f"task {row.task} is started anew: {cause}")
+    restarted = msgspec.structs.replace(row, restart_count=row.restart_count + 1)
+    definitions.change(turn, restarted, cause=cause)
+    turn.group.tasks.heap.forget(row.task)

@@ -147,15 +147,22 @@ def test_who_takes_its_side_begins_anew(bench: Bench, act: Any) -> None:
     assert (shown.quarantined, shown.cause, shown.heap_suspicion) == (False, None, None)
     workers.run(1, {})
     assert status(bench, "a").heap_suspicion is None
-    assert bench.group.tasks.heap.acted_upon == set()
 
 
-def test_a_limit_with_restart_starts_the_query_anew_once(bench: Bench) -> None:
-    """What it kept is gone with the query, or it is not its own."""
+def test_a_limit_with_restart_starts_the_query_anew_and_says_why(bench: Bench) -> None:
+    """What it kept is gone with the query, or it is not its own: only what grows from then on counts."""
     workers, (anna, _) = limited(bench, "restart")
-    workers.run(40, {anna: 10})
+    workers.run(20, {anna: 10})
     shown = status(bench, "a")
     assert (shown.restart_count, shown.owner, shown.quarantined) == (1, anna, False)
+    (told,) = [each.cause for each in bench.told if each.type == EventType.TASK_CHANGED and each.cause]
+    assert told.startswith(LIMITED)
+    assert any(f"task a is started anew: {told}"[:500] in line.event for line in bench.group.history)
+    workers.run(10, {anna: 10})
+    assert status(bench, "a").restart_count == 1
+    workers.run(10, {anna: 10})
+    assert status(bench, "a").restart_count == 2
+    assert suspected(bench) == [("a", anna)] * 2
 
 
 @pytest.mark.parametrize(("action", "most"), [("warn", 20), ("quarantine", 5000)])
@@ -186,8 +193,9 @@ def test_a_worker_that_is_gone_leaves_what_was_seen_of_it(bench: Bench) -> None:
     workers.run(20, {anna: 10})
     bench.pass_time(600_000)
     assert bench.group.members == {}
-    assert bench.group.tasks.heap._open == bench.group.tasks.heap._before == {}
-    assert len(bench.group.tasks.heap._past) == 2
+    evidence = bench.group.tasks.heap.evidence
+    assert evidence.open == evidence.before == {}
+    assert len(evidence) == 2
 
 
 def test_a_paused_task_is_not_quarantined(bench: Bench) -> None:
@@ -207,3 +215,109 @@ def test_a_task_that_is_gone_is_not_suspected(bench: Bench) -> None:
     put(bench, "a")
     workers.run(1, {})
     assert status(bench, "a").heap_suspicion is None
+
+
+def offered(bench: Bench, ids: list[str]) -> dict[str, bool]:
+    """By task, whether it is to have a worker to itself, as the leader hears of it in a rebalance."""
+    asks = bench.rejoin(ids, kind="sparkherd")
+    (tasks,) = [ask.answer.tasks for ask in asks if ask.answer.members]
+    return {each.task: each.exclusive is True for each in tasks}
+
+
+def undecided(bench: Bench, action: str = "quarantine") -> tuple[Workers, list[str]]:
+    """A worker has died of one of its two tasks, nobody knows of which, and two others are left."""
+    ids = bench.herd(3, "a", "b", "c", "x", "d", "e")
+    put(bench, "x", heap_mb={"max": 120, "action": action})
+    workers = Workers(bench, *ids)
+    workers.run(20, {ids[0]: 20})
+    assert suspected(bench) == []
+    bench.die(ids[0])
+    del workers.kept[ids[0]]
+    return workers, ids[1:]
+
+
+def test_of_tasks_that_cannot_be_told_apart_one_is_seen_alone(bench: Bench) -> None:
+    """Once their worker is gone, and as long as its definition wants something done about it."""
+    workers, ids = undecided(bench)
+    assert offered(bench, ids) == {"a": False, "b": False, "c": False, "d": False, "e": False, "x": True}
+    alone = {"x": ids[0]} | dict.fromkeys("abcde", ids[1])
+    bench.deal(ids, alone)
+    for member_id in ids:
+        bench.claim(member_id, *(task for task, owner in alone.items() if owner == member_id))
+    workers.run(20, {ids[0]: 20})
+    assert [task for task, _ in suspected(bench)] == ["x"]
+    assert status(bench, "x").quarantined
+    assert offered(bench, ids) == dict.fromkeys("abcde", False)
+
+
+def test_who_would_have_no_worker_then_is_not_parted(bench: Bench) -> None:
+    """It runs with the others again, at once."""
+    workers, ids = undecided(bench)
+    assert offered(bench, ids)["x"]
+    bench.deal(ids, dict.fromkeys("abcde", ids[1]))
+    workers.run(0.1, {})
+    bench.pass_time(1_000)
+    assert bench.state == "PreparingRebalance"
+    assert not offered(bench, ids)["x"]
+
+
+def test_nobody_is_parted_for_a_warning(bench: Bench) -> None:
+    """Nobody has said that anything is to be done."""
+    _, ids = undecided(bench, "warn")
+    assert not any(offered(bench, ids).values())
+
+
+def test_a_single_worker_has_everything(bench: Bench) -> None:
+    """Nobody could be seen alone there."""
+    workers, ids = undecided(bench)
+    bench.die(ids[0])
+    del workers.kept[ids[0]]
+    assert not any(offered(bench, ids[1:]).values())
+
+
+def test_tasks_are_told_apart_for_an_hour(bench: Bench) -> None:
+    """What nobody has found out by then stays open."""
+    workers, ids = undecided(bench)
+    everywhere = {"x": ids[0]} | dict.fromkeys("abcde", ids[1])
+    assert offered(bench, ids)["x"]
+    bench.deal(ids, everywhere)
+    workers.run(59, {})
+    assert offered(bench, ids)["x"]
+    bench.deal(ids, everywhere)
+    workers.run(2, {})
+    assert bench.state == "PreparingRebalance"
+    assert not offered(bench, ids)["x"]
+
+
+def apart(bench: Bench, action: str) -> tuple[Workers, list[str]]:
+    """A worker's heap rose with two tasks, of which the other one runs on by itself."""
+    workers, ids = herd(bench, "a", "b", "c")
+    put(bench, "a", heap_mb={"max": 120, "action": action})
+    workers.run(20, {ids[0]: 20})
+    assert suspected(bench) == []
+    return workers, ids
+
+
+def test_what_a_jvm_uses_at_most_clears_whom_it_runs(bench: Bench) -> None:
+    """It has not collected its old generation, as it has room enough."""
+    workers, (anna, berta) = apart(bench, "warn")
+    bench.redeal([anna, berta], {"a": anna, "c": berta, "b": berta})
+    bench.release(anna, c=bench.owner("c")[1])
+    bench.claim(berta, "c")
+    for minute in range(20):
+        bench.report(berta, "c", bench.owner("c")[1], batch_id=minute)
+        for look in range(12):
+            bench.pass_time(5_000)
+            workers.tell(anna, heap_live_bytes=None)
+            workers.tell(berta, heap_live_bytes=None, heap_after_gc_bytes=(50 + look % 2) * MIB)
+    assert {task for task, _ in suspected(bench)} == {"a"}
+
+
+def test_a_task_that_has_come_to_its_end_is_not_quarantined(bench: Bench) -> None:
+    """It fills no heap any more."""
+    workers, (anna, _) = apart(bench, "quarantine")
+    bench.report(anna, "a", bench.owner("a")[1], TaskState.COMPLETED)
+    bench.redeal([*bench.group.members], {"c": anna, "b": workers.bench.group.tasks.assigned["b"]})
+    workers.run(20, {})
+    assert [task for task, _ in suspected(bench)] == ["a"]
+    assert (status(bench, "a").state, status(bench, "a").quarantined) == ("COMPLETED", False)

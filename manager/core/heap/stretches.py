@@ -7,11 +7,15 @@ the lower edge of that: as long as nobody keeps ever more, it stays where it is,
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from manager.core.heap.marks import Marks
+from manager.core.heap.moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from manager.core.heap.marks import Doing
 
 SHARE: Final = 0.05
 """Of the largest heap: a rise that is worth a word."""
@@ -26,8 +30,8 @@ CEILINGS_KEPT: Final = 6
 """The latest ones: the least of them is how much the JVM keeps at most."""
 WINDOWS_MS: Final = (3_600_000, 1_200_000)
 """How far back a rise is looked for: in good hours before it, it would be lost."""
-LOWS_KEPT: Final = 600
-"""Of one stretch; those are an hour and more, as a worker tells its figures each ten seconds."""
+LOWS_KEPT: Final = 96
+"""Of one stretch."""
 
 
 class Holder(NamedTuple):
@@ -38,11 +42,10 @@ class Holder(NamedTuple):
 
 
 class Low(NamedTuple):
-    """What a collection of the old generation has left, and what the state of each task took then."""
+    """What a collection of the old generation has left."""
 
     at_ms: int
     bytes: int
-    state: Mapping[str, int]
 
 
 class Rise(NamedTuple):
@@ -59,55 +62,98 @@ class Rise(NamedTuple):
         return self.to_bytes - self.from_bytes
 
 
-@dataclass(slots=True, eq=False)
+class Flat(NamedTuple):
+    """A while in which what a JVM keeps grew by `grown` bytes, less than would be worth a word or more."""
+
+    begin_ms: int
+    end_ms: int
+    grown: int
+
+
 class Stretch:
     """The time in which one worker's JVM has run the same tasks, from `began_ms` to `seen_ms`.
 
-    Times are milliseconds of the monotonic clock. `stale` are the last figures of the stretch before, which
-    are none of its own. `ceilings` are what was in use after collections of any kind, some of it garbage.
-    `rise` is how what is kept grows lately. `after` is who ran there next, and the least that a collection
-    has left then.
+    Times are milliseconds of the monotonic clock. `rise` is how what is kept grows lately, and accuses
+    somebody as long as `accuses`; with `is_last` its worker is no more. `told` are the last two figures.
+    `after` is who ran there next, and the least that a collection has left then. `judged_ms` is when it was
+    looked into last.
     """
 
-    member_id: str
-    holders: frozenset[Holder]
-    heap_max: int
-    began_ms: int
-    stale: tuple[int | None, int | None] = (None, None)
-    seen_ms: int = 0
-    told: tuple[int | None, int | None] = (None, None)
-    lows: deque[Low] = field(default_factory=lambda: deque(maxlen=LOWS_KEPT))
-    ceilings: deque[int] = field(default_factory=lambda: deque(maxlen=CEILINGS_KEPT))
-    rise: Rise | None = None
-    after: tuple[frozenset[Holder], int] | None = None
+    def __init__(
+        self,
+        member_id: str,
+        holders: frozenset[Holder],
+        heap_max: int,
+        began_ms: int,
+        stale: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        """`stale` are the last figures of the stretch before, which are none of its own."""
+        self.member_id = member_id
+        self.holders = holders
+        self.heap_max = heap_max
+        self.began_ms = began_ms
+        self.seen_ms = began_ms
+        self.told = stale
+        self.lows: Moments[Low] = Moments(LOWS_KEPT, WINDOWS_MS[0], _lower)
+        self.marks = Marks((each.task for each in holders), WINDOWS_MS[0])
+        self.rise: Rise | None = None
+        self.accuses = True
+        self.is_last = False
+        self.judged_ms: int | None = None
+        self.after: tuple[frozenset[Holder], int] | None = None
+        self._ceilings: deque[int] = deque(maxlen=CEILINGS_KEPT)
 
-    def look(self, at_ms: int, low: int | None, ceiling: int | None, state: Mapping[str, int]) -> bool:
-        """Take in what is told now; returns whether the old generation has been collected again."""
-        last_low, last_ceiling = self.stale if self.told == (None, None) else self.told
+    def look(self, at_ms: int, low: int | None, ceiling: int | None, doing: Mapping[str, Doing]) -> bool:
+        """Take in what is told now; returns whether the old generation has been collected again.
+
+        Args:
+            at_ms: the time.
+            low: what its last collection has left.
+            ceiling: what was in use after the last collection of any kind, some of it garbage.
+            doing: what the tasks tell.
+        """
+        last_low, last_ceiling = self.told
         self.seen_ms, self.told = at_ms, (low, ceiling)
+        self.marks.add(at_ms, doing)
         if ceiling is not None and ceiling != last_ceiling:
-            self.ceilings.append(ceiling)
+            self._ceilings.append(ceiling)
         if low is None or low == last_low:
             return False
-        self.lows.append(Low(at_ms, low, state))
+        self.lows.add(Low(at_ms, low))
         self.rise = self._steady_rise()
         return True
 
-    def shows_no(self, rise: Rise) -> bool:
-        """Whether whoever ran here since `rise` began is not behind it: more would have had to be seen.
+    def flat_since(self, at_ms: int) -> Flat | None:
+        """How what is kept went on from then on; None if too little is known of it.
 
         A JVM that has enough of it leaves its old generation alone. Then what it has in use is what it keeps
         at most, and says the same once it is little enough.
         """
-        thirds = thirds_of([each for each in self.lows if each.at_ms >= rise.since_ms])
+        thirds = thirds_of(self.lows.since(at_ms))
         if thirds is not None:
-            over_ms, grown = thirds[2].at_ms - thirds[0].at_ms, thirds[2].bytes - thirds[0].bytes
-        elif len(self.ceilings) == CEILINGS_KEPT:
-            over_ms, grown = self.seen_ms - max(self.began_ms, rise.since_ms), min(self.ceilings)
-        else:
-            return False
-        expected = rise.bytes * over_ms / rise.over_ms
-        return expected >= SHARE * self.heap_max and grown <= expected / 2
+            first, _, last = thirds
+            return Flat(first.at_ms, last.at_ms, last.bytes - first.bytes)
+        if len(self._ceilings) == CEILINGS_KEPT:
+            return Flat(max(self.began_ms, at_ms), self.seen_ms, min(self._ceilings))
+        return None
+
+    def clears(self, holder: Holder, flat: Flat, rise: Rise, batches: int) -> bool:
+        """Whether a task that ran here is not behind a rise elsewhere: more would have had to be seen.
+
+        What fills a heap does so with its batches, so who has done few has had little chance to. Of a task
+        that did none during the rise, only the time counts.
+
+        Args:
+            holder: the task.
+            flat: what was seen here since the rise began.
+            rise: that of the other stretch.
+            batches: how many the task has finished during the rise.
+        """
+        share = (flat.end_ms - flat.begin_ms) / rise.over_ms
+        if batches:
+            share = min(share, self.marks.batches_within(holder.task, flat.begin_ms, flat.end_ms) / batches)
+        expected = rise.bytes * share
+        return expected >= SHARE * self.heap_max and flat.grown <= expected / 2
 
     def left_after(self, holder: Holder) -> int | None:
         """What a collection has left when that task ran there no more, in bytes; None if nobody knows."""
@@ -120,22 +166,21 @@ class Stretch:
         least = low if self.after is None or self.after[0] != holders else min(low, self.after[1])
         self.after = (holders, least)
 
+    def batches_in(self, rise: Rise, task: str) -> int:
+        """How many batches a task has finished during a rise of this stretch, if anything too many."""
+        return self.marks.batches_around(task, rise.since_ms, rise.since_ms + rise.over_ms)
+
     def state_growth(self, task: str, rise: Rise) -> int:
         """How much the state of a task grew in the later two thirds of `rise`, in bytes.
 
         In the first one it may have been loaded.
         """
-        begin = rise.since_ms + rise.over_ms // 3
-        first = next((each for each in self.lows if each.at_ms >= begin), None)
-        if first is None or task not in first.state:
-            return 0
-        return self.lows[-1].state.get(task, 0) - first.state[task]
+        return self.marks.state_growth(task, rise.since_ms + rise.over_ms // 3)
 
     def _steady_rise(self) -> Rise | None:
         """One that is worth a word, neither a step nor one that levels off; of the last hour or less."""
         for window_ms in WINDOWS_MS:
-            since = self.seen_ms - window_ms
-            thirds = thirds_of([each for each in self.lows if each.at_ms >= since])
+            thirds = thirds_of(self.lows.since(self.seen_ms - window_ms))
             if thirds is not None and (rise := self._worth_a_word(*thirds)) is not None:
                 return rise
         return None
@@ -163,3 +208,7 @@ def thirds_of(lows: Sequence[Low]) -> tuple[Low, Low, Low] | None:
     times = (begin, (begin + end) // 2, end)
     first, middle, last = (low._replace(at_ms=at) for low, at in zip(least, times, strict=True))
     return first, middle, last
+
+
+def _lower(first: Low, second: Low) -> Low:
+    return Low(first.at_ms, min(first.bytes, second.bytes))

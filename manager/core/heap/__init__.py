@@ -1,0 +1,1 @@
+"""Which task fills a heap that several share, by who ran where when it grew; rules without I/O."""

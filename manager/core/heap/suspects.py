@@ -1,0 +1,211 @@
+"""Which task may be why a heap grows, by who ran where when it did and when it did not. Rules without I/O.
+
+Nothing says how much of a JVM's heap is whose. But tasks move: what grew while a task ran, and did not where
+each of the others ran, is likely to be that task's. It is a suspicion, and told as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from manager.core.heap.evidence import Evidence
+from manager.core.heap.stretches import Holder, Rise, Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from manager.core.heap.marks import Doing
+
+Ground: TypeAlias = Literal["alone", "state", "others_cleared"]
+
+EVERY_MS: Final = 30_000
+"""The shortest time between two judgements of the same stretch."""
+JUDGED_AT_ONCE: Final = 8
+"""Stretches that are over, with what one worker tells: there may be many, and the manager has other work."""
+UNDECIDED_MS: Final = 3_600_000
+"""For so long the tasks of a worker that is gone are told apart, if one of them may have filled its heap."""
+TOLD_AGAIN_MS: Final = 3_600_000
+"""A suspicion that was gone for so long is news when it comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """The heap of `stretch` rose, which is laid to `holder` for `ground`."""
+
+    holder: Holder
+    ground: Ground
+    rise: Rise
+    stretch: Stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """The heap of a stretch rose, and it may be why of each of `tasks`."""
+
+    rise: Rise
+    tasks: tuple[str, ...]
+
+
+class Judgement(NamedTuple):
+    """`news` was not suspected before; `standing` is what the stretches that were looked into come to."""
+
+    news: list[Suspicion]
+    standing: list[Suspicion]
+
+
+@dataclass(slots=True)
+class HeapSuspects:
+    """Of one group. `suspicions` are by task.
+
+    `apart` is the task that is offered as one that wants a worker of its own, for it to be seen alone;
+    `not_parted` are those for whom there was none.
+    """
+
+    suspicions: dict[str, Suspicion] = field(default_factory=dict)
+    apart: str | None = None
+    not_parted: set[str] = field(default_factory=set)
+    evidence: Evidence = field(default_factory=Evidence)
+    _verdicts: dict[Stretch, Suspicion | Undecided] = field(default_factory=dict)
+    _last_suspected: dict[str, int] = field(default_factory=dict)
+
+    def unresolved_of(self, member_id: str) -> Undecided | None:
+        """Who may be why the heap of a member rises; None if it does not, or one task is why."""
+        stretch = self.evidence.open.get(member_id)
+        verdict = self._verdicts.get(stretch) if stretch is not None else None
+        return verdict if isinstance(verdict, Undecided) else None
+
+    def left_undecided(self, now: int) -> set[str]:
+        """Tasks of which each may be why the heap of a worker rose that died lately, or left."""
+        found = [
+            each.tasks
+            for stretch, each in self._verdicts.items()
+            if isinstance(each, Undecided) and stretch.is_last and now - stretch.seen_ms <= UNDECIDED_MS
+        ]
+        return {task for tasks in found if self.suspicions.keys().isdisjoint(tasks) for task in tasks}
+
+    def look(
+        self,
+        member_id: str,
+        holders: frozenset[Holder],
+        *,
+        low: int | None,
+        ceiling: int | None,
+        heap_max: int,
+        doing: Mapping[str, Doing],
+        at_ms: int,
+    ) -> Judgement | None:
+        """Take in what a worker tells of its one JVM.
+
+        Args:
+            member_id: the worker.
+            holders: what it runs now.
+            low: what the last collection of the old generation has left, in bytes; None before the first.
+            ceiling: what was in use after the last collection of any kind, in bytes; None before the first.
+            heap_max: how large its heap may become, in bytes.
+            doing: what each task tells, where that is known.
+            at_ms: the time, in milliseconds of the monotonic clock.
+
+        Returns:
+            What follows; None if it is too early to judge again.
+        """
+        stretch = self.evidence.open.get(member_id)
+        if stretch is None or stretch.holders != holders:
+            stretch = self._begin(member_id, holders, heap_max, at_ms)
+        is_new = stretch.look(at_ms, low, ceiling, doing)
+        if is_new and low is not None and (before := self.evidence.before.get(member_id)) is not None:
+            before.followed_by(holders, low)
+        if stretch.judged_ms is not None and at_ms - stretch.judged_ms < EVERY_MS:
+            return None
+        return self._judge(stretch, at_ms)
+
+    def gone(self, member_id: str) -> None:
+        """The worker has left, or is lost: what was seen of it stays."""
+        stretch = self.evidence.open.get(member_id)
+        kept = self.evidence.gone(member_id)
+        if kept is not None:
+            kept.is_last = True
+        elif stretch is not None:
+            self._acquit(stretch)
+
+    def forget(self, task: str) -> None:
+        """Somebody takes the task's side, or it is no more: nothing that was seen with it accuses anybody.
+
+        What was seen to stay flat clears whom it clears.
+        """
+        for stretch in self.evidence.of_task(task):
+            stretch.accuses = False
+            if not self.evidence.is_over(stretch):
+                self.evidence.end(stretch.member_id)
+            self._acquit(stretch)
+        self.not_parted.discard(task)
+        self._last_suspected.pop(task, None)
+        self._list()
+
+    def _begin(self, member_id: str, holders: frozenset[Holder], heap_max: int, at_ms: int) -> Stretch:
+        before = self.evidence.open.get(member_id) or self.evidence.before.get(member_id)
+        stale = before.told if before is not None else (None, None)
+        stretch = Stretch(member_id, holders, heap_max, at_ms, stale)
+        self.evidence.begin(stretch)
+        return stretch
+
+    def _judge(self, stretch: Stretch, now: int) -> Judgement:
+        """Its own rise, and those that what is seen here may throw light on."""
+        stretch.judged_ms = now
+        self.evidence.trim(now, self._acquit)
+        judged = [*islice(self._due(stretch, now), JUDGED_AT_ONCE), stretch]
+        for each in judged:
+            each.judged_ms = now
+            self._verdicts.pop(each, None)
+            if each.rise is not None and each.accuses and each.holders:
+                self._verdicts[each] = self._verdict(each, each.rise)
+        self._list()
+        verdicts = (self._verdicts.get(each) for each in judged)
+        return Judgement(self._news(now), [each for each in verdicts if isinstance(each, Suspicion)])
+
+    def _due(self, stretch: Stretch, now: int) -> Iterator[Stretch]:
+        """Those that are over and rose, of which this one has some of the tasks."""
+        for each in self.evidence.related(stretch):
+            is_due = each.judged_ms is None or now - each.judged_ms >= EVERY_MS
+            if is_due and each.rise is not None and each.accuses and self.evidence.is_over(each):
+                yield each
+
+    def _acquit(self, stretch: Stretch) -> None:
+        self._verdicts.pop(stretch, None)
+
+    def _list(self) -> None:
+        """By task; of several verdicts the latest counts."""
+        found = (each for each in self._verdicts.values() if isinstance(each, Suspicion))
+        self.suspicions = {each.holder.task: each for each in found}
+
+    def _news(self, now: int) -> list[Suspicion]:
+        last = self._last_suspected
+        new = [
+            each
+            for task, each in self.suspicions.items()
+            if task not in last or now - last[task] > TOLD_AGAIN_MS
+        ]
+        last |= dict.fromkeys(self.suspicions, now)
+        return new
+
+    def _verdict(self, stretch: Stretch, rise: Rise) -> Suspicion | Undecided:
+        """The one whose rise it is, or all whose it may be."""
+        left = set(stretch.holders)
+        batches = {each: stretch.batches_in(rise, each.task) for each in left}
+        for other in self.evidence.related(stretch):
+            flat = other.flat_since(rise.since_ms) if other.seen_ms > rise.since_ms else None
+            if flat is not None:
+                here = left & other.holders
+                left -= {each for each in here if other.clears(each, flat, rise, batches[each])}
+        by_state = [each for each in left if stretch.state_growth(each.task, rise) >= rise.bytes / 3]
+        if len(by_state) == 1:
+            return self._suspect(stretch, rise, by_state, "state")
+        if len(left) == 1:
+            ground: Ground = "alone" if len(stretch.holders) == 1 else "others_cleared"
+            return self._suspect(stretch, rise, left, ground)
+        return Undecided(rise, tuple(sorted(each.task for each in left or stretch.holders)))
+
+    def _suspect(self, stretch: Stretch, rise: Rise, left: Iterable[Holder], ground: Ground) -> Suspicion:
+        (holder,) = left
+        return Suspicion(holder, ground, rise, stretch)
