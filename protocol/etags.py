@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -67,15 +66,42 @@ def etag_of(definition: bytes | msgspec.Raw, target: str) -> str:
     return f'"{digest.hexdigest()}"'
 
 
-def etag_of_all(tasks: Iterable[tuple[str, bytes | msgspec.Raw, str]]) -> str:
-    """The tag of a group's list of tasks, each by name, definition and target.
+class ListTag:
+    """The tag of a group's list of tasks, kept true as they come, change and go; their order says nothing.
 
     It is made of the same as a task's own: the number that grows with the list (`tasks_revision`) grows with
-    what nobody asked for, too, and begins anew when a group is forgotten.
+    what nobody asked for, too, and begins anew when a group is forgotten. One number for each task, all of
+    them added up (a hash of a multiset): a list of a hundred thousand is not read through for one of them.
     """
-    digest = blake2b(digest_size=12)
-    for name, definition, target in sorted(tasks, key=itemgetter(0)):
-        document = bytes(definition)
-        digest.update(f"{name} {target} {len(document)} ".encode())
-        digest.update(document)
-    return f'"{digest.hexdigest()}"'
+
+    __slots__ = ("_count", "_sum")
+
+    def __init__(self, tasks: Iterable[tuple[str, bytes | msgspec.Raw, str]] = ()) -> None:
+        """`tasks` are the first ones, each by name, definition and target."""
+        self._count = self._sum = 0
+        for task in tasks:
+            self.add(*task)
+
+    def __str__(self) -> str:
+        """As it stands in an `ETag`."""
+        return f'"{blake2b(b"%d %d" % (self._count, self._sum), digest_size=12).hexdigest()}"'
+
+    def add(self, name: str, definition: bytes | msgspec.Raw, target: str) -> None:
+        """A task is there from now on."""
+        self._count += 1
+        self._sum = (self._sum + _number_of(name, definition, target)) % _NUMBERS
+
+    def remove(self, name: str, definition: bytes | msgspec.Raw, target: str) -> None:
+        """A task, as it was added, is there no more."""
+        self._count -= 1
+        self._sum = (self._sum - _number_of(name, definition, target)) % _NUMBERS
+
+
+_NUMBER_SIZE: Final = 32
+_NUMBERS: Final = 256**_NUMBER_SIZE
+
+
+def _number_of(name: str, definition: bytes | msgspec.Raw, target: str) -> int:
+    digest = blake2b(f"{name} {target} ".encode(), digest_size=_NUMBER_SIZE)
+    digest.update(bytes(definition))
+    return int.from_bytes(digest.digest(), "big")

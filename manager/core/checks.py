@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ErrorCode, RefusedError
-from protocol.etags import ALWAYS, etag_of, etag_of_all
+from protocol.etags import ALWAYS, etag_of
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def list_tag(group: Group) -> str | None:
     """The tag of the group's list of tasks; None if there is no such group."""
     if group.is_unknown:
         return None
-    rows = group.tasks.definitions.values()
-    return etag_of_all((row.task, row.definition, row.target.value) for row in rows)
+    return str(group.tasks.tag)
 
 
 def _met(conditions: Conditions, present: str | None, what: str, changed: str) -> None:

@@ -79,7 +79,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.ListRebalances: groups.list_rebalances,
     commands.RemoveMember: admin.remove_member,
     commands.DrainMember: admin.drain_member,
-    commands.ListTasks: tasks.list_all,
+    commands.ListTasks: tasks.list_tasks,
     commands.GetTask: tasks.get,
     commands.GetTaskHistory: tasks.get_history,
     commands.ListMoves: tasks.list_moves,

@@ -171,7 +171,7 @@ class Group:
             case OffsetRow():
                 self.offsets[change.offset_key] = change
             case TaskRow():
-                self.tasks.definitions[change.task] = change
+                self.tasks.keep_definition(change)
             case OwnershipRow():
                 self.tasks.keep_ownership(change)
             case RebalanceRow():

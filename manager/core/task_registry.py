@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ from manager.core.history import TaskHistory
 from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics
 from protocol.errands import NOTHING, Told
+from protocol.etags import ListTag
 from protocol.states import Target, TaskState
 
 if TYPE_CHECKING:
@@ -91,7 +93,9 @@ class LostOnProbation(NamedTuple):
 
 @dataclass(slots=True)
 class TaskRegistry:
-    """Tasks by name. `ownership` outlives `definitions`, so that no token is ever issued twice.
+    """Tasks by name, which `names` has in order; `tag` is the entity tag of their list.
+
+    `ownership` outlives `definitions`, so that no token is ever issued twice.
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
@@ -101,6 +105,8 @@ class TaskRegistry:
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    tag: ListTag = field(default_factory=ListTag)
     ownership: dict[str, OwnershipRow] = field(default_factory=dict)
     owned: dict[str, dict[str, None]] = field(default_factory=dict)
     assigned: dict[str, str] = field(default_factory=dict)
@@ -160,7 +166,7 @@ class TaskRegistry:
 
     def runnable(self) -> Iterable[TaskRow]:
         """The tasks to be placed, in the order of their names."""
-        return (self.definitions[name] for name in sorted(self.definitions) if self.is_runnable(name))
+        return (self.definitions[name] for name in self.names if self.is_runnable(name))
 
     def park_claim(self, claim: WaitingClaim) -> str:
         """Let `claim` wait; returns what it is known under."""
@@ -189,6 +195,16 @@ class TaskRegistry:
         """`row` is about to be taken in, at `at_ms` (since 1970); tokens outlive tasks, histories do not."""
         self.history.note(at_ms, self.ownership.get(row.task), row, is_told=row.task in self.definitions)
 
+    def keep_definition(self, row: TaskRow) -> None:
+        """Take `row` in, be it a new task or another definition or target of one."""
+        before = self.definitions.get(row.task)
+        if before is None:
+            insort(self.names, row.task)
+        else:
+            self.tag.remove(before.task, before.definition, before.target.value)
+        self.tag.add(row.task, row.definition, row.target.value)
+        self.definitions[row.task] = row
+
     def keep_ownership(self, row: OwnershipRow) -> None:
         """Take `row` in, and keep the index by owner true."""
         before = self.ownership.get(row.task)
@@ -210,7 +226,9 @@ class TaskRegistry:
 
     def forget_task(self, task: str) -> None:
         """Drop everything about `task` but its token."""
-        self.definitions.pop(task, None)
+        if (row := self.definitions.pop(task, None)) is not None:
+            del self.names[bisect_left(self.names, task)]
+            self.tag.remove(task, row.definition, row.target.value)
         self.assigned.pop(task, None)
         self.taken_since.pop(task, None)
         self.probation.pop(task, None)

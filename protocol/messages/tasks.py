@@ -248,8 +248,12 @@ class TaskResponse(TaskView, frozen=True, kw_only=True):
 
 
 class TaskListResponse(Response, frozen=True, kw_only=True):
-    """All tasks of a group, by name; `next` is what to ask `after` if there are more."""
+    """All tasks of a group, by name; `next` is what to ask `after` if there are more.
+
+    `etag` is that of all tasks of the group, whichever were asked for.
+    """
 
     tasks: tuple[TaskView, ...]
     tasks_revision: int
     next: str | None = None
+    etag: str | None = None

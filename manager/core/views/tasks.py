@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,18 +15,46 @@ from protocol.messages.history import MovesResponse, TaskHistoryResponse
 from protocol.messages.tasks import TaskListResponse, TaskView
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from manager.core.commands import GetTask, GetTaskHistory, GetTaskStatus, ListMoves, ListTasks
+    from manager.core.group import Group
     from manager.core.member import Parked
     from manager.core.turn import Turn
 
 
-def list_all(turn: Turn, _: ListTasks, parked: Parked) -> None:
-    """Answer with every task, by name."""
-    group = turn.group
+def list_tasks(turn: Turn, request: ListTasks, parked: Parked) -> None:
+    """Answer with the tasks that are asked for, by name."""
+    group, registry = turn.group, turn.group.tasks
     checks.known(group)
-    definitions = group.tasks.definitions
-    views = tuple(_listed(task_fields(turn, definitions[name])) for name in sorted(definitions))
-    turn.answer(parked, TaskListResponse(tasks=views, tasks_revision=group.header.tasks_revision))
+    found = [*islice(_wanted(group, request), request.limit and request.limit + 1)]
+    page = found[: request.limit]
+    views = tuple(_listed(task_fields(turn, registry.definitions[name])) for name in page)
+    turn.answer(
+        parked,
+        TaskListResponse(
+            tasks=views,
+            tasks_revision=group.header.tasks_revision,
+            next=page[-1] if len(found) > len(page) else None,
+            etag=checks.list_tag(group),
+        ),
+    )
+
+
+def _wanted(group: Group, request: ListTasks) -> Iterator[str]:
+    """Names stay where they are as others come and go: nothing that stays is told twice, or never."""
+    registry = group.tasks
+    begin = 0 if request.after is None else bisect_right(registry.names, request.after)
+    part = (request.name_has or "").lower()
+    for name in islice(registry.names, begin, None):
+        row = registry.ownership_of(group.name, name)
+        if (
+            (request.state is None or row.state.value == request.state)
+            and (request.owner is None or row.owner == request.owner)
+            and (request.target is None or registry.definitions[name].target.value == request.target)
+            and part in name.lower()
+        ):
+            yield name
 
 
 def _listed(fields: dict[str, Any]) -> TaskView:

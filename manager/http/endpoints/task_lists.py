@@ -5,17 +5,14 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from definition.reading import MOST_PROBLEMS
 from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
 from manager.core.tasks.task_lists import refused_list
 from manager.http.definition_bodies import read_definitions
 from manager.http.endpoint import OK, Endpoint
 from manager.http.front.replying import reply
-from manager.http.paging import page_of
 from protocol.errors import ErrorCode, RefusedError
-from protocol.etags import ALWAYS, Conditions, etag_of_all
+from protocol.etags import ALWAYS, Conditions
 from protocol.messages.tasks import (
     Problem,
     PutTasksRequest,
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
-    from protocol.messages.tasks import TaskToPut, TaskView
+    from protocol.messages.tasks import TaskToPut
 
 TASKS = "/v1/groups/{group}/tasks"
 UNSTORED: Final = {"Cache-Control": "no-store"}
@@ -81,14 +78,18 @@ class TaskListHandlers:
 
     async def show(self, call: Call[None, TaskListQuery]) -> Outcome | web.Response:
         """All tasks of a group with their status, or those that are asked for; the tag is of all of them."""
-        outcome = await self._runtime.ask(call.group, ListTasks())
-        if not isinstance(outcome, TaskListResponse):
+        asked = call.asked
+        command = ListTasks(
+            state=asked.state.upper() if asked.state else None,
+            target=asked.target.upper() if asked.target else None,
+            owner=asked.owner or None,
+            after=asked.after,
+            limit=asked.limit,
+        )
+        outcome = await self._runtime.ask(call.group, command)
+        if not isinstance(outcome, TaskListResponse) or outcome.etag is None:
             return outcome
-        etag = etag_of_all((task.task, task.definition, task.target) for task in outcome.tasks)
-        found = (task for task in outcome.tasks if _matches(task, call.asked))
-        tasks, following = page_of(found, lambda task: task.task, call.asked)
-        page = msgspec.structs.replace(outcome, tasks=tasks, next=following)
-        return reply(page, OK, {"ETag": etag, **UNSTORED})
+        return reply(outcome, OK, {"ETag": outcome.etag, **UNSTORED})
 
     async def put(self, call: Call[PutTasksRequest, Conditions]) -> Outcome | web.Response:
         """Several tasks in one transaction."""
@@ -96,14 +97,6 @@ class TaskListHandlers:
         if not isinstance(outcome, PutTasksResponse) or outcome.etag is None:
             return outcome
         return reply(outcome, OK, {"ETag": outcome.etag, **UNSTORED})
-
-
-def _matches(task: TaskView, asked: TaskListQuery) -> bool:
-    return (
-        (not asked.state or task.state == asked.state.upper())
-        and (not asked.target or task.target == asked.target.upper())
-        and (not asked.owner or task.owner == asked.owner)
-    )
 
 
 async def read_list(body: PutTasksRequest, conditions: Conditions = ALWAYS) -> PutTasks:

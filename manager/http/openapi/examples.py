@@ -426,7 +426,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     tasks.TaskStatusResponse: {**DONE, **STATUS},
     tasks.TaskResponse: {**DONE, **VIEW},
-    tasks.TaskListResponse: {**DONE, "tasks": [VIEW], "tasks_revision": 12},
+    tasks.TaskListResponse: {**DONE, "tasks": [VIEW], "tasks_revision": 12, "etag": '"c02b117f3a55"'},
     audit.AuditListResponse: {
         **DONE,
         "entries": [

@@ -5,8 +5,10 @@ from typing import get_args
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from protocol.etags import ALWAYS, Conditions, Tags, etag_of, etag_of_all
+from protocol.etags import ALWAYS, Conditions, ListTag, Tags, etag_of
 
 MINE = etag_of(b'{"a":1}', "RUNNING")
 OTHER = etag_of(b'{"a":2}', "RUNNING")
@@ -31,8 +33,24 @@ def test_a_list_s_tag_is_of_each_task_s_name_definition_and_target() -> None:
         (("a", b"{}b PAUSED []", "RUNNING"),),
         (("a", b"{}b PAUSED 2 []", "RUNNING"),),
     ]
-    assert len(set(map(etag_of_all, lists))) == len(lists)
-    assert etag_of_all((two, one)) == etag_of_all((one, two))
+    assert len({str(ListTag(each)) for each in lists}) == len(lists)
+    assert str(ListTag((two, one))) == str(ListTag((one, two)))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([b"{}", b"[]"]), st.sampled_from("RS"))))
+def test_a_list_s_tag_is_the_same_whichever_way_the_list_came_about(
+    steps: list[tuple[str, bytes, str]],
+) -> None:
+    """Tasks come, change and go: it is that of a list which was there at once."""
+    kept: dict[str, tuple[bytes, str]] = {}
+    tag = ListTag()
+    for name, definition, target in steps:
+        if (before := kept.pop(name, None)) is not None:
+            tag.remove(name, *before)
+        if before != (definition, target):
+            kept[name] = definition, target
+            tag.add(name, definition, target)
+        assert str(tag) == str(ListTag((each, *what) for each, what in kept.items()))
 
 
 @pytest.mark.parametrize(
