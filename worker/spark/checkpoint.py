@@ -50,6 +50,9 @@ class CheckpointFolder(ABC):
     def create(self, name: str, text: str) -> None:
         """Put a text into the folder, as a file or as a folder with one in it."""
 
+    def sweep(self) -> None:  # noqa: B027 - nothing, where files cannot be taken away
+        """Take away what queries have left here that were cut while they wrote a file."""
+
     def require(self, reached: Reached) -> None:
         """See that this is the task's checkpoint and not another, before anything is written anywhere.
 
@@ -60,6 +63,8 @@ class CheckpointFolder(ABC):
 
     def verify(self, owner: Owner, rows: Iterable[FenceRow]) -> Checkpoint:
         """See that the query of `owner` may go on from here, and that it is where its sinks' fences say.
+
+        Once it may, nobody else has anything to finish here: what was left half done is taken away.
 
         Returns:
             How far the query has come.
@@ -73,6 +78,7 @@ class CheckpointFolder(ABC):
         whole(checkpoint)
         for row in rows:
             fits(checkpoint, owner, row)
+        self.sweep()
         return checkpoint
 
     def inspect(self) -> Checkpoint:

@@ -97,6 +97,28 @@ async def test_a_query_says_how_far_the_task_had_come(story: Story, flights: Any
     assert (story.query.committed, story.query.progress().batch_id) == (1, 2)
 
 
+async def test_what_spark_had_begun_is_swept(story: Story, flights: Any) -> None:
+    """By the next query; one that finds another task's folder leaves it alone."""
+    flights.add(files=2)
+    await story.run()
+    logs = [story.checkpoint / each for each in ("offsets", "commits", "sources/0")]
+    begun = [
+        log / f"{dot}.1.0f{at}.tmp{crc}"
+        for at, log in enumerate(logs)
+        for dot, crc in (("", ""), (".", ".crc"))
+    ]
+    kept = [story.checkpoint / "offsets" / name for name in (".mine", "1.tmp", ".1.crc")]
+    for file in (*begun, *kept):
+        file.touch()
+    (story.checkpoint / "sparkherd.json").write_text(json.dumps({"group": "g", "task": "x", "resets": 0}))
+    await story.refused()
+    assert all(file.exists() for file in begun)
+    (story.checkpoint / "sparkherd.json").unlink()
+    flights.add()
+    await story.run()
+    assert [file for file in (*begun, *kept) if file.exists()] == kept
+
+
 async def test_a_sink_that_was_lost(story: Story, flights: Any, database: Any) -> None:
     """A checkpoint that is ahead of the sink means that rows are gone; this is said, not passed over."""
     flights.add(files=2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
 
@@ -16,6 +17,7 @@ from worker.spark.checkpoint_rules import damaged
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_UNFINISHED: Final = ".*.tmp"
 _QUERY_ID = "sql.streaming.queryId"
 """Spark's name for the id of the query a thread runs; kept in the checkpoint, the same after restarts."""
 
@@ -30,6 +32,7 @@ class HadoopCheckpoint(CheckpointFolder):
         session: Any = spark._jsparkSession  # noqa: SLF001 - likewise
         self._conf: Any = session.sessionState().newHadoopConf()
         self._files: Any = self._path(place).getFileSystem(self._conf)
+        self._unfinished: Any = jvm.org.apache.hadoop.fs.GlobFilter(_UNFINISHED)
         self._managers: Any = jvm.org.apache.spark.sql.execution.streaming.checkpointing
 
     def mark(self, frame: DataFrame, batch_id: int) -> Mark:
@@ -48,10 +51,8 @@ class HadoopCheckpoint(CheckpointFolder):
 
     def last(self, log: str) -> int | None:
         """The number of a log's last entry."""
-        path = self._path(f"{self.place}/{log}")
         try:
-            found = self._files.listStatus(path) if self._files.exists(path) else []
-            names = [str(each.getPath().getName()) for each in found]
+            names = [str(each.getName()) for each in self._listed(f"{self.place}/{log}")]
         except Py4JJavaError as error:
             raise damaged(self.place, f"{log} cannot be listed: {_line(error)}") from error
         return max((int(name) for name in names if name.isdecimal()), default=None)
@@ -69,6 +70,23 @@ class HadoopCheckpoint(CheckpointFolder):
             return self._text(path)
         except Py4JJavaError as error:
             raise damaged(self.place, f"{name} cannot be read: {_line(error)}") from error
+
+    def sweep(self) -> None:
+        """By the names that Spark gives to files until they are whole, in the logs that batches write into.
+
+        What cannot be taken away does no harm: nobody looks at it.
+        """
+        with contextlib.suppress(Py4JJavaError):
+            logs = [f"{self.place}/{name}" for name in ("offsets", "commits")]
+            logs += [str(each) for each in self._listed(f"{self.place}/sources")]
+            for path in (path for log in logs for path in self._listed(log, self._unfinished)):
+                self._files.delete(path, False)  # noqa: FBT003 - Java's
+
+    def _listed(self, folder: str, *only: Any) -> list[Any]:
+        """The paths in a folder, those alone that a filter lets through, if there is one."""
+        path = self._path(folder)
+        found = self._files.listStatus(path, *only) if self._files.exists(path) else []
+        return [each.getPath() for each in found]
 
     def _text(self, path: Any) -> str:
         stream = self._files.open(path)
