@@ -108,7 +108,7 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("cause", "checkpoint"):
             text = getattr(self, name)
             if text is not None and ("\0" in text or len(text) > MAX_CAUSE_LENGTH):
-                told = text[:MAX_CAUSE_LENGTH].replace("\0", "\ufffd")
+                told = text.lstrip()[:MAX_CAUSE_LENGTH].replace("\0", "\ufffd")
                 msgspec.structs.force_setattr(self, name, told)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MAX_LINE: Final = 500
 _MAX_DEPTH: Final = 12
-_NOISE = re.compile(r"\s*SQLSTATE: \w+")
+_NOISE = re.compile(r"(?<!\s)\s*SQLSTATE: \w+")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 REMOTE_TRACE: Final = "\n\nJVM stacktrace:\n"
 """What Spark Connect puts between the message of an error and Java's own account of it."""

@@ -65,13 +65,16 @@ class Stalls:
             return
         if asking.done():
             self._asking = None
-            self._watch.found(asking.result())
+            if asking.exception() is None:
+                self._watch.found(asking.result())
+            else:
+                self._watch.unanswered()
         elif self._watch.stall is None and now - self._asked_at >= PATIENCE_S:
             self._watch.unanswered()
 
     def _ask(self) -> Whereabouts | None:
         try:
             return self._where()
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with the answer, the silence is told
+        except Exception as error:
             log.debug("where a query is cannot be told", task=self._task, why=str(error))
-            return None
+            raise

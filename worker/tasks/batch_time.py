@@ -35,9 +35,9 @@ class BatchTime:
             self._spared_s = self._unseen_s + passed.unseen
         if has_finished or not is_at_work:
             self.under_way_s = self._unseen_s = 0.0
-        elif self._is_under_way:
-            self.under_way_s += passed.counts
+        else:
             self._unseen_s += passed.unseen
+            self.under_way_s += passed.counts if self._is_under_way else 0.0
         self._is_under_way = is_at_work
 
     def last_s(self, told_s: float) -> float:

@@ -55,9 +55,14 @@ class Evidence:
         return stretch
 
     def gone(self, member_id: str) -> Stretch | None:
-        """A member is no more; returns what is kept of its last stretch."""
+        """A member is no more; returns what is kept of its last stretch.
+
+        What it ran before may say more: of a JVM that fills up, one task may fail before all do.
+        """
         ended = self.end(member_id)
         self.before.pop(member_id, None)
+        for stretch in self._past:
+            stretch.is_last |= stretch.member_id == member_id
         return ended
 
     def related(self, stretch: Stretch) -> Iterator[Stretch]:

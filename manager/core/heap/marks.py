@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from manager.core.heap.moments import Moments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 MARKS_KEPT: Final = 24
 UNKNOWN: Final = -1
@@ -48,20 +48,19 @@ class Marks:
     def add(self, at_ms: int, doing: Mapping[str, Doing]) -> None:
         """What is told now; of tasks that are not there, nothing is known."""
         told = [doing.get(task, IDLE) for task in self._place]
-        batches = array("q", (_known(each.batch_id) for each in told))
-        self._marks.add(Mark(at_ms, batches, array("q", (_known(each.state) for each in told))))
+        batches = array("q", (_told(each.batch_id) for each in told))
+        self._marks.add(Mark(at_ms, batches, array("q", (_told(each.state) for each in told))))
 
-    def batches_within(self, task: str, begin_ms: int, end_ms: int) -> int:
-        """How many batches the task has certainly finished between two moments."""
-        seen = [each for each in self._marks if begin_ms <= each.at_ms <= end_ms]
-        return self._batches(task, seen)
+    def within(self, begin_ms: int, end_ms: int) -> Done:
+        """What the tasks have certainly finished between two moments."""
+        return Done(self._place, [each for each in self._marks if begin_ms <= each.at_ms <= end_ms])
 
-    def batches_around(self, task: str, begin_ms: int, end_ms: int) -> int:
-        """How many it can have finished between two moments at most, as far as is known."""
+    def around(self, begin_ms: int, end_ms: int) -> Done:
+        """What they have finished between two moments, if anything too much."""
         marks = [*self._marks]
         first = max((at for at, each in enumerate(marks) if each.at_ms <= begin_ms), default=0)
         last = next((at for at, each in enumerate(marks) if each.at_ms >= end_ms), len(marks) - 1)
-        return self._batches(task, marks[first : last + 1])
+        return Done(self._place, marks[first : last + 1])
 
     def state_growth(self, task: str, begin_ms: int) -> int:
         """How much the state of a task grew from then on, in bytes."""
@@ -70,12 +69,39 @@ class Marks:
             return 0
         return max(marks[-1].state[place], 0) - marks[0].state[place]
 
-    def _batches(self, task: str, marks: list[Mark]) -> int:
-        place = self._place[task]
-        return max(marks[-1].batches[place] - marks[0].batches[place], 0) if marks else 0
+
+class Done:
+    """What tasks have finished, by the marks of a while."""
+
+    __slots__ = ("_marks", "_place")
+
+    def __init__(self, place: Mapping[str, int], marks: Sequence[Mark]) -> None:
+        self._place = place
+        self._marks = marks
+
+    def batches(self, task: str) -> int:
+        """How many batches, since the task was known; 0 if it never was, or was reset."""
+        known = self._since_known(task)
+        return max(known[-1] - known[0], 0) if known else 0
+
+    def batches_of_all(self, task: str) -> int:
+        """The same, as if it had done as many before it was known."""
+        known, marks = self._since_known(task), self._marks
+        if len(known) <= 1:
+            return 0
+        seen_ms = marks[-1].at_ms - marks[-len(known)].at_ms
+        return self.batches(task) * (marks[-1].at_ms - marks[0].at_ms) // max(seen_ms, 1)
+
+    def _since_known(self, task: str) -> list[int]:
+        """The batch ids from the first mark on that has one."""
+        place, marks = self._place[task], self._marks
+        for at, each in enumerate(marks):
+            if each.batches[place] != UNKNOWN:
+                return [each.batches[place] for each in marks[at:]]
+        return []
 
 
-def _known(figure: int | None) -> int:
+def _told(figure: int | None) -> int:
     return UNKNOWN if figure is None else figure
 
 

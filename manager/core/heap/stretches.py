@@ -15,7 +15,7 @@ from manager.core.heap.moments import Moments
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from manager.core.heap.marks import Doing
+    from manager.core.heap.marks import Doing, Done
 
 SHARE: Final = 0.05
 """Of the largest heap: a rise that is worth a word."""
@@ -63,11 +63,11 @@ class Rise(NamedTuple):
 
 
 class Flat(NamedTuple):
-    """A while in which what a JVM keeps grew by `grown` bytes, less than would be worth a word or more."""
+    """A while in which what a JVM keeps grew by `grown` bytes, and what its tasks did in that."""
 
-    begin_ms: int
-    end_ms: int
+    over_ms: int
     grown: int
+    done: Done
 
 
 class Stretch:
@@ -132,10 +132,13 @@ class Stretch:
         thirds = thirds_of(self.lows.since(at_ms))
         if thirds is not None:
             first, _, last = thirds
-            return Flat(first.at_ms, last.at_ms, last.bytes - first.bytes)
+            return self._flat(first.at_ms, last.at_ms, last.bytes - first.bytes)
         if len(self._ceilings) == CEILINGS_KEPT:
-            return Flat(max(self.began_ms, at_ms), self.seen_ms, min(self._ceilings))
+            return self._flat(max(self.began_ms, at_ms), self.seen_ms, min(self._ceilings))
         return None
+
+    def _flat(self, begin_ms: int, end_ms: int, grown: int) -> Flat:
+        return Flat(end_ms - begin_ms, grown, self.marks.within(begin_ms, end_ms))
 
     def clears(self, holder: Holder, flat: Flat, rise: Rise, batches: int) -> bool:
         """Whether a task that ran here is not behind a rise elsewhere: more would have had to be seen.
@@ -149,9 +152,9 @@ class Stretch:
             rise: that of the other stretch.
             batches: how many the task has finished during the rise.
         """
-        share = (flat.end_ms - flat.begin_ms) / rise.over_ms
+        share = flat.over_ms / rise.over_ms
         if batches:
-            share = min(share, self.marks.batches_within(holder.task, flat.begin_ms, flat.end_ms) / batches)
+            share = min(share, flat.done.batches(holder.task) / batches)
         expected = rise.bytes * share
         return expected >= SHARE * self.heap_max and flat.grown <= expected / 2
 
@@ -166,9 +169,9 @@ class Stretch:
         least = low if self.after is None or self.after[0] != holders else min(low, self.after[1])
         self.after = (holders, least)
 
-    def batches_in(self, rise: Rise, task: str) -> int:
-        """How many batches a task has finished during a rise of this stretch, if anything too many."""
-        return self.marks.batches_around(task, rise.since_ms, rise.since_ms + rise.over_ms)
+    def done_in(self, rise: Rise) -> Done:
+        """What the tasks have done during a rise of this stretch, if anything too much."""
+        return self.marks.around(rise.since_ms, rise.since_ms + rise.over_ms)
 
     def state_growth(self, task: str, rise: Rise) -> int:
         """How much the state of a task grew in the later two thirds of `rise`, in bytes.

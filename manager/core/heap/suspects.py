@@ -22,8 +22,9 @@ Ground: TypeAlias = Literal["alone", "state", "others_cleared"]
 
 EVERY_MS: Final = 30_000
 """The shortest time between two judgements of the same stretch."""
-JUDGED_AT_ONCE: Final = 8
+JUDGED_AT_ONCE: Final = 2
 """Stretches that are over, with what one worker tells: there may be many, and the manager has other work."""
+FIRM_MS: Final = 600_000
 UNDECIDED_MS: Final = 3_600_000
 """For so long the tasks of a worker that is gone are told apart, if one of them may have filled its heap."""
 TOLD_AGAIN_MS: Final = 3_600_000
@@ -49,7 +50,10 @@ class Undecided:
 
 
 class Judgement(NamedTuple):
-    """`news` was not suspected before; `standing` is what the stretches that were looked into come to."""
+    """`news` was not suspected before; `standing` is what the stretches that were looked into come to.
+
+    Each is of another task.
+    """
 
     news: list[Suspicion]
     standing: list[Suspicion]
@@ -60,14 +64,17 @@ class HeapSuspects:
     """Of one group. `suspicions` are by task.
 
     `apart` is the task that is offered as one that wants a worker of its own, for it to be seen alone;
-    `not_parted` are those for whom there was none.
+    `had_no_room` are the members of the group when there was none for such a task. `asked_ms` is when it was
+    looked for such a task last.
     """
 
     suspicions: dict[str, Suspicion] = field(default_factory=dict)
     apart: str | None = None
-    not_parted: set[str] = field(default_factory=set)
+    had_no_room: frozenset[str] = frozenset()
+    asked_ms: int | None = None
     evidence: Evidence = field(default_factory=Evidence)
     _verdicts: dict[Stretch, Suspicion | Undecided] = field(default_factory=dict)
+    _suspected_since: dict[str, int] = field(default_factory=dict)
     _last_suspected: dict[str, int] = field(default_factory=dict)
 
     def unresolved_of(self, member_id: str) -> Undecided | None:
@@ -77,13 +84,21 @@ class HeapSuspects:
         return verdict if isinstance(verdict, Undecided) else None
 
     def left_undecided(self, now: int) -> set[str]:
-        """Tasks of which each may be why the heap of a worker rose that died lately, or left."""
+        """Tasks of which each may be why the heap of a worker rose that died lately, or left.
+
+        Once one is left of them, it is that one: alone, it shows whether it is.
+        """
         found = [
-            each.tasks
+            each
             for stretch, each in self._verdicts.items()
-            if isinstance(each, Undecided) and stretch.is_last and now - stretch.seen_ms <= UNDECIDED_MS
+            if stretch.is_last and now - stretch.seen_ms <= UNDECIDED_MS
         ]
-        return {task for tasks in found if self.suspicions.keys().isdisjoint(tasks) for task in tasks}
+        suspects = {
+            each.holder.task
+            for each in found
+            if isinstance(each, Suspicion) and each.ground == "others_cleared"
+        }
+        return suspects or {task for each in found if isinstance(each, Undecided) for task in each.tasks}
 
     def look(
         self,
@@ -124,9 +139,7 @@ class HeapSuspects:
         """The worker has left, or is lost: what was seen of it stays."""
         stretch = self.evidence.open.get(member_id)
         kept = self.evidence.gone(member_id)
-        if kept is not None:
-            kept.is_last = True
-        elif stretch is not None:
+        if kept is None and stretch is not None:
             self._acquit(stretch)
 
     def forget(self, task: str) -> None:
@@ -139,8 +152,10 @@ class HeapSuspects:
             if not self.evidence.is_over(stretch):
                 self.evidence.end(stretch.member_id)
             self._acquit(stretch)
-        self.not_parted.discard(task)
+        if self.apart == task:
+            self.apart = None
         self._last_suspected.pop(task, None)
+        self._suspected_since.pop(task, None)
         self._list()
 
     def _begin(self, member_id: str, holders: frozenset[Holder], heap_max: int, at_ms: int) -> Stretch:
@@ -161,8 +176,9 @@ class HeapSuspects:
             if each.rise is not None and each.accuses and each.holders:
                 self._verdicts[each] = self._verdict(each, each.rise)
         self._list()
-        verdicts = (self._verdicts.get(each) for each in judged)
-        return Judgement(self._news(now), [each for each in verdicts if isinstance(each, Suspicion)])
+        found = (self._verdicts.get(each) for each in judged)
+        standing = {each.holder.task: each for each in found if isinstance(each, Suspicion)}
+        return Judgement(self._news(now), [*standing.values()])
 
     def _due(self, stretch: Stretch, now: int) -> Iterator[Stretch]:
         """Those that are over and rose, of which this one has some of the tasks."""
@@ -178,6 +194,8 @@ class HeapSuspects:
         """By task; of several verdicts the latest counts."""
         found = (each for each in self._verdicts.values() if isinstance(each, Suspicion))
         self.suspicions = {each.holder.task: each for each in found}
+        for task in self._suspected_since.keys() - self.suspicions.keys():
+            del self._suspected_since[task]
 
     def _news(self, now: int) -> list[Suspicion]:
         last = self._last_suspected
@@ -187,16 +205,28 @@ class HeapSuspects:
             if task not in last or now - last[task] > TOLD_AGAIN_MS
         ]
         last |= dict.fromkeys(self.suspicions, now)
+        self._suspected_since = dict.fromkeys(self.suspicions, now) | self._suspected_since
         return new
+
+    def is_firm(self, suspicion: Suspicion, now: int) -> bool:
+        """Whether it is enough to act upon.
+
+        Where others were cleared, the accused may be cleared a moment later, by what is seen of it then: it
+        has as long for that as the heap rose, `FIRM_MS` at most.
+        """
+        if suspicion.ground != "others_cleared":
+            return True
+        since = self._suspected_since.get(suspicion.holder.task, now)
+        return now - since >= min(suspicion.rise.over_ms, FIRM_MS)
 
     def _verdict(self, stretch: Stretch, rise: Rise) -> Suspicion | Undecided:
         """The one whose rise it is, or all whose it may be."""
         left = set(stretch.holders)
-        batches = {each: stretch.batches_in(rise, each.task) for each in left}
+        done = stretch.done_in(rise)
+        batches = {each: done.batches_of_all(each.task) for each in left}
         for other in self.evidence.related(stretch):
-            flat = other.flat_since(rise.since_ms) if other.seen_ms > rise.since_ms else None
-            if flat is not None:
-                here = left & other.holders
+            here = left & other.holders if other.seen_ms > rise.since_ms else None
+            if here and (flat := other.flat_since(rise.since_ms)) is not None:
                 left -= {each for each in here if other.clears(each, flat, rise, batches[each])}
         by_state = [each for each in left if stretch.state_growth(each.task, rise) >= rise.bytes / 3]
         if len(by_state) == 1:

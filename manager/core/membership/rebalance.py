@@ -144,8 +144,9 @@ def _begin_generation(turn: Turn) -> None:
     group.timers.set(SYNC_PHASE, turn.now + group.largest_rebalance_timeout())
     for member_id in joining:
         ownership.disown_unclaimed(turn, group.members[member_id])
-    group.tasks.heap.apart = heap_candidates.to_be_seen_alone(group, turn.now)
-    group.tasks.offered = frozenset(row.task for row, _ in lost_workers.offers(group))
+    offered = frozenset(row.task for row, _ in lost_workers.offers(group))
+    group.tasks.offered = offered
+    group.tasks.heap.apart = heap_candidates.to_be_seen_alone(group, offered, turn.now)
     for member_id, parked in joining.items():
         member = group.members[member_id]
         member.confirmed = True

@@ -14,39 +14,48 @@ from definition.limits import heap_limit_in
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from manager.core.group import Group
 
 
 LEAST_WORKERS: Final = 2
 
 
-def to_be_seen_alone(group: Group, now: int) -> str | None:
+def to_be_seen_alone(group: Group, offered: Container[str], now: int) -> str | None:
     """The first of them by name; None if there is none, or no worker to spare.
 
     Args:
         group: with what was seen of its heaps.
+        offered: the tasks to be placed.
         now: the time, in milliseconds of the monotonic clock.
     """
-    undecided = group.tasks.heap.left_undecided(now)
-    if not undecided or sum(not each.row.draining for each in group.members.values()) < LEAST_WORKERS:
+    heap = group.tasks.heap
+    if heap.had_no_room == group.members.keys() or _workers(group) < LEAST_WORKERS:
         return None
-    return next((task for task in sorted(undecided) if _may_be_parted(group, task)), None)
+    undecided = sorted(task for task in heap.left_undecided(now) if task in offered)
+    return next((task for task in undecided if _acts(group, task)), None)
 
 
 def waits_for_that(group: Group) -> bool:
-    """Whether it got no worker because it was to have one to itself; then it is not parted any more."""
-    registry = group.tasks
-    apart = registry.heap.apart
-    if apart is None or group.state is not GroupState.STABLE or apart in registry.assigned:
+    """Whether somebody got no worker because it was to have one to itself.
+
+    Then nobody is parted as long as the group has the same members: the next one would wait as well.
+    """
+    registry, heap = group.tasks, group.tasks.heap
+    if heap.apart is None or group.state is not GroupState.STABLE:
         return False
-    registry.heap.not_parted.add(apart)
-    registry.heap.apart = None
+    if heap.apart in registry.assigned or not registry.is_runnable(heap.apart):
+        return False
+    heap.apart, heap.had_no_room = None, frozenset(group.members)
     return True
 
 
-def _may_be_parted(group: Group, task: str) -> bool:
-    registry = group.tasks
-    if task in registry.heap.not_parted or not registry.is_runnable(task):
-        return False
-    limit = heap_limit_in(registry.definitions[task].definition)
+def _workers(group: Group) -> int:
+    return sum(not each.row.draining for each in group.members.values())
+
+
+def _acts(group: Group, task: str) -> bool:
+    row = group.tasks.definitions.get(task)
+    limit = heap_limit_in(row.definition) if row is not None else None
     return limit is not None and limit.action != "warn"

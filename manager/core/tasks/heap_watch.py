@@ -13,6 +13,7 @@ from definition.limits import heap_limit_in
 from manager.core import scheduling
 from manager.core.heap.marks import Doing
 from manager.core.heap.stretches import Holder
+from manager.core.heap.suspects import EVERY_MS
 from manager.core.task_registry import LIVE_STATES
 from manager.core.tasks import definitions, heap_candidates, quarantining
 from manager.core.tasks.heap_shown import MIB, said
@@ -45,16 +46,23 @@ def note(turn: Turn, member: Member, told: WorkerResources) -> None:
         doing=dict(_doing(registry, member.id)),
         at_ms=turn.now,
     )
-    if heap_candidates.waits_for_that(turn.group):
+    if judged is not None:
+        for suspicion in judged.news:
+            _tell(turn, suspicion)
+        for suspicion in judged.standing:
+            if registry.heap.is_firm(suspicion, turn.now):
+                _act(turn, suspicion)
+    if heap_candidates.waits_for_that(turn.group) or _is_another_to_be_seen_alone(turn):
         scheduling.rebalance_soon(turn)
-    if judged is None:
-        return
-    for suspicion in judged.news:
-        _tell(turn, suspicion)
-    for suspicion in judged.standing:
-        _act(turn, suspicion)
-    if heap_candidates.to_be_seen_alone(turn.group, turn.now) != registry.heap.apart:
-        scheduling.rebalance_soon(turn)
+
+
+def _is_another_to_be_seen_alone(turn: Turn) -> bool:
+    """Looked at from time to time: there may be many candidates, and all workers tell their figures."""
+    heap = turn.group.tasks.heap
+    if heap.asked_ms is not None and turn.now - heap.asked_ms < EVERY_MS:
+        return False
+    heap.asked_ms = turn.now
+    return heap_candidates.to_be_seen_alone(turn.group, turn.group.tasks.offered, turn.now) != heap.apart
 
 
 def _running(registry: TaskRegistry, member_id: str) -> Iterator[Holder]:

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql.utils import ForeachBatchFunction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,6 +53,7 @@ def forget_functions(session: SparkSession) -> None:
     """
     pool: Any = session.sparkContext._gateway.gateway_property.pool  # type: ignore[union-attr]  # noqa: SLF001
     with pool.lock:
-        over = [key for key, kept in pool.dict.items() if getattr(kept, "session", None) is session]
-        for key in over:
-            del pool[key]
+        functions = [(key, kept) for key, kept in pool.dict.items() if isinstance(kept, ForeachBatchFunction)]
+        for key, kept in functions:
+            if kept.session is session:
+                del pool[key]

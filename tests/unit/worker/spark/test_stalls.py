@@ -29,7 +29,10 @@ class Threads:
     def finish(self) -> None:
         """All that were begun."""
         for future, function in self._work:
-            future.set_result(function())
+            try:
+                future.set_result(function())
+            except OSError as error:
+                future.set_exception(error)
         self._work.clear()
 
 
@@ -92,13 +95,21 @@ def test_an_answer_that_comes_after_a_batch_is_out_of_date(threads: Threads) -> 
 
 
 def test_where_nobody_can_tell_only_the_silence_is_told(threads: Threads) -> None:
-    """As behind Spark Connect, or of a JVM that does not answer."""
+    """As behind Spark Connect."""
+    silent = stalls(lambda: None)
+    threads.finish()
+    silent.look(is_busy=True, has_input=False, now=12)
+    assert silent.stall == Stall(11)
 
-    def raises() -> str:
+
+def test_a_question_that_fails_is_one_without_an_answer(threads: Threads) -> None:
+    """It says nothing of who is at fault, and ends nobody."""
+
+    def raises() -> Whereabouts | None:
         raise OSError("gone")
 
-    for where in (raises, lambda: None):
-        silent = stalls(where)
-        threads.finish()
-        silent.look(is_busy=True, has_input=False, now=12)
-        assert silent.stall == Stall(11)
+    silent = stalls(raises)
+    threads.finish()
+    silent.look(is_busy=True, has_input=False, now=12)
+    assert silent.stall is not None
+    assert (silent.stall.silent_s, silent.stall.own_s) == (11, 0)

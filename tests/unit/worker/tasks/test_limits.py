@@ -13,6 +13,7 @@ from definition.limits import NAMES, Limit, Limits
 from protocol.messages.ownership import ClaimResponse, RefusedTask, ReportRequest, TaskErrorsResponse
 from tests.unit.worker.tasks.bench import change, grant
 from worker.query_engine import Progress, Stall
+from worker.tasks.batch_time import BatchTime
 from worker.tasks.limits import End, Exceeded, LimitsWatch, Tell
 
 if TYPE_CHECKING:
@@ -437,3 +438,14 @@ async def test_a_query_that_hangs_is_told_without_any_limit(bench: Bench) -> Non
     assert query.stops == []
     last = bench.manager.reports("t1")[-1]
     assert (last.state.value, last.cause) == ("RUNNING", str(query.stall))
+
+
+def test_a_batch_that_nobody_has_seen_before_a_freeze_is_spared_as_well() -> None:
+    """It began between the last look and the freeze; what was frozen twice is taken off twice."""
+    time = BatchTime()
+    time.look(6, is_at_work=False, now=0)
+    time.look(6, is_at_work=True, now=101)
+    time.look(6, is_at_work=True, now=202)
+    assert time.under_way_s == 15
+    time.look(7, is_at_work=False, now=203)
+    assert time.last_s(203) == 203 - 2 * (101 - 15)

@@ -374,14 +374,27 @@ def test_a_few_stretches_of_each_worker_are_kept() -> None:
     assert len(evidence) == len(evidence.open) == 100
 
 
+def test_a_stretch_of_less_than_half_a_minute_is_not_kept() -> None:
+    """It says nothing."""
+    evidence = Evidence()
+    for at_ms, least in ((0, 29_999), (MINUTE, 30_000)):
+        stretch = Stretch("w", holders("a"), HEAP, at_ms)
+        evidence.begin(stretch)
+        stretch.look(at_ms + least, None, None, {})
+        assert (evidence.end("w") is stretch) == (least == 30_000)
+    assert evidence.of_task("a") == [stretch]
+
+
 def test_six_collections_say_what_a_jvm_keeps_at_most() -> None:
     """Of fewer, each may have been one with a large batch under way."""
     stretch = Stretch("w", holders("a"), HEAP, 0)
     for look in range(6):
         assert stretch.flat_since(0) is None
         stretch.look(look * 10_000, None, (90 - look) * MIB, {})
-    assert stretch.flat_since(0) == (0, 50_000, 85 * MIB)
-    assert stretch.flat_since(20_000) == (20_000, 50_000, 85 * MIB)
+    for since, over_ms in ((0, 50_000), (20_000, 30_000)):
+        flat = stretch.flat_since(since)
+        assert flat is not None
+        assert (flat.over_ms, flat.grown) == (over_ms, 85 * MIB)
 
 
 def test_a_stretch_is_judged_each_half_minute() -> None:

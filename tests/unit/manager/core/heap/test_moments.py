@@ -60,19 +60,22 @@ def test_batches_are_counted_from_both_sides() -> None:
     marks = Marks("abc", HOUR)
     for look in range(5):
         marks.add(look * 100, {"a": Doing(10 * look), "b": Doing(100 - look)})
-    assert marks.batches_within("a", 100, 399) == 20
-    assert marks.batches_around("a", 101, 299) == 20
-    assert marks.batches_around("a", -50, 9_999) == 40
-    assert marks.batches_within("a", 101, 150) == 0
-    assert [marks.batches_around(task, 0, 400) for task in "bc"] == [0, 0]
+    assert marks.within(100, 399).batches("a") == 20
+    assert marks.around(101, 299).batches("a") == 20
+    assert marks.around(-50, 9_999).batches("a") == 40
+    assert marks.within(101, 150).batches("a") == 0
+    assert [marks.around(0, 400).batches(task) for task in "bc"] == [0, 0]
 
 
-def test_the_first_batch_counts() -> None:
-    """It has the number 0."""
-    marks = Marks("a", HOUR)
-    marks.add(0, {})
-    marks.add(100, {"a": Doing(0)})
-    assert marks.batches_within("a", 0, 100) == 1
+def test_a_task_that_was_not_known_yet_has_not_done_all_its_batches_at_once() -> None:
+    """As after the takeover by another manager; before that it did as many as since, as far as is known."""
+    marks = Marks("ab", HOUR)
+    for look in range(9):
+        doing = {"a": Doing(700_000 + look)}
+        marks.add(look * 100, doing if look >= 4 else {})
+    done = marks.around(0, 800)
+    assert (done.batches("a"), done.batches_of_all("a"), done.batches_of_all("b")) == (4, 8, 0)
+    assert marks.within(0, 400).batches_of_all("a") == 0
 
 
 def test_a_state_that_was_not_known_has_not_grown() -> None:

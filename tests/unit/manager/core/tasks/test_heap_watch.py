@@ -244,8 +244,11 @@ def test_of_tasks_that_cannot_be_told_apart_one_is_seen_alone(bench: Bench) -> N
     bench.deal(ids, alone)
     for member_id in ids:
         bench.claim(member_id, *(task for task, owner in alone.items() if owner == member_id))
-    workers.run(20, {ids[0]: 20})
+    workers.run(5, {ids[0]: 20})
     assert [task for task, _ in suspected(bench)] == ["x"]
+    assert not status(bench, "x").quarantined
+    assert bench.state == "Stable"
+    workers.run(20, {ids[0]: 20})
     assert status(bench, "x").quarantined
     assert offered(bench, ids) == dict.fromkeys("abcde", False)
 
@@ -259,6 +262,12 @@ def test_who_would_have_no_worker_then_is_not_parted(bench: Bench) -> None:
     bench.pass_time(1_000)
     assert bench.state == "PreparingRebalance"
     assert not offered(bench, ids)["x"]
+    bench.deal(ids, dict.fromkeys("abcdex", ids[1]))
+    workers.run(5, {})
+    assert bench.state == "Stable"
+    newcomer = bench.join(kind="sparkherd")
+    assert offered(bench, ids)["x"]
+    assert newcomer.answer.member_id
 
 
 def test_nobody_is_parted_for_a_warning(bench: Bench) -> None:
@@ -321,3 +330,25 @@ def test_a_task_that_has_come_to_its_end_is_not_quarantined(bench: Bench) -> Non
     workers.run(20, {})
     assert [task for task, _ in suspected(bench)] == ["a"]
     assert (status(bench, "a").state, status(bench, "a").quarantined) == ("COMPLETED", False)
+
+
+def test_one_after_the_other_is_seen_alone_and_none_that_is_kept_for_its_worker() -> None:
+    """Those wait for the return of their worker, and none of them for a worker of its own."""
+    bench = Bench(lost_task_delay_ms=600_000)
+    _, ids = undecided(bench)
+    assert offered(bench, ids) == dict.fromkeys("bcde", False)
+    bench.deal(ids, dict.fromkeys("bcde", ids[1]))
+    bench.pass_time(1_000)
+    assert bench.group.tasks.heap.had_no_room == frozenset()
+
+
+def test_what_a_worker_ran_before_its_last_minute_counts(bench: Bench) -> None:
+    """Of a JVM that fills up, one task may fail before all do."""
+    ids = bench.herd(3, "a", "b", "c", "x", "d", "e")
+    put(bench, "x", heap_mb={"max": 120, "action": "quarantine"})
+    workers = Workers(bench, *ids)
+    workers.run(20, {ids[0]: 20})
+    bench.report(ids[0], "a", bench.owner("a")[1], TaskState.FAILED, cause="OutOfMemoryError")
+    workers.run(1, {ids[0]: 20})
+    bench.die(ids[0])
+    assert offered(bench, ids[1:])["x"]
