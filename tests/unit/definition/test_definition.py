@@ -17,50 +17,10 @@ from definition.document import (
     parse_definition,
 )
 from definition.sinks.sql import SqlOptions
-from definition.tables import read_table_name
 from protocol.messages.tasks import Problem
+from tests.unit.definition.documents import DECLARATIVE, ENTRYPOINT, problems_of, with_value, without
 
-DECLARATIVE: dict[str, Any] = {
-    "source": {"format": "json", "schema": "a STRING", "options": {"path": "in", "maxFilesPerTrigger": 1}},
-    "sql": "SELECT a FROM source WHERE a > 0",
-    "sink": {
-        "format": "sql",
-        "options": {"url": "sqlite:///out.db", "table": "t", "mode": "append", "key": []},
-    },
-    "output_mode": "append",
-    "trigger": {"processing_time": "1 second"},
-    "weight": 1.0,
-    "worker": None,
-    "labels": {},
-    "spark_conf": {},
-    "restart": {"max_restarts": 5, "window_ms": 300000},
-}
 SQL = {"url": "sqlite:///out.db", "table": "t"}
-ENTRYPOINT: dict[str, Any] = {
-    "entrypoint": "flights.pipelines:delays",
-    "options": {"path": "in", "deep": [{}]},
-}
-
-
-def _with(path: str, value: Any, base: dict[str, Any] = DECLARATIVE) -> bytes:
-    """`base` with `value` at a dotted path."""
-    document = json.loads(json.dumps(base))
-    section = document
-    *parents, last = path.split("/")
-    for name in parents:
-        section = section[name]
-    section[last] = value
-    return json.dumps(document).encode()
-
-
-def _without(name: str, base: dict[str, Any] = DECLARATIVE) -> dict[str, Any]:
-    return {key: value for key, value in base.items() if key != name}
-
-
-def _problems(document: bytes) -> list[tuple[str, str]]:
-    with pytest.raises(DefinitionError) as refusal:
-        parse_definition(document)
-    return [(problem.path, problem.message) for problem in refusal.value.problems]
 
 
 def test_the_contracts_example_is_read_whole() -> None:
@@ -223,7 +183,7 @@ def test_one_wrong_value_is_one_problem_with_its_path(
     path: str, value: Any, problem: tuple[str, str]
 ) -> None:
     """And nothing else is blamed."""
-    ((where, message),) = _problems(_with(path, value))
+    ((where, message),) = problems_of(with_value(path, value))
     assert where == problem[0]
     assert message.startswith(problem[1])
 
@@ -243,7 +203,7 @@ def test_one_wrong_value_is_one_problem_with_its_path(
 )
 def test_a_document_that_is_wrong_as_a_whole(document: bytes, problem: tuple[str, str]) -> None:
     """Where there is no single value to blame, the place is the root or what is missing."""
-    where, message = _problems(document)[0]
+    where, message = problems_of(document)[0]
     assert where == problem[0]
     assert message.startswith(problem[1])
 
@@ -257,9 +217,9 @@ def test_a_document_that_is_wrong_as_a_whole(document: bytes, problem: tuple[str
 )
 def test_the_limit_of_the_heap_is_below_the_heap(limit: Any, memory: Any, path: str) -> None:
     """A task that its JVM ends with first would never come to it."""
-    document = _with("limits", {"heap_mb": limit}, DECLARATIVE | {"memory": memory})
+    document = with_value("limits", {"heap_mb": limit}, DECLARATIVE | {"memory": memory})
     wrong = "must be below memory.heap_mb (1024), at which the task's JVM ends"
-    assert _problems(document) == [(path, wrong)]
+    assert problems_of(document) == [(path, wrong)]
 
 
 @pytest.mark.parametrize("memory", [{"heap_mb": 1024}, {"python_mb": 300}, None])
@@ -274,8 +234,8 @@ def test_below_its_heap_a_task_may_have_any_limit(memory: Any) -> None:
 
 def test_what_cannot_be_read_is_compared_with_nothing() -> None:
     """Each value that is wrong by itself is told, and no more."""
-    document = _with("limits", {"heap_mb": {"max": "2g"}}, DECLARATIVE | {"memory": {"heap_mb": 1}})
-    assert [path for path, _ in _problems(document)] == ["memory.heap_mb", "limits.heap_mb.max"]
+    document = with_value("limits", {"heap_mb": {"max": "2g"}}, DECLARATIVE | {"memory": {"heap_mb": 1}})
+    assert [path for path, _ in problems_of(document)] == ["memory.heap_mb", "limits.heap_mb.max"]
 
 
 @pytest.mark.parametrize(
@@ -283,137 +243,13 @@ def test_what_cannot_be_read_is_compared_with_nothing() -> None:
 )
 def test_an_entry_point_is_a_module_and_a_function(entrypoint: str) -> None:
     """Nothing else could be imported."""
-    document = _with("entrypoint", entrypoint, ENTRYPOINT)
-    assert _problems(document) == [("entrypoint", "is not of the form package.module:function")]
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "sqlite:///out.db",
-        "sqlite+pysqlite:////tmp/a.db",
-        "postgresql://u:p@h/d",
-        "postgresql+psycopg://h:5433/d?sslmode=require",
-        "postgresql+psycopg://u@/d?host=/run/pg",
-    ],
-)
-def test_databases_the_sink_can_write_to(url: str) -> None:
-    """SQLite and PostgreSQL, by any driver."""
-    definition = parse_definition(_with("sink/options/url", url))
-    assert definition.sink is not None
-    assert definition.sink.read_options().url == url
-
-
-@pytest.mark.parametrize(
-    "url", ["mysql://u:secret@h/d", "secret", "", "http//secret", "postgresql://u:secret@h:x/d"]
-)
-def test_a_database_that_is_refused_is_never_quoted(url: str) -> None:
-    """The URL may hold a password, and problems reach logs."""
-    ((where, message),) = _problems(_with("sink/options/url", url))
-    assert where == "sink.options.url"
-    assert "secret" not in message
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("delays", (None, "delays")),
-        ("Herd.Delays_2013", ("Herd", "Delays_2013")),
-        ('"My Herd".delays', ("My Herd", "delays")),
-        ('herd."a.b"', ("herd", "a.b")),
-        ('"say ""x"""', (None, 'say "x"')),
-        (f'"{"ü" * 31}x"', (None, "ü" * 31 + "x")),
-    ],
-)
-def test_tables_of_postgresql(text: str, name: tuple[str | None, str]) -> None:
-    """With a schema, and in quotes as in SQL; without them, too, upper and lower case count."""
-    options = {"url": "postgresql://h/d?options=-csearch_path%3Dherd", "table": text}
-    definition = parse_definition(_with("sink/options", options))
-    assert definition.sink is not None
-    assert read_table_name(definition.sink.read_options().table) == name
-    secret = {"url": "${env:URL}", "table": "herd.delays"}
-    assert parse_definition(_with("sink/options", secret)).sink is not None
-
-
-def test_the_options_of_sparks_own_sinks_are_spark_s() -> None:
-    """Their names are Spark's business; their values must be what Spark can take."""
-    sink = {"format": "kafka", "options": {"topic": "t", "kafka.acks": 1, "url": [], "deep": {}}}
-    assert [where for where, _ in _problems(_with("sink", sink))] == ["sink.options.url", "sink.options.deep"]
-
-
-UPSERT = {"url": "sqlite:///out.db", "table": "t", "mode": "upsert", "key": ["a"]}
-APPEND = {"url": "sqlite:///out.db", "table": "t"}
-
-
-@pytest.mark.parametrize("base", [DECLARATIVE, ENTRYPOINT], ids=["declarative", "entry point"])
-@pytest.mark.parametrize("options", [APPEND, APPEND | {"mode": "append"}], ids=["by default", "append"])
-def test_whole_results_cannot_be_appended(base: dict[str, Any], options: dict[str, Any]) -> None:
-    """With complete each batch has every row of the result again, and all of them would be there as often."""
-    document = {**base, "output_mode": "complete", "sink": {"format": "sql", "options": options}}
-    ((where, message),) = _problems(json.dumps(document).encode())
-    assert where == "output_mode"
-    assert message == (
-        "must be append or update with sink.options.mode append: each batch of complete has the whole result"
-        " again; give the sink mode upsert and its key"
-    )
-
-
-@pytest.mark.parametrize(
-    ("mode", "options"),
-    [("complete", UPSERT), ("update", UPSERT), ("append", UPSERT), ("append", APPEND), ("update", APPEND)],
-)
-def test_output_modes_that_can_be_right_are_taken(mode: str, options: dict[str, Any]) -> None:
-    """Without an aggregate update is append, and with one a table of all changes may be what is wanted."""
-    sink = {"format": "sql", "options": options}
-    document = {**DECLARATIVE, "output_mode": mode, "sink": sink}
-    assert parse_definition(json.dumps(document).encode()).output_mode == mode
-
-
-def test_there_is_no_whole_result_without_sql() -> None:
-    """Spark has one of aggregates only, and a source has none; an entry point may aggregate by itself."""
-    document = {**_without("sql"), "output_mode": "complete", "sink": {"format": "noop"}}
-    assert _problems(json.dumps(document).encode()) == [
-        ("output_mode", "complete needs sql with an aggregate, such as SELECT a, count(*) ... GROUP BY a")
-    ]
-    assert parse_definition(_with("output_mode", "complete", ENTRYPOINT)).output_mode == "complete"
-
-
-@pytest.mark.parametrize("name", ["delta", "iceberg"])
-def test_sinks_of_spark_s_have_a_name_beside_that_of_the_fenced_one(name: str) -> None:
-    """Spark and the packages know them by their own."""
-    sink = {"format": f"{name}_unfenced", "table": "lake.shop.t", "options": {"compression": "gzip"}}
-    definition = parse_definition(json.dumps({**DECLARATIVE, "sink": sink}).encode())
-    assert definition.sink is not None
-    assert (definition.sink.spark_format, definition.sink.shown) == (name, f"{name}_unfenced")
-    assert definition.needs.sink == name
-    assert not definition.is_fenced
-
-
-def test_a_fenced_sink_is_not_left_by_a_capital_letter() -> None:
-    """Spark would know some of them so, and write without a fence."""
-    problems = _problems(_with("sink/format", "SQL"))
-    assert ("sink.format", "is a fenced sink's in lower case only: sql") in problems
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sink": {"format": "sql", "options": 1}},
-        {"sink": {"format": "sql", "options": APPEND | {"mode": "merge"}}},
-        {"sink": {"format": "sql", "options": APPEND | {"mode": []}}},
-        {"sink": {"format": 5, "options": APPEND}},
-        {"sink": 5},
-    ],
-)
-def test_a_sink_that_cannot_be_read_is_blamed_alone(wrong: dict[str, Any]) -> None:
-    """Nobody knows then whether the output mode goes with it."""
-    problems = _problems(json.dumps({**DECLARATIVE, "output_mode": "complete", **wrong}).encode())
-    assert {where.partition(".")[0] for where, _ in problems} == {"sink"}
+    document = with_value("entrypoint", entrypoint, ENTRYPOINT)
+    assert problems_of(document) == [("entrypoint", "is not of the form package.module:function")]
 
 
 def test_a_source_spark_does_not_know_is_left_to_the_worker() -> None:
     """Which formats there are depends on the jars of its session."""
-    definition = parse_definition(_with("source/format", "no.such.Format"))
+    definition = parse_definition(with_value("source/format", "no.such.Format"))
     assert definition.source is not None
     assert definition.source.format == "no.such.Format"
 
@@ -428,7 +264,7 @@ def test_all_problems_are_told_at_once() -> None:
         "weight": "heavy",
         "typo": 1,
     }
-    assert sorted(where for where, _ in _problems(json.dumps(document).encode())) == [
+    assert sorted(where for where, _ in problems_of(json.dumps(document).encode())) == [
         "entrypoint",
         "entrypoint",
         "sink.options.key",
@@ -445,7 +281,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 def test_every_problem_is_one_line() -> None:
     """Whatever the keys are made of."""
-    problems = _problems(_with("labels/a\nb", 1))
+    problems = problems_of(with_value("labels/a\nb", 1))
     assert problems == [('labels["a\\nb"]', "expected str, got int")]
 
 
@@ -461,8 +297,8 @@ def test_the_error_reads_as_one_line_too() -> None:
 )
 def test_what_concerns_the_assignor_only_needs_no_restart(path: str, value: Any) -> None:
     """The query runs on."""
-    changed = parse_definition(_with(path, value))
-    assert changed.runs_like(parse_definition(_with("weight", 1)))
+    changed = parse_definition(with_value(path, value))
+    assert changed.runs_like(parse_definition(with_value("weight", 1)))
 
 
 def test_what_an_entry_point_says_of_a_fence_needs_no_restart() -> None:
@@ -488,25 +324,25 @@ def test_what_an_entry_point_says_of_a_fence_needs_no_restart() -> None:
 )
 def test_what_concerns_the_query_restarts_it(path: str, value: Any) -> None:
     """Also where Python finds two values equal that Spark does not, such as 1 and true."""
-    changed = parse_definition(_with(path, value))
-    assert not changed.runs_like(parse_definition(_with("weight", 1)))
+    changed = parse_definition(with_value(path, value))
+    assert not changed.runs_like(parse_definition(with_value("weight", 1)))
 
 
 def test_the_order_of_keys_is_no_change() -> None:
     """An object is the same whichever way round it is written."""
     options = DECLARATIVE["source"]["options"]
-    turned = parse_definition(_with("source/options", dict(reversed(options.items()))))
-    assert turned.runs_like(parse_definition(_with("weight", 1)))
+    turned = parse_definition(with_value("source/options", dict(reversed(options.items()))))
+    assert turned.runs_like(parse_definition(with_value("weight", 1)))
 
 
 def test_the_whole_check_includes_the_sql() -> None:
     """Shape and SQL are told together, and a good definition is returned."""
     good = json.dumps(DECLARATIVE).encode()
     assert check_definition(good) == parse_definition(good)
-    assert check_definition(_with("sql", "SELEC a FROM source")) == (
+    assert check_definition(with_value("sql", "SELEC a FROM source")) == (
         Problem("sql", "begins with SELEC, as no statement does; did you mean SELECT?"),
     )
-    both = check_definition(_with("weight", 0, _without("sink") | {"sql": "SELECT a b c FROM source"}))
+    both = check_definition(with_value("weight", 0, without("sink") | {"sql": "SELECT a b c FROM source"}))
     assert isinstance(both, tuple)
     assert [problem.path for problem in both] == ["weight", "sink", "sql"]
 
