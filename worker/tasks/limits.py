@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from protocol.task_metrics import figure, figures
 from worker.tasks.batch_time import BatchTime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from definition.limits import Limit, Limits
     from worker.query_engine import Progress, Stall
@@ -123,17 +123,17 @@ class LimitsWatch:
     ) -> Iterator[tuple[str, _Figure]]:
         """Those of the batch under way, or of the last one, as far as they are known."""
         under_way_s = self._time.under_way_s
-        last_s = self._time.last_s((_number(metrics, "batch_ms") or 0.0) / 1000)
+        last_s = self._time.last_s((figure(metrics, "batch_ms") or 0.0) / 1000)
         if under_way_s > last_s:
             yield "batch_s", _Figure(under_way_s, f"the batch under way has taken {_shown(under_way_s)} s")
         else:
             yield "batch_s", _Figure(last_s, f"batch {batch_id} took {_shown(last_s)} s")
-        if (rows := _number(metrics, "rows")) is not None:
+        if (rows := figure(metrics, "rows")) is not None:
             yield "batch_rows", _Figure(rows, f"batch {batch_id} had {_shown(rows)} rows")
-        state = metrics.get("state")
-        if (rows := _number(state, "rows")) is not None:
+        state = figures(metrics, "state")
+        if (rows := state.get("rows")) is not None:
             yield "state_rows", _Figure(rows, f"its state has {_shown(rows)} rows")
-        if (state_bytes := _number(state, "memory_bytes")) is not None:
+        if (state_bytes := state.get("memory_bytes")) is not None:
             state_mb = state_bytes / 2**20
             yield "state_mb", _Figure(state_mb, f"its state takes {_shown(state_mb)} MiB of memory")
 
@@ -145,12 +145,6 @@ def _own_figures(stall: Stall | None, heap_bytes: int | None) -> Iterator[tuple[
         yield "heap_mb", _Figure(heap_mb, f"it holds {_shown(heap_mb)} MiB of its heap")
     if stall is not None:
         yield "hung_s", _Figure(stall.silent_s, str(stall), stall.own_s)
-
-
-def _number(metrics: Any, name: str) -> float | None:
-    """A figure of a query's metrics, which are whatever it tells; None if there is no such number."""
-    value = metrics.get(name) if isinstance(metrics, Mapping) else None
-    return value if isinstance(value, int | float) else None
 
 
 def _shown(value: float) -> str:

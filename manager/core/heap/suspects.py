@@ -25,6 +25,7 @@ EVERY_MS: Final = 30_000
 JUDGED_AT_ONCE: Final = 2
 """Stretches that are over, with what one worker tells: there may be many, and the manager has other work."""
 FIRM_MS: Final = 600_000
+"""For so long at most a suspicion has to stand before it is acted upon, where others were cleared."""
 UNDECIDED_MS: Final = 3_600_000
 """For so long the tasks of a worker that is gone are told apart, if one of them may have filled its heap."""
 TOLD_AGAIN_MS: Final = 3_600_000
@@ -152,8 +153,6 @@ class HeapSuspects:
             if not self.evidence.is_over(stretch):
                 self.evidence.end(stretch.member_id)
             self._acquit(stretch)
-        if self.apart == task:
-            self.apart = None
         self._last_suspected.pop(task, None)
         self._suspected_since.pop(task, None)
         self._list()

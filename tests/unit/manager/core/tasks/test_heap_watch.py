@@ -253,6 +253,18 @@ def test_of_tasks_that_cannot_be_told_apart_one_is_seen_alone(bench: Bench) -> N
     assert offered(bench, ids) == dict.fromkeys("abcde", False)
 
 
+def test_the_others_come_back_when_somebody_takes_the_side_of_who_is_seen_alone(bench: Bench) -> None:
+    """It is offered as one among others then, and its worker is anybody's."""
+    workers, ids = undecided(bench)
+    assert offered(bench, ids)["x"]
+    bench.deal(ids, {"x": ids[0]} | dict.fromkeys("abcde", ids[1]))
+    bench.ask(RestartTask(task="x"))
+    workers.run(1, {})
+    bench.pass_time(1_000)
+    assert bench.state == "PreparingRebalance"
+    assert not offered(bench, ids)["x"]
+
+
 def test_who_would_have_no_worker_then_is_not_parted(bench: Bench) -> None:
     """It runs with the others again, at once."""
     workers, ids = undecided(bench)
