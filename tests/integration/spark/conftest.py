@@ -349,3 +349,10 @@ async def refusal(start: Any, *, permanent: bool | None = None, **definition: An
 @pytest.fixture(name="catch_up")
 def _catch_up() -> Callable[[SparkQuery], Awaitable[None]]:
     return catch_up
+
+
+@pytest.fixture(params=["collected", "staged"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a batch comes to the driver in one piece, or is staged by executors."""
+    if request.param == "staged":
+        monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.spark.test_quarantine import (
+from tests.integration.spark.quarantined_flights import (
     KNOWN,
     LINES,
     ONCE,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from protocol.messages.tasks import TaskReset
-from tests.integration.spark.test_quarantine import rows_in
+from tests.integration.spark.quarantined_flights import rows_in
 from worker.left_out import LeftOut
 from worker.sinks.quarantine.elsewhere import QuarantinedSink
 
