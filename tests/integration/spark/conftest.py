@@ -43,6 +43,8 @@ QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # as few as a worker of a day has of the last minutes: what is asked of Spark's store may be gone
+    "spark.ui.retainedStages": "40",
 }
 LONG_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4 -XX:+UseSerialGC"}
 """In place of the first of `QUICK`: the JVM of the connectors' tests lives for a quarter of an hour."""

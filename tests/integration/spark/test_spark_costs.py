@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from msgspec import structs
 from pyspark.sql.functions import udf
+
+from worker.spark.classic.spills import Spills
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,3 +173,20 @@ async def test_what_a_worker_takes_of_its_machine(
     assert seen.python_bytes > 1_000_000
     assert 0 < seen.checkpoint_bytes < seen.checkpoint_disk_bytes
     assert 0 < seen.checkpoint_free_bytes < seen.checkpoint_disk_bytes
+
+
+def test_stages_that_spark_has_dropped_cost_a_query_its_figures_only(spark: Any) -> None:
+    """Of too many, Spark drops those first that it has passed over: those of the job that has just ended."""
+    context = spark.sparkContext
+    chain = context.parallelize([1], 1)
+    for _ in range(int(context.getConf().get("spark.ui.retainedStages"))):
+        chain = chain.repartition(1)
+    context.setJobGroup("of-many-stages", "")
+    chain.count()
+    chain.count()
+    context.setLocalProperty("spark.jobGroup.id", None)
+    query = SimpleNamespace(
+        runId=lambda: SimpleNamespace(toString=lambda: "of-many-stages"),
+        sparkSession=lambda: spark._jsparkSession,
+    )
+    assert Spills(spark._jvm, query).total() == 0

@@ -6,6 +6,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JJavaError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,7 +17,10 @@ _SHARE: Final = 99
 
 
 class Spills:
-    """Adds up the stages of a query's jobs, as long as Spark keeps these (`spark.ui.retainedJobs`).
+    """Adds up the stages of a query's jobs, as long as Spark keeps these.
+
+    It keeps `spark.ui.retainedJobs` and `spark.ui.retainedStages` of all queries together. Of too many stages
+    it drops those first that it has passed over, even those of a job that has just ended.
 
     The counters of executors are not asked first: py4j cannot find the methods of Spark 4.3's `SparkEnv`, and
     its connection breaks with that.
@@ -47,12 +52,18 @@ class Spills:
     def _look(self) -> None:
         ids = json.loads(self._jvm.java.util.Arrays.toString(self._tracker.getJobIdsForGroup(self._run_id)))
         for job in sorted(job for job in ids if job > self._last_job):
-            data = self._store.job(job)
+            try:
+                data = self._store.job(job)
+            except Py4JJavaError:  # dropped since its id was told
+                continue
             if data.status().toString() not in _OVER:
                 return
             self._total += sum(map(self._of_stage, json.loads(data.stageIds().mkString("[", ",", "]"))))
             self._last_job = job
 
     def _of_stage(self, stage: int) -> int:
-        """One that Spark has passed over has spilled nothing."""
-        return int(self._store.lastStageAttempt(stage).diskBytesSpilled())
+        """One that Spark has passed over has spilled nothing; of one that it has dropped, nothing is known."""
+        try:
+            return int(self._store.lastStageAttempt(stage).diskBytesSpilled())
+        except Py4JJavaError:
+            return 0

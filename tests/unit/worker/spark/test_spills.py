@@ -7,17 +7,24 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
+from py4j.protocol import Py4JJavaError
+
 from worker.spark.classic.spills import Spills
+
+DROPPED = None
+"""What is known of a stage that Spark keeps no more."""
+NOT_KEPT = Py4JJavaError("java.util.NoSuchElementException", MagicMock())
 
 
 class Store:
     """Spark's store of jobs and stages; each look takes `took_s` seconds of `time`."""
 
     def __init__(self) -> None:
-        self.jobs: dict[int, tuple[str, dict[int, int]]] = {}
+        self.jobs: dict[int, tuple[str, dict[int, int | None]]] = {}
         self.time = 0.0
         self.took_s = 0.0
         self.asked: list[int] = []
+        self.dropped: list[int] = []
 
     def spills(self) -> Spills:
         """Of a query whose jobs are the group `run`."""
@@ -32,10 +39,12 @@ class Store:
     def _ids(self, group: str) -> list[int]:
         assert group == "run"
         self.time += self.took_s
-        return sorted(self.jobs, reverse=True)
+        return sorted([*self.jobs, *self.dropped], reverse=True)
 
     def job(self, job: int) -> Any:
         self.asked.append(job)
+        if job not in self.jobs:
+            raise NOT_KEPT
         status, stages = self.jobs[job]
         stage_ids = SimpleNamespace(mkString=lambda *_: json.dumps([*stages]))
         return SimpleNamespace(
@@ -44,6 +53,8 @@ class Store:
 
     def lastStageAttempt(self, stage: int) -> Any:  # noqa: N802 - Spark's
         found = next(stages[stage] for _, stages in self.jobs.values() if stage in stages)
+        if found is DROPPED:
+            raise NOT_KEPT
         return SimpleNamespace(diskBytesSpilled=lambda: found)
 
 
@@ -80,3 +91,13 @@ def test_looking_takes_a_hundredth_of_the_time_at_most() -> None:
     assert spills.total() == 5
     store.time = 50.0
     assert spills.total() == 12
+
+
+def test_what_spark_has_dropped_counts_for_nothing() -> None:
+    """A stage of a job that it still has, and a job whose id it has just told."""
+    store = Store()
+    spills = store.spills()
+    store.jobs = {2: ("SUCCEEDED", {10: 5, 11: DROPPED, 12: 7})}
+    store.dropped = [1]
+    assert spills.total() == 12
+    assert store.asked == [1, 2]
