@@ -62,7 +62,7 @@ class Spills:
             self._last_job = job
 
     def _of_stage(self, stage: int) -> int:
-        """One that Spark has passed over has spilled nothing; of one that it has dropped, nothing is known."""
+        """One that Spark passed over has spilled nothing; of one that it has dropped, nothing is known."""
         try:
             return int(self._store.lastStageAttempt(stage).diskBytesSpilled())
         except Py4JJavaError:
