@@ -32,6 +32,10 @@ WINDOWS_MS: Final = (3_600_000, 1_200_000)
 """How far back a rise is looked for: in good hours before it, it would be lost."""
 LOWS_KEPT: Final = 96
 """Of one stretch."""
+FULL: Final = 0.7
+"""Of the largest heap, in use right after a collection: one that ended by itself so, ended for want of it."""
+FILLED_MS: Final = 60_000
+"""How long it has to have taken to fill at least: one huge batch is no rise."""
 
 
 class Holder(NamedTuple):
@@ -102,6 +106,7 @@ class Stretch:
         self.judged_ms: int | None = None
         self.after: tuple[frozenset[Holder], int] | None = None
         self._ceilings: deque[int] = deque(maxlen=CEILINGS_KEPT)
+        self._emptiest: Low | None = None
 
     def look(self, at_ms: int, low: int | None, ceiling: int | None, doing: Mapping[str, Doing]) -> bool:
         """Take in what is told now; returns whether the old generation has been collected again.
@@ -116,12 +121,26 @@ class Stretch:
         self.seen_ms, self.told = at_ms, (low, ceiling)
         self.marks.add(at_ms, doing)
         if ceiling is not None and ceiling != last_ceiling:
-            self._ceilings.append(ceiling)
+            self._note_ceiling(Low(at_ms, ceiling))
         if low is None or low == last_low:
             return False
         self.lows.add(Low(at_ms, low))
         self.rise = self._steady_rise()
         return True
+
+    def _note_ceiling(self, ceiling: Low) -> None:
+        self._ceilings.append(ceiling.bytes)
+        if self._emptiest is None or ceiling.bytes < self._emptiest.bytes:
+            self._emptiest = ceiling
+
+    def jvm_ended(self) -> None:
+        """By itself: if it was full, that is a rise, although too quick for what collections have left."""
+        first, last = self._emptiest, self.told[1]
+        if self.rise is not None or first is None or last is None or last < FULL * self.heap_max:
+            return
+        rise = Rise(first.at_ms, self.seen_ms - first.at_ms, first.bytes, last)
+        if rise.over_ms >= FILLED_MS and rise.bytes >= QUICK_SHARE * self.heap_max:
+            self.rise = rise
 
     def flat_since(self, at_ms: int) -> Flat | None:
         """How what is kept went on from then on; None if too little is known of it.

@@ -136,6 +136,17 @@ class HeapSuspects:
             return None
         return self._judge(stretch, at_ms)
 
+    def jvm_ended(self, member_id: str) -> None:
+        """That of the worker has ended by itself; before the worker is `gone`.
+
+        One of its tasks may have failed of the same before, so what it ran until then counts as well.
+        """
+        for stretches in (self.evidence.open, self.evidence.before):
+            if (stretch := stretches.get(member_id)) is not None:
+                stretch.jvm_ended()
+                self._find(stretch)
+        self._list()
+
     def gone(self, member_id: str) -> None:
         """The worker has left, or is lost: what was seen of it stays."""
         stretch = self.evidence.open.get(member_id)
@@ -171,13 +182,16 @@ class HeapSuspects:
         judged = [*islice(self._due(stretch, now), JUDGED_AT_ONCE), stretch]
         for each in judged:
             each.judged_ms = now
-            self._verdicts.pop(each, None)
-            if each.rise is not None and each.accuses and each.holders:
-                self._verdicts[each] = self._verdict(each, each.rise)
+            self._find(each)
         self._list()
         found = (self._verdicts.get(each) for each in judged)
         standing = {each.holder.task: each for each in found if isinstance(each, Suspicion)}
         return Judgement(self._news(now), [*standing.values()])
+
+    def _find(self, stretch: Stretch) -> None:
+        self._verdicts.pop(stretch, None)
+        if stretch.rise is not None and stretch.accuses and stretch.holders:
+            self._verdicts[stretch] = self._verdict(stretch, stretch.rise)
 
     def _due(self, stretch: Stretch, now: int) -> Iterator[Stretch]:
         """Those that are over and rose, of which this one has some of the tasks."""

@@ -144,6 +144,63 @@ def test_a_worker_that_died_of_it_is_evidence_still() -> None:
     assert "x" in herd.suspected
 
 
+def test_a_jvm_that_fills_up_within_minutes_shows_it_by_ending() -> None:
+    """Of three tasks first, then of the one that does it alone; the first of them is harmless alone."""
+    herd = Herd({"x": 240})
+    herd.lazy = {"anna", "berta", "carl", "dora"}
+    herd.run(3, anna="abx", berta="cd")
+    herd.suspects.jvm_ended("anna")
+    herd.suspects.gone("anna")
+    herd.run(1, berta="abcd", carl="x")
+    assert herd.suspects.left_undecided(herd.at_ms) == {"a", "b", "x"}
+    herd.run(2, berta="abcd", carl="x")
+    herd.suspects.jvm_ended("carl")
+    herd.suspects.gone("carl")
+    herd.run(1, berta="abcd", dora="x")
+    assert herd.suspected == {"x": "alone"}
+
+
+def test_what_filled_a_jvm_before_one_of_its_tasks_failed_counts() -> None:
+    """Its last minute is too short for a rise, and without that task."""
+    herd = Herd({"x": 200})
+    herd.lazy = {"anna", "berta"}
+    herd.run(3, anna="abx", berta="cd")
+    herd.run(1, anna="bx", berta="cd")
+    herd.suspects.jvm_ended("anna")
+    herd.suspects.gone("anna")
+    assert herd.suspects.left_undecided(herd.at_ms) == {"a", "b", "x"}
+
+
+def filling(shape: Callable[[float], float], minutes: float) -> Stretch:
+    """What is in use after collections of the young generation, in MiB by the minute, until the JVM ends."""
+    stretch = Stretch("anna", holders("a"), HEAP, 0)
+    for look in range(int(minutes * 6) + 1):
+        stretch.look(look * 10_000, None, int(shape(look / 6) * MIB), {})
+    stretch.jvm_ended()
+    return stretch
+
+
+def test_the_end_of_a_jvm_is_a_rise_only_if_it_filled_up() -> None:
+    """To seven tenths, by as much as a quick rise has to be, in a minute or more; from its least use on."""
+    found = filling(lambda minute: 900 - 300 * minute if minute < 2 else 200 + 200 * (minute - 2), 5)
+    assert found.rise == (120_000, 180_000, 200 * MIB, 800 * MIB)
+    assert filling(lambda minute: 100 + 200 * minute, 3).rise is None
+    assert filling(lambda minute: 100 + 700 * (minute > 4), 4.6).rise is not None
+    assert filling(lambda minute: 100 + 700 * (minute > 0.8), 0.9).rise is None
+    assert filling(lambda minute: 800 + minute, 5).rise is None
+    assert filling(lambda minute: 800 + minute, 0).rise is None
+
+
+def test_a_steady_rise_stays_what_it_is_when_the_jvm_ends() -> None:
+    """What collections have left says more than what was in use."""
+    stretch = Stretch("anna", holders("a"), HEAP, 0)
+    for look in range(60):
+        stretch.look(look * 10_000, (100 + 8 * look) * MIB, (500 + 8 * look) * MIB, {})
+    before = stretch.rise
+    stretch.jvm_ended()
+    assert stretch.rise == before is not None
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_nobody_is_suspected_of_noise(seed: int) -> None:
     """Whoever runs where, with batches in flight whenever the heap is collected."""

@@ -8,6 +8,7 @@ import pytest
 
 from manager.core.commands import DeleteTask, DescribeGroup, GetTaskStatus, PutTask, RestartTask, SetTarget
 from protocol.messages.events import EventType
+from protocol.messages.membership import EngineEnd
 from protocol.messages.ownership import ReportRequest
 from protocol.messages.resources import WorkerResources
 from protocol.states import Target, TaskState
@@ -364,3 +365,17 @@ def test_what_a_worker_ran_before_its_last_minute_counts(bench: Bench) -> None:
     workers.run(1, {ids[0]: 20})
     bench.die(ids[0])
     assert offered(bench, ids[1:])["x"]
+
+
+@pytest.mark.parametrize(("end", "is_parted"), [(EngineEnd.EXITED, True), (EngineEnd.KILLED, False)])
+def test_of_a_jvm_that_fills_up_within_minutes_the_tasks_are_told_apart(
+    bench: Bench, end: EngineEnd, *, is_parted: bool
+) -> None:
+    """It never collects its old generation often enough to show a rise; whom others kill shows nothing."""
+    ids = bench.herd(3, "a", "b", "c", "x", "d", "e")
+    put(bench, "x", heap_mb={"max": 120, "action": "quarantine"})
+    workers = Workers(bench, *ids)
+    for look in range(30):
+        workers.run(1 / 12, {}, heap_live_bytes=None, heap_after_gc_bytes=(100 + 22 * look) * MIB)
+    bench.die(ids[0], end)
+    assert offered(bench, ids[1:])["x"] is is_parted
