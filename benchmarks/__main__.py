@@ -25,6 +25,7 @@ QUICK = ("startup", "heartbeats", "join_sync", "cost", "rebalancing", "failover"
 SLOW = (
     "anatomy",
     "kafka",
+    "kafka_failover",
     "zookeeper",
     "etcd",
     "takeover",

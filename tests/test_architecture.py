@@ -70,6 +70,7 @@ ROOMS = {
         "costs": set[str](),
         "left_out": set[str](),
         "looks": set[str](),
+        "malloc_arenas": set[str](),
         "masking": set[str](),
         "query_engine": {"costs", "left_out"},
         "resources": {"clock", "query_engine"},
@@ -92,7 +93,7 @@ ROOMS = {
             *("checks", "costs", "lag", "left_out", "looks", "query_engine", "secrets", "silence", "sinks"),
             *("threads", "waiting"),
         },
-        "isolation": {"clock", "query_engine", "silence", "spark", "waiting"},
+        "isolation": {"clock", "malloc_arenas", "query_engine", "silence", "spark", "waiting"},
         "tasks": {
             *("clock", "left_out", "looks", "membership", "query_engine", "session_lease", "settings"),
             *("waiting", "watchdog"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.tools.rebalance_load import SESSION_MS, Joined
 
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 JOIN, SYNC, HEARTBEAT, FIND_COORDINATOR = (11, 2), (14, 1), (12, 1), (10, 1)
 TYPE = "consumer"
+UNKNOWN_MEMBER_ID: Final = 25
 ERRORS: Final = {
+    14: "COORDINATOR_LOAD_IN_PROGRESS",
     15: "COORDINATOR_NOT_AVAILABLE",
     16: "NOT_COORDINATOR",
     22: "ILLEGAL_GENERATION",
-    25: "UNKNOWN_MEMBER_ID",
+    UNKNOWN_MEMBER_ID: "UNKNOWN_MEMBER_ID",
     27: "REBALANCE_IN_PROGRESS",
 }
 MEMBER_ID_REQUIRED = 79
@@ -96,9 +98,33 @@ class KafkaDialect:
         return None if len(received) < 4 else 4 + int.from_bytes(received[:4], "big")  # noqa: PLR2004
 
 
+class Coordinator(NamedTuple):
+    """Who has a group: a broker's number and place."""
+
+    number: int
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, answer: bytes) -> Coordinator:
+        """Of an answer to `find_coordinator`; raises if it names nobody."""
+        reader = Reader(answer)
+        reader.number("i")  # throttle time
+        reader.error()
+        reader.text()  # the error in words
+        return cls(reader.number("i"), reader.text(), reader.number("i"))
+
+
 def find_coordinator(group: str) -> bytes:
     """What a client asks before all else; the first such request may make a broker make what it needs."""
     return _request(*FIND_COORDINATOR, _text(group) + b"\x00")
+
+
+def knows_no_member(answer: bytes) -> None:
+    """Of an answer to a heartbeat: raises unless whoever has the group says so."""
+    reader = Reader(answer)
+    reader.number("i")  # throttle time
+    reader.error(but=UNKNOWN_MEMBER_ID)
 
 
 def _request(key: int, version: int, body: bytes) -> bytes:

@@ -38,8 +38,9 @@ ANSWER = msgspec.json.Decoder(Answer)
 class HttpDialect:
     """Keeps no state: one serves all members."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, session_ms: int = SESSION_MS) -> None:
         self._host = host
+        self._session_ms = session_ms
 
     def join(self, group: str, member: str, round_: int) -> bytes:
         """As a worker writes it, at its full length."""
@@ -50,8 +51,8 @@ class HttpDialect:
                 "member_id": member,
                 "instance_id": None,
                 "client_id": TYPE,
-                "session_timeout_ms": SESSION_MS,
-                "rebalance_timeout_ms": SESSION_MS,
+                "session_timeout_ms": self._session_ms,
+                "rebalance_timeout_ms": self._session_ms,
                 "protocol_type": TYPE,
                 "protocols": [{"name": "sticky", "metadata": {"round": round_}}],
                 "require_member_id": False,

@@ -126,6 +126,11 @@ class LoadMember(asyncio.Protocol):
             self._next = partial(self._is_repeated, request)
             self._write(request)
 
+    @property
+    def joined(self) -> Joined | None:
+        """What it is in its group, once it has joined."""
+        return self._joined
+
     def rest(self) -> None:
         """Say nothing more."""
         self._next = self._idle
@@ -194,6 +199,10 @@ class Rounds:
             seconds = await self._over - start
         self.spent = (time.process_time() - worked) / seconds
         return seconds
+
+    def joined(self) -> list[Joined]:
+        """What the members are in their groups."""
+        return [member.joined for member in self._members if member.joined]
 
     def say(self, what: Callable[[str, Joined], bytes]) -> None:
         """Have every member send something that no round waits for, from its group's name and its id."""

@@ -113,17 +113,18 @@ def raise_limit_of_connections() -> None:
 @contextmanager
 def peer_process(
     command: list[str], attempt: Callable[[], object], troubles: tuple[type[Exception], ...]
-) -> Iterator[None]:
-    """A server process, from when `attempt` no longer raises one of `troubles` to the end of the block."""
+) -> Iterator[int]:
+    """A server process by its id, from when `attempt` raises none of `troubles` to the end of the block."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            _until_up(attempt, troubles)
-            yield
+            until_up(attempt, troubles)
+            yield process.pid
         finally:
             process.kill()
 
 
-def _until_up(attempt: Callable[[], object], troubles: tuple[type[Exception], ...]) -> None:
+def until_up(attempt: Callable[[], object], troubles: tuple[type[Exception], ...]) -> None:
+    """Try again and again until it raises none of `troubles`, for `PATIENCE_S` at most."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -53,7 +53,9 @@ def worker(**flags: Any) -> int:
     """
     settings = _configured("worker", WorkerSettings, flags)
     from worker.daemon import run  # noqa: PLC0415 - `--help` needs no membership
+    from worker.malloc_arenas import use_one_arena  # noqa: PLC0415 - as above
 
+    use_one_arena()
     return run_to_its_end(lambda: asyncio.run(run(settings)))
 
 

@@ -109,8 +109,10 @@ def _run(
     settings: WorkerSettings, logs: LogSettings, tasks: list[LocalTask], *, once: bool, as_json: bool
 ) -> int:
     from cli.views.run_table import print_end, run_view  # noqa: PLC0415 - as above
+    from worker.malloc_arenas import use_one_arena  # noqa: PLC0415 - as above
     from worker.standalone.standalone_worker import run_alone  # noqa: PLC0415 - as above
 
+    use_one_arena()
     with run_view(tasks, quiet=as_json) as view:
         configure_logging(logs)  # inside the view, which leads stderr past its table
         code = asyncio.run(run_alone(settings, tasks, once=once, show=view.show))

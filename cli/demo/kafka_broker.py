@@ -45,7 +45,7 @@ TOOLS: Final = {
 }
 """The scripts of Kafka's bin folder, by the class that each runs."""
 
-_JAVA_OPTIONS: Final = ("-Xms128m", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+SMALL_JVM: Final = ("-Xms128m", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _LOG4J: Final = """\
 status = error
 rootLogger.level = warn
@@ -92,17 +92,19 @@ class KafkaTools:
     Args:
         jars: Kafka's, those of its tools among them.
         folder: an existing one, where their log configuration is written to.
+        java_options: of the JVMs that they run in; small ones that start soon, if none are given.
     """
 
-    def __init__(self, jars: Path, folder: Path) -> None:
+    def __init__(self, jars: Path, folder: Path, java_options: Sequence[str] = SMALL_JVM) -> None:
         self._jars = jars
+        self._java_options = java_options
         self._log4j = folder / "log4j2.properties"
         self._log4j.write_text(_LOG4J, encoding="utf-8")
 
     def command(self, main: str, *words: str) -> list[str]:
         """The command line of a class with a main method."""
         log4j = f"-Dlog4j2.configurationFile={self._log4j}"
-        return [find_java() or "java", *_JAVA_OPTIONS, "-cp", f"{self._jars}/*", log4j, main, *words]
+        return [find_java() or "java", *self._java_options, "-cp", f"{self._jars}/*", log4j, main, *words]
 
     def run(self, main: str, *words: str, said: bytes = b"") -> str:
         """What a program prints, given `said` on its standard input.
@@ -135,6 +137,7 @@ class KafkaBroker:
         nodes: all of the cluster, each of them a controller of its quorum.
         settings: added to those that brokers on loopback need.
         launcher: a command to put before its own, which becomes what follows it.
+        java_options: of its JVM.
     """
 
     def __init__(
@@ -146,6 +149,7 @@ class KafkaBroker:
         nodes: Sequence[Node] = (),
         settings: Mapping[str, str] | None = None,
         launcher: Sequence[str] = (),
+        java_options: Sequence[str] = SMALL_JVM,
     ) -> None:
         self.nodes = tuple(nodes) or ((node,) if node else new_nodes(1))
         self.node = node or self.nodes[0]
@@ -156,7 +160,7 @@ class KafkaBroker:
         folder.mkdir(parents=True, exist_ok=True)
         self._settings = {**_settings(self.node, self.nodes, folder / "data"), **(settings or {})}
         self._properties = folder / "server.properties"
-        self._tools = KafkaTools(jars, folder)
+        self._tools = KafkaTools(jars, folder, java_options)
         self._launcher = launcher
         self._process: subprocess.Popen[bytes] | None = None
         self._log_before = 0

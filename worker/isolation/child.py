@@ -36,6 +36,7 @@ from worker.isolation.messages import (
     Up,
 )
 from worker.isolation.remote_lease import RemoteLease
+from worker.malloc_arenas import use_one_arena
 from worker.query_engine import QueryError
 from worker.spark.engine import SparkEngine
 
@@ -55,6 +56,7 @@ DEATH_S: Final = 0.5
 
 def run(worker: socket.socket) -> int:
     """Serve the worker at the other end of that socket; returns the exit code of the process."""
+    use_one_arena()
     log_for_relay()
     for asked in (signal.SIGTERM, signal.SIGINT):
         signal.signal(asked, lambda *_: None)  # the worker is told, and says when this is to end

@@ -1,0 +1,55 @@
+"""Where the C library takes the memory of a worker's threads from, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from worker.malloc_arenas import VARIABLES
+
+THREADS = """
+import ctypes, sys, threading
+from worker.malloc_arenas import use_one_arena
+
+print(use_one_arena() if sys.argv[1] == "one" else None)
+libc = ctypes.CDLL(None)
+libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
+together = threading.Barrier(4)
+
+def take():
+    libc.malloc(10_000)
+    together.wait()  # none has an arena that another has left
+
+threads = [threading.Thread(target=take) for _ in range(4)]
+for each in threads: each.start()
+for each in threads: each.join()
+told = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b"w"))
+libc.malloc_info(0, told)
+libc.fclose(told)
+print(open(sys.argv[2]).read().count("<heap nr="))
+"""
+
+pytestmark = pytest.mark.skipif(
+    not os.confstr("CS_GNU_LIBC_VERSION"), reason="arenas are glibc's; elsewhere nothing is done"
+)
+
+
+@pytest.mark.parametrize(
+    ("how", "more", "said"),
+    [
+        ("one", {}, "True\n1\n"),
+        ("as it is", {}, "None\n5\n"),
+        ("one", {"MALLOC_ARENA_MAX": "3"}, "False\n3\n"),
+    ],
+)
+def test_threads_share_an_arena_unless_somebody_has_decided_otherwise(
+    tmp_path: object, how: str, more: dict[str, str], said: str
+) -> None:
+    """Glibc's own count of them; without it each thread has one."""
+    inherited = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    command = [sys.executable, "-c", THREADS, how, f"{tmp_path}/arenas.xml"]
+    done = subprocess.run(command, env=inherited | more, capture_output=True, text=True, check=True)
+    assert done.stdout == said
