@@ -27,7 +27,8 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
     `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
     `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
-    it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows).
+    it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows). `pages` says
+    that, should it lead, it asks for the tasks in pages (protocol §3.1, The offer).
     """
 
     owned: dict[str, Token] = {}
@@ -42,6 +43,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     formats: Formats | None = None
     checks: bool = False
     quarantine: bool = False
+    pages: bool = False
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):

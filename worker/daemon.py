@@ -266,6 +266,7 @@ class Worker(Host):
                 url=self.engine.url,
                 tasks_revision=tasks_revision,
                 settles=True,
+                pages=True,
                 spark=None if spark is None else spark.version,
                 formats=None if spark is None else spark.formats,
                 checks=True,

@@ -14,6 +14,7 @@ from manager.core.membership import (
     heartbeat,
     join,
     leave,
+    offer,
     offsets,
     rebalance,
     sync,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     membership.HeartbeatRequest: heartbeat.heartbeat,
     membership.JoinRequest: join.join,
+    membership.OfferRequest: offer.offer,
     membership.SyncRequest: sync.sync,
     membership.LeaveRequest: leave.leave,
     offset_messages.CommitOffsetsRequest: offsets.commit,

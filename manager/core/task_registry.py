@@ -111,7 +111,7 @@ class TaskRegistry:
     owned: dict[str, dict[str, None]] = field(default_factory=dict)
     assigned: dict[str, str] = field(default_factory=dict)
     taken_since: dict[str, int] = field(default_factory=dict)
-    offered: frozenset[str] = frozenset()
+    offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
     in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)

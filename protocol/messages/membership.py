@@ -65,7 +65,10 @@ class JoinedMember(msgspec.Struct, frozen=True):
 
 
 class JoinResponse(Response, frozen=True, kw_only=True):
-    """The outcome of a join phase; `members` is for the leader only, `tasks` for a sparkherd leader only."""
+    """The outcome of a join phase; `members` is for the leader only, `tasks` for a sparkherd leader only.
+
+    `more` is there if that is not all of them: an `OfferRequest` asks for those after that name.
+    """
 
     generation_id: int
     protocol_type: str | None
@@ -75,6 +78,23 @@ class JoinResponse(Response, frozen=True, kw_only=True):
     skip_assignment: bool = False
     members: tuple[JoinedMember, ...] = ()
     tasks: tuple[OfferedTask, ...] | msgspec.UnsetType = msgspec.UNSET
+    more: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class OfferRequest(Request, frozen=True, kw_only=True):
+    """The leader's, before its sync: the next page of the tasks to be placed."""
+
+    member_id: str
+    generation_id: Generation
+    after: Name
+    instance_id: Name | None = None
+
+
+class OfferResponse(Response, frozen=True, kw_only=True):
+    """Tasks whose names come after that one, in order; `more` as in the answer to a join."""
+
+    tasks: tuple[OfferedTask, ...]
+    more: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class MemberAssignment(msgspec.Struct, frozen=True):

@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import msgspec
 
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
-from manager.core.tasks import settling
+from manager.core.tasks import offers, settling
 from manager.core.tasks.probation import is_suspect
 from manager.settings import GroupSettings
 from protocol.connectors import Formats
@@ -52,6 +53,8 @@ seen, in one history of ten thousand."""
 LOOK_EVERY_MS = 1000
 MAX_WAIT_MS = 5500
 """Longer than any request may be parked."""
+SMALL_PAGE = 2
+"""Tasks that a leader is told of at a time: groups here have few."""
 QUIET_MS = 5000
 """Longer than any session: whoever would be lost without a reason is lost by then."""
 
@@ -105,6 +108,10 @@ class History:
         Raises:
             InvariantError: an invariant does not hold.
         """
+        with patch.object(offers, "PAGE", SMALL_PAGE):
+            return self._run()
+
+    def _run(self) -> Figures:
         for action in self.plan.actions:
             self.world.after(action.at_ms, partial(self._do, action))
         if self.plan.poison is not None:
@@ -142,7 +149,10 @@ class History:
             terms = Terms(name, self.plan.session_ms, self.plan.rebalance_ms, wait_ms, instance)
             settles = Random(f"former {self.plan.seed} {number}").random() >= self.plan.former
             told = WorkerMetadata(
-                settles=settles, formats=self._formats(number), max_tasks=self._max_tasks(number)
+                settles=settles,
+                pages=settles,
+                formats=self._formats(number),
+                max_tasks=self._max_tasks(number),
             )
             member = SimWorker(self.world, route, name, self.sinks[group], terms, told=told)
             member.died_of_poison = self._on_poisoned
@@ -260,7 +270,7 @@ class History:
         running = {task: worker.membership_id for worker in workers for task in worker.owned}
         everybody_drained = all(member.row.draining for member in live.members.values())
         able = [each for each in workers if not live.members[each.membership_id].row.draining]
-        offered = {row.task for row in settling.offered(live) if _can_any(able, row)} - _given_up(live)
+        offered = {row.task for row in _to_run(live) if _can_any(able, row)} - _given_up(live)
         wanted = set() if everybody_drained else offered
         quarantined = self._quarantined(group)
         hold("only what kills is in quarantine", quarantined <= {POISON}, live.history_text)
@@ -343,6 +353,12 @@ class History:
 def _can_any(workers: Iterable[SimWorker], row: TaskRow) -> bool:
     """Whether one of the workers may have what the task needs."""
     return row.needs is None or any(worker.can(row.needs) for worker in workers)
+
+
+def _to_run(live: Group) -> Iterable[TaskRow]:
+    """The tasks that somebody is to have; none that a member could not settle."""
+    is_possible = settling.is_possible(live)
+    return (row for row in live.tasks.runnable() if is_possible or row.target is not Target.STOPPED)
 
 
 def _is_lag_known(live: Group, task: str) -> bool:

@@ -17,6 +17,8 @@ from protocol.messages.membership import (
     JoinResponse,
     LeaveRequest,
     LeaveResponse,
+    OfferRequest,
+    OfferResponse,
     SyncRequest,
     SyncResponse,
 )
@@ -111,6 +113,10 @@ class GroupClient:
     async def join(self, request: JoinRequest) -> JoinResponse | Failure:
         """Enter or re-enter the group; answered when the join phase is complete."""
         return await self._as_member("join", request, JoinResponse, self._timeouts.parked_s)
+
+    async def offer(self, request: OfferRequest) -> OfferResponse | Failure:
+        """Hear of more of the tasks to be placed, as the leader."""
+        return await self._as_member("offer", request, OfferResponse, self._timeouts.batch_s)
 
     async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
         """Hear the own assignment; answered when the leader's is durable."""

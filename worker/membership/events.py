@@ -19,21 +19,23 @@ if TYPE_CHECKING:
         JoinResponse,
         LeaveResponse,
         MemberAssignment,
+        OfferResponse,
         SyncResponse,
     )
     from worker.membership.reactions import RequestKind
 
-    Answer = JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse | Failure
+    Answer = JoinResponse | OfferResponse | SyncResponse | HeartbeatResponse | LeaveResponse | Failure
     from protocol.messages.membership import (
         EngineEnd,
         HeartbeatRequest,
         JoinRequest,
         JoinResponse,
         LeaveRequest,
+        OfferRequest,
         SyncRequest,
     )
 
-    MembershipRequest = JoinRequest | SyncRequest | HeartbeatRequest | LeaveRequest
+    MembershipRequest = JoinRequest | OfferRequest | SyncRequest | HeartbeatRequest | LeaveRequest
 
 
 @dataclass(frozen=True, slots=True)

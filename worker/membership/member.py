@@ -10,7 +10,13 @@ import structlog
 
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import NO_GENERATION
-from protocol.messages.membership import HeartbeatRequest, JoinRequest, LeaveRequest, SyncRequest
+from protocol.messages.membership import (
+    HeartbeatRequest,
+    JoinRequest,
+    LeaveRequest,
+    OfferRequest,
+    SyncRequest,
+)
 from telemetry.scope import know
 from worker.membership.events import (
     Adopt,
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
         JoinResponse,
         LeaveResponse,
         MemberAssignment,
+        OfferResponse,
         SyncResponse,
     )
     from worker.clock import Clock
@@ -53,6 +60,10 @@ class CoordinatorClient(Protocol):
 
     async def join(self, request: JoinRequest) -> JoinResponse | Failure:
         """Enter or re-enter the group."""
+        ...
+
+    async def offer(self, request: OfferRequest) -> OfferResponse | Failure:
+        """Hear of more tasks."""
         ...
 
     async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
@@ -255,6 +266,8 @@ class Member:
         match request:
             case JoinRequest():
                 return await self._coordinator.join(request)
+            case OfferRequest():
+                return await self._coordinator.offer(request)
             case SyncRequest():
                 return await self._coordinator.sync(request)
             case HeartbeatRequest():

@@ -13,6 +13,7 @@ from protocol.messages.membership import (
     JoinRequest,
     Leaver,
     LeaveRequest,
+    OfferRequest,
     SyncRequest,
 )
 from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
@@ -48,6 +49,16 @@ def join_request(
         protocol_type=PROTOCOL_TYPE,
         protocols=protocols,
         reason=reason,
+    )
+
+
+def offer_request(terms: Terms, joined: JoinResponse, after: str) -> OfferRequest:
+    """What a leader asks when it has been told of the tasks up to `after`, and there are more."""
+    return OfferRequest(
+        member_id=joined.member_id,
+        instance_id=terms.instance_id,
+        generation_id=joined.generation_id,
+        after=after,
     )
 
 

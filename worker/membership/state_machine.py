@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from protocol.errands import NOTHING
 from protocol.errors import Failure
 from protocol.messages.base import NO_GENERATION
-from protocol.messages.membership import HeartbeatResponse, JoinResponse, LeaveResponse, SyncResponse
+from protocol.messages.membership import (
+    HeartbeatResponse,
+    JoinResponse,
+    LeaveResponse,
+    OfferResponse,
+    SyncResponse,
+)
 from worker.membership import requests
 from worker.membership.events import (
     Adopt,
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from protocol.errands import Told
-    from protocol.messages.membership import MemberAssignment, Protocol, SyncRequest
+    from protocol.messages.membership import MemberAssignment, OfferRequest, Protocol, SyncRequest
     from worker.membership.events import Completion, Effect, Event
     from worker.membership.requests import Terms
 
@@ -80,7 +88,7 @@ class Membership:
         self._sent_at = 0.0
         self._tries = 0
         self._joined: JoinResponse | None = None
-        self._sync: SyncRequest | None = None
+        self._asked: OfferRequest | SyncRequest | None = None
         self._corrected = False
         self._revision = 0
         self._told = NOTHING
@@ -119,6 +127,8 @@ class Membership:
                 self._react(failure)
             case Answered(answer=JoinResponse() as joined):
                 self._on_joined(joined)
+            case Answered(answer=OfferResponse() as page):
+                self._on_offered(page)
             case Answered(answer=SyncResponse() as synced):
                 self._on_synced(synced)
             case Answered(answer=HeartbeatResponse() as beat):
@@ -145,8 +155,8 @@ class Membership:
     def _on_waited(self) -> None:
         if self.state is MemberState.PREPARING_JOIN:
             self._prepare()
-        elif self.state is MemberState.SYNCING and self._sync is not None:
-            self._begin(Send(self._sync))
+        elif self.state is MemberState.SYNCING and self._asked is not None:
+            self._begin(Send(self._asked))
         else:
             self._send_heartbeat()
 
@@ -167,15 +177,30 @@ class Membership:
         self._joined = joined
         self._states.take(Transition.JOINED)
         if joined.leader_id == joined.member_id and not joined.skip_assignment:
-            self._begin(Assign(joined))
+            self._assign(joined)
         else:
             self._send_sync(())
+
+    def _assign(self, joined: JoinResponse) -> None:
+        """Once all is known that there is to place."""
+        if joined.more is msgspec.UNSET:
+            self._begin(Assign(joined))
+        else:
+            self._asked = requests.offer_request(self._terms, joined, joined.more)
+            self._begin(Send(self._asked))
+
+    def _on_offered(self, page: OfferResponse) -> None:
+        if self._joined is None:
+            raise AssertionError("tasks before any join")
+        before = () if self._joined.tasks is msgspec.UNSET else self._joined.tasks
+        self._joined = msgspec.structs.replace(self._joined, tasks=(*before, *page.tasks), more=page.more)
+        self._assign(self._joined)
 
     def _send_sync(self, assignments: tuple[MemberAssignment, ...]) -> None:
         if self._joined is None:
             raise AssertionError("a sync before any join")
-        self._sync = requests.sync_request(self._terms, self._joined, assignments)
-        self._begin(Send(self._sync))
+        self._asked = requests.sync_request(self._terms, self._joined, assignments)
+        self._begin(Send(self._asked))
 
     def _on_synced(self, synced: SyncResponse) -> None:
         self._states.take(Transition.SYNCED)

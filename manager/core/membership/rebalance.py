@@ -9,7 +9,8 @@ from manager.core import group_states, purgatory, scheduling, sessions
 from manager.core.group import REBALANCES_KEPT, InitialDelay, Round
 from manager.core.membership.responses import join_response
 from manager.core.stored_rows import RebalanceRow
-from manager.core.tasks import heap_candidates, lost_workers, ownership
+from manager.core.tasks import heap_candidates, ownership
+from manager.core.tasks.offers import Offers
 from protocol.errors import ErrorCode
 from protocol.messages.events import EventType
 from protocol.states import GroupState
@@ -144,9 +145,8 @@ def _begin_generation(turn: Turn) -> None:
     group.timers.set(SYNC_PHASE, turn.now + group.largest_rebalance_timeout())
     for member_id in joining:
         ownership.disown_unclaimed(turn, group.members[member_id])
-    offered = frozenset(row.task for row, _ in lost_workers.offers(group))
-    group.tasks.offered = offered
-    group.tasks.heap.apart = heap_candidates.to_be_seen_alone(group, offered, turn.now)
+    group.tasks.offered = set()
+    group.tasks.heap.apart = heap_candidates.to_be_seen_alone(group, Offers(group), turn.now)
     for member_id, parked in joining.items():
         member = group.members[member_id]
         member.confirmed = True

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from manager.core.tasks import lost_workers, probation
+from manager.core.tasks import offers
 from protocol.messages.membership import JoinedMember, JoinResponse, SyncResponse
-from protocol.messages.tasks import OfferedTask
-from protocol.task_metrics import figure
 from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
 def join_response(group: Group, member: Member, *, skip_assignment: bool = False) -> JoinResponse:
     """What a member learns of the present generation; the leader learns of all members and tasks."""
     leads = group.is_leader(member)
+    is_told = leads and group.protocol_type == PROTOCOL_TYPE
+    page = offers.tell(group, member) if is_told else None
     return JoinResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
@@ -28,7 +28,8 @@ def join_response(group: Group, member: Member, *, skip_assignment: bool = False
         member_id=member.id,
         skip_assignment=skip_assignment,
         members=_roster(group) if leads else (),
-        tasks=_offer(group) if leads and group.protocol_type == PROTOCOL_TYPE else msgspec.UNSET,
+        tasks=page.tasks if page is not None else msgspec.UNSET,
+        more=page.more if page is not None else msgspec.UNSET,
     )
 
 
@@ -48,27 +49,4 @@ def _roster(group: Group) -> tuple[JoinedMember, ...]:
             m.id, m.row.instance_id, m.metadata_for(chosen), draining=m.row.draining or msgspec.UNSET
         )
         for m in group.members.values()
-    )
-
-
-def _load(group: Group, task: str) -> float | None:
-    """How much work its worker says it is, None while nobody has measured it."""
-    progress = group.tasks.progress.get(task)
-    return figure(progress.metrics, "load") if progress is not None else None
-
-
-def _offer(group: Group) -> tuple[OfferedTask, ...]:
-    return tuple(
-        OfferedTask(
-            task=row.task,
-            weight=row.weight,
-            worker=row.worker,
-            labels=row.labels,
-            load=_load(group, row.task),
-            returns_to=member_id or msgspec.UNSET,
-            suspect=probation.is_suspect(group, row.task) or msgspec.UNSET,
-            needs=row.needs or msgspec.UNSET,
-            exclusive=row.exclusive or row.task == group.tasks.heap.apart or msgspec.UNSET,
-        )
-        for row, member_id in lost_workers.offers(group)
     )

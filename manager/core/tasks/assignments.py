@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from manager.core.group import Group
+    from manager.core.task_registry import TaskRegistry
 
 NOTHING = TaskAssignment()
 MOST_FAULTS: Final = 20
@@ -72,7 +73,7 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     placement = Placement()
     if group.protocol_type != PROTOCOL_TYPE:
         return placement
-    known = group.tasks.offered | group.tasks.definitions.keys()
+    known = KnownTasks(group.tasks)
     latest = {entry.member_id: entry for entry in entries if entry.member_id in group.members}
     for entry in latest.values():
         given = _given(entry, placement.faults)
@@ -81,6 +82,17 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
             task: why[:MAX_WHY_LENGTH] for task, why in (given.left_out or {}).items() if task in known
         }
     return placement
+
+
+class KnownTasks:
+    """What a leader may place: it may have been told of a task that is gone since."""
+
+    def __init__(self, registry: TaskRegistry) -> None:
+        self._offered, self._definitions = registry.offered, registry.definitions
+
+    def __contains__(self, task: object) -> bool:
+        """Whether there is, or was, a task of that name."""
+        return task in self._definitions or task in self._offered
 
 
 def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
@@ -92,7 +104,7 @@ def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
         return NOTHING
 
 
-def _place(placement: Placement, tasks: Iterable[str], member_id: str, known: frozenset[str]) -> None:
+def _place(placement: Placement, tasks: Iterable[str], member_id: str, known: KnownTasks) -> None:
     for task in tasks:
         if task not in known:
             placement.faults.append(f"{task!r} is no task of the group")

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manager.core.tasks import settling
 from protocol.messages.base import NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
-    from manager.core.stored_rows import TaskRow
     from manager.core.turn import Turn
 
 KEPT = "tasks kept"
@@ -67,13 +63,6 @@ def given_back(turn: Turn) -> None:
             turn.update(row, lost_by=None)
 
 
-def offers(group: Group) -> Iterator[tuple[TaskRow, str | None]]:
-    """The tasks to be placed, each with the returned member it was kept for.
-
-    None that is still kept, and none to be settled where somebody cannot.
-    """
-    returned = {_worker(m): m.id for m in group.members.values() if m.row.assignment == NULL}
-    for row in settling.offered(group):
-        worker = group.tasks.ownership_of(group.name, row.task).lost_by
-        if worker is None or worker in returned:
-            yield row, None if worker is None else returned[worker]
+def returned(group: Group) -> dict[str, str]:
+    """The workers that have come and have no assignment yet, by what tells them from others: member ids."""
+    return {_worker(m): m.id for m in group.members.values() if m.row.assignment == NULL}

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.states import Target, TaskState
+from protocol.states import TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.stored_rows import OwnershipRow, TaskRow
+    from manager.core.stored_rows import OwnershipRow
     from protocol.messages.ownership import TaskReport
 
 AT_ONCE = 8
@@ -40,14 +40,6 @@ def unable(group: Group) -> Iterator[str]:
 def is_possible(group: Group) -> bool:
     """Whether every member that may be given a task to settle would."""
     return next(unable(group), None) is None
-
-
-def offered(group: Group) -> Iterable[TaskRow]:
-    """The runnable tasks, without those to be settled where a member cannot."""
-    rows = tuple(group.tasks.runnable())
-    if all(row.target is not Target.STOPPED for row in rows) or is_possible(group):
-        return rows
-    return (row for row in rows if row.target is not Target.STOPPED)
 
 
 def is_due(group: Group) -> bool:

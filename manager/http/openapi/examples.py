@@ -165,6 +165,11 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         "members": [{**MEMBER, "metadata": METADATA}],
         "tasks": [{"task": TASK, "weight": 1.0, "worker": None, "labels": {}, "load": None}],
     },
+    membership.OfferRequest: {**PRESENT, "after": TASK},
+    membership.OfferResponse: {
+        **DONE,
+        "tasks": [{"task": "rides", "weight": 1.0, "worker": None, "labels": {}, "load": None}],
+    },
     membership.SyncRequest: {
         **PRESENT,
         "protocol_type": "sparkherd",

@@ -8,9 +8,12 @@ from protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinRequest,
+    OfferRequest,
+    OfferResponse,
     SyncRequest,
     SyncResponse,
 )
+from protocol.messages.tasks import OfferedTask
 from tests.unit.worker.membership.bench import ME, Bench, assignments, joined, synced
 from worker.membership.events import (
     Adopt,
@@ -63,6 +66,48 @@ def test_the_leader_assigns_before_it_syncs() -> None:
     bench = Bench().as_leader()
     bench.happen(Assigned(bench.wanted(Assign), assignments("t1")))
     assert bench.sent(SyncRequest).assignments == assignments("t1")
+
+
+def pages(bench: Bench) -> Bench:
+    """A leader that has been told of one of three tasks."""
+    bench.happen(Started())
+    bench.answer(msgspec.structs.replace(joined(leader=ME), tasks=(offered("t1"),), more="t1"))
+    return bench
+
+
+def offered(name: str) -> OfferedTask:
+    """A task to be placed."""
+    return OfferedTask(name, 1.0, None, {}, None)
+
+
+def test_a_leader_assigns_once_it_has_been_told_of_all_tasks(bench: Bench) -> None:
+    """It asks for one page after the other, and assigns what all of them had."""
+    pages(bench)
+    request = bench.sent(OfferRequest)
+    assert (request.member_id, request.generation_id, request.after) == (ME, 3, "t1")
+    bench.answer(OfferResponse(tasks=(offered("t2"),), more="t2"))
+    assert bench.sent(OfferRequest).after == "t2"
+    bench.answer(OfferResponse(tasks=(offered("t3"),)))
+    assert [each.task for each in bench.wanted(Assign).joined.tasks] == ["t1", "t2", "t3"]
+
+
+def test_a_page_that_does_not_come_is_asked_for_again(bench: Bench) -> None:
+    """And nothing of an earlier generation in its place."""
+    bench.to(MemberState.STABLE)
+    bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
+    bench.answer(msgspec.structs.replace(joined(4, leader=ME), tasks=(offered("t1"),), more="t1"))
+    bench.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    bench.wait()
+    assert (bench.sent(OfferRequest).generation_id, bench.sent(OfferRequest).after) == (4, "t1")
+
+
+def test_a_rebalance_between_two_pages_has_the_leader_join_again(bench: Bench) -> None:
+    """What it was told of so far is told anew."""
+    pages(bench)
+    bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert bench.sent(JoinRequest).member_id == ME
+    bench.answer(msgspec.structs.replace(joined(4, leader=ME), tasks=(offered("t2"),)))
+    assert [each.task for each in bench.wanted(Assign).joined.tasks] == ["t2"]
 
 
 def test_a_leader_that_replaced_itself_syncs_without_a_list(bench: Bench) -> None:

@@ -15,6 +15,7 @@ from protocol.messages.membership import (
     Leaver,
     LeaveRequest,
     MemberAssignment,
+    OfferRequest,
     Protocol,
     SyncRequest,
 )
@@ -78,6 +79,11 @@ def _sync(scene: Scene, member_id: str, *, leads: bool = False, **fields: Any) -
     assignments = tuple(MemberAssignment(m, encode_opaque({"tasks": tasks})) for m, tasks in given.items())
     told: dict[str, Any] = {"generation_id": scene.generation, "assignments": assignments} | fields
     return SyncRequest(member_id=member_id, **told)
+
+
+def _ask(scene: Scene, member_id: str, **fields: Any) -> OfferRequest:
+    told: dict[str, Any] = {"generation_id": scene.generation, "after": "t"} | fields
+    return OfferRequest(member_id=member_id, **told)
 
 
 def _beat(scene: Scene, member_id: str, **fields: Any) -> HeartbeatRequest:
@@ -171,6 +177,10 @@ SYNCS: dict[str, Callable[[Scene], Request]] = {
     "L, unknown task": lambda s: _sync(
         s, s.leader, assignments=(MemberAssignment(s.leader, encode_opaque({"tasks": ["no"]})),)
     ),
+    "L asks for more tasks": lambda s: _ask(s, s.leader),
+    "F asks for more tasks": lambda s: _ask(s, s.follower),
+    "nobody asks for more tasks": lambda s: _ask(s, "nobody"),
+    "L asks for more tasks, wrong generation": lambda s: _ask(s, s.leader, generation_id=s.generation + 1),
 }
 
 HEARTBEATS: dict[str, Callable[[Scene], Request]] = {

@@ -1,0 +1,106 @@
+"""The tasks that the leader is to place, which it is told of in pages (protocol §3.1, The offer).
+
+None that is kept for a worker that may still return, and none to be settled where somebody cannot.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from manager.core.tasks import lost_workers, probation, settling
+from protocol.messages.tasks import OfferedTask
+from protocol.states import Target
+from protocol.task_metrics import figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from manager.core.group import Group
+    from manager.core.member import Member
+    from manager.core.stored_rows import TaskRow
+
+PAGE: Final = 1_000
+"""Tasks that one answer has at most: making it holds up the requests of everybody else."""
+LOOKED_AT: Final = 10 * PAGE
+"""Names that are gone through for one: there may be many tasks of which few are to be placed."""
+
+
+class Page(NamedTuple):
+    """Some of them in the order of their names; `more` is the name after which there may be others."""
+
+    tasks: tuple[OfferedTask, ...]
+    more: str | msgspec.UnsetType
+
+
+class Offers:
+    """Which tasks of a group are to be placed as it is now."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._returned = lost_workers.returned(group)
+        self._is_settled = settling.is_possible(group)
+
+    def __contains__(self, task: object) -> bool:
+        """Whether the task of that name is."""
+        row = self._group.tasks.definitions.get(str(task))
+        return row is not None and self._is_offered(row)
+
+    def page(self, after: str) -> Page:
+        """Those that come after that name, as many as one answer has."""
+        names = self._group.tasks.names
+        first = bisect_right(names, after)
+        found: list[OfferedTask] = []
+        for looked_at, name in enumerate(names[first : first + LOOKED_AT]):
+            if len(found) == PAGE:
+                return Page(tuple(found), names[first + looked_at - 1])
+            found += self._offered([name])
+        is_all = first + LOOKED_AT >= len(names)
+        return Page(tuple(found), msgspec.UNSET if is_all else names[first + LOOKED_AT - 1])
+
+    def all(self) -> Page:
+        """For a leader that knows no pages."""
+        return Page(tuple(self._offered(self._group.tasks.names)), msgspec.UNSET)
+
+    def _offered(self, names: Sequence[str]) -> Iterator[OfferedTask]:
+        definitions = self._group.tasks.definitions
+        return (self._told(row) for name in names if self._is_offered(row := definitions[name]))
+
+    def _is_offered(self, row: TaskRow) -> bool:
+        registry = self._group.tasks
+        if not registry.is_runnable(row.task) or (row.target is Target.STOPPED and not self._is_settled):
+            return False
+        lost_by = registry.ownership_of(self._group.name, row.task).lost_by
+        return lost_by is None or lost_by in self._returned
+
+    def _told(self, row: TaskRow) -> OfferedTask:
+        group = self._group
+        lost_by = group.tasks.ownership_of(group.name, row.task).lost_by
+        return OfferedTask(
+            task=row.task,
+            weight=row.weight,
+            worker=row.worker,
+            labels=row.labels,
+            load=_load(group, row.task),
+            returns_to=msgspec.UNSET if lost_by is None else self._returned[lost_by],
+            suspect=probation.is_suspect(group, row.task) or msgspec.UNSET,
+            needs=row.needs or msgspec.UNSET,
+            exclusive=row.exclusive or row.task == group.tasks.heap.apart or msgspec.UNSET,
+        )
+
+
+def tell(group: Group, leader: Member, after: str = "") -> Page:
+    """The page after that name, or all for a leader that knows no pages; what it is told of is noted."""
+    metadata = leader.worker_metadata()
+    offers = Offers(group)
+    page = offers.page(after) if metadata is not None and metadata.pages else offers.all()
+    group.tasks.offered.update(each.task for each in page.tasks)
+    return page
+
+
+def _load(group: Group, task: str) -> float | None:
+    """How much work its worker says it is, None while nobody has measured it."""
+    progress = group.tasks.progress.get(task)
+    return figure(progress.metrics, "load") if progress is not None else None
