@@ -28,7 +28,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
     `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
     it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows). `pages` says
-    that, should it lead, it asks for the tasks in pages (protocol §3.1, The offer).
+    that, should it lead, it asks for the tasks in pages (protocol §3.1).
     """
 
     owned: dict[str, Token] = {}

@@ -1,4 +1,4 @@
-"""More of the tasks to be placed, for a leader that asks for them in pages (protocol §3.1, The offer)."""
+"""More of the tasks to be placed, for a leader that asks for them in pages (protocol §3.1)."""
 
 from __future__ import annotations
 

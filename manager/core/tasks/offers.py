@@ -1,4 +1,4 @@
-"""The tasks that the leader is to place, which it is told of in pages (protocol §3.1, The offer).
+"""The tasks that the leader is to place, which it is told of in pages (protocol §3.1).
 
 None that is kept for a worker that may still return, and none to be settled where somebody cannot.
 """
