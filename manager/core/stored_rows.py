@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored row of a group."""
+class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A stored row of a group. None refers to itself, so the collector of cycles need not look at it."""
 
     key_length: ClassVar[int] = 2
     group: str

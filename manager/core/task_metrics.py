@@ -14,22 +14,21 @@ if TYPE_CHECKING:
 
 INTERVAL_MS: Final = 10_000
 SLOTS: Final = 360
+ROWS, BATCHES, BATCH_MS, LAG, WIDTH = 1, 2, 3, 4, 5
+"""Places within a slot, of which the first figure is its number; -1 stands for what nobody knows."""
 
 
 class TaskMetrics:
     """A ring of slots, grown as it fills; taking a report in is O(1).
 
-    Workers count the rows of a query from its start, so a total that falls is that of another query.
+    Workers count the rows of a query from its start, so a total that falls is that of another query. The
+    slots are one array, of `WIDTH` figures each: a group may have a hundred thousand tasks.
     """
 
-    __slots__ = ("_batch", "_batch_ms", "_batches", "_lag", "_newest", "_rows", "_slots", "_total")
+    __slots__ = ("_batch", "_newest", "_ring", "_total")
 
     def __init__(self) -> None:
-        self._slots = array("q")
-        self._rows = array("d")
-        self._batches = array("q")
-        self._batch_ms = array("d")
-        self._lag = array("q")
+        self._ring = array("d")
         self._newest = -1
         self._total: float | None = None
         self._batch: int | None = None
@@ -46,33 +45,33 @@ class TaskMetrics:
         batches = self._batches_gained(batch_id)
         if not rows and not batches:
             return
-        place = self._place_of(at_ms // INTERVAL_MS)
-        self._rows[place] += rows
-        self._batches[place] = min(self._batches[place] + batches, MAX_INT)
+        ring, first = self._ring, self._place_of(at_ms // INTERVAL_MS)
+        ring[first + ROWS] += rows
+        ring[first + BATCHES] = min(ring[first + BATCHES] + batches, MAX_INT)
         if batches and (batch_ms := figure(metrics, "batch_ms")) is not None:
-            self._batch_ms[place] = max(self._batch_ms[place], batch_ms)
+            ring[first + BATCH_MS] = max(ring[first + BATCH_MS], batch_ms)
 
     def note_lag(self, at_ms: int, rows: int | None) -> None:
         """How far the task is behind, in rows; the latest word in a slot stays."""
         if rows is not None:
-            self._lag[self._place_of(at_ms // INTERVAL_MS)] = rows
+            self._ring[self._place_of(at_ms // INTERVAL_MS) + LAG] = rows
 
     def points(self, now_ms: int) -> Iterator[FiguresPoint]:
         """The slots of the hour that ends at `now_ms`, oldest first; one without a batch is left out."""
         oldest = now_ms // INTERVAL_MS - SLOTS
-        length = len(self._slots)
+        length = len(self._ring) // WIDTH
         for place in ((self._newest + 1 + step) % length for step in range(length)):
-            if self._slots[place] > oldest:
-                yield self._point(place)
+            if self._ring[place * WIDTH] > oldest:
+                yield self._point(place * WIDTH)
 
-    def _point(self, place: int) -> FiguresPoint:
-        took, lag = self._batch_ms[place], self._lag[place]
+    def _point(self, first: int) -> FiguresPoint:
+        slot, rows, batches, took, lag = self._ring[first : first + WIDTH]
         return FiguresPoint(
-            at_ms=self._slots[place] * INTERVAL_MS,
-            rows=self._rows[place],
-            batches=self._batches[place],
+            at_ms=int(slot) * INTERVAL_MS,
+            rows=rows,
+            batches=int(batches),
             batch_ms=took if took >= 0 else None,
-            lag=lag if lag >= 0 else None,
+            lag=int(lag) if lag >= 0 else None,
         )
 
     def _rows_gained(self, metrics: Mapping[str, Any] | None) -> float:
@@ -93,16 +92,14 @@ class TaskMetrics:
         return batch_id - before if batch_id > before else 1
 
     def _place_of(self, slot: int) -> int:
-        """Where `slot` is; a clock that was set back goes on in the newest one."""
-        if self._slots and slot <= self._slots[self._newest]:
-            return self._newest
-        if len(self._slots) < SLOTS:
-            for column in (self._slots, self._batches):
-                column.append(0)
-            self._rows.append(0.0)
-            self._batch_ms.append(-1.0)
-            self._lag.append(-1)
-        self._newest = (self._newest + 1) % len(self._slots)
-        self._slots[self._newest], self._batches[self._newest] = slot, 0
-        self._rows[self._newest], self._batch_ms[self._newest], self._lag[self._newest] = 0.0, -1.0, -1
-        return self._newest
+        """Where the figures of `slot` begin; a clock that was set back goes on in the newest one."""
+        ring, newest = self._ring, self._newest * WIDTH
+        if ring and slot <= ring[newest]:
+            return newest
+        empty = array("d", (slot, 0.0, 0.0, -1.0, -1.0))
+        if len(ring) < SLOTS * WIDTH:
+            ring.extend(empty)
+        self._newest = (self._newest + 1) % (len(ring) // WIDTH)
+        first = self._newest * WIDTH
+        ring[first : first + WIDTH] = empty
+        return first

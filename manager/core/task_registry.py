@@ -95,7 +95,8 @@ class LostOnProbation(NamedTuple):
 class TaskRegistry:
     """Tasks by name, which `names` has in order; `tag` is the entity tag of their list.
 
-    `ownership` outlives `definitions`, so that no token is ever issued twice.
+    `ownership` outlives `definitions`, so that no token is ever issued twice. `kept` are the tasks of lost
+    workers, for their return.
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
@@ -108,6 +109,7 @@ class TaskRegistry:
     names: list[str] = field(default_factory=list)
     tag: ListTag = field(default_factory=ListTag)
     ownership: dict[str, OwnershipRow] = field(default_factory=dict)
+    kept: dict[str, None] = field(default_factory=dict)
     owned: dict[str, dict[str, None]] = field(default_factory=dict)
     assigned: dict[str, str] = field(default_factory=dict)
     taken_since: dict[str, int] = field(default_factory=dict)
@@ -215,6 +217,10 @@ class TaskRegistry:
                 del self.owned[before.owner]
         if row.owner is not None:
             self.owned.setdefault(row.owner, {})[row.task] = None
+        if row.lost_by is not None:
+            self.kept[row.task] = None
+        else:
+            self.kept.pop(row.task, None)
         self.ownership[row.task] = row
 
     def forget_member(self, member_id: str) -> None:

@@ -20,7 +20,7 @@ class FiguresPoint(msgspec.Struct, frozen=True, kw_only=True):
     lag: int | None = None
 
 
-class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True):
+class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A task changed its state or its owner."""
 
     at_ms: int
@@ -31,7 +31,7 @@ class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
 
 
-class Move(msgspec.Struct, frozen=True, kw_only=True):
+class Move(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A task went from one owner to another; None is nobody."""
 
     at_ms: int

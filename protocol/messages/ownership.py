@@ -81,7 +81,7 @@ class ReleaseRequest(Request, frozen=True, kw_only=True):
     instance_id: Name | None = None
 
 
-class TaskReport(msgspec.Struct, frozen=True, kw_only=True):
+class TaskReport(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a worker has to say of one task it owns; `checkpoint` is the place that knows of `batch_id`.
 
     `committed` is the last batch that was finished before the query began, by its checkpoint: former owners

@@ -83,7 +83,7 @@ Definition = Annotated[
 """A `definition.document.Definition` that is passed on as it came."""
 
 
-class OfferedTask(msgspec.Struct, frozen=True):
+class OfferedTask(msgspec.Struct, frozen=True, gc=False):
     """A task to be assigned, as the leader is told of it.
 
     `returns_to` is there only for a task that was kept for a lost worker: the member that it is now.

@@ -29,9 +29,13 @@ MOST_FAULTS: Final = 20
 
 @dataclass(slots=True)
 class Placement:
-    """Task to member, and why which tasks are nobody's; `faults` says what is wrong with it."""
+    """Task to member, and why which tasks are nobody's; `faults` says what is wrong with it.
+
+    `revisions` are the latest ones of what each member is given.
+    """
 
     assigned: dict[str, str] = field(default_factory=dict)
+    revisions: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
@@ -62,37 +66,26 @@ def follow(group: Group, placement: Placement) -> None:
     """Make `placement` the present one; whatever has changed of a task concerns its member from now on."""
     group.tasks.assigned = placement.assigned
     group.tasks.left_out = placement.left_out
-    for task, member_id in placement.assigned.items():
-        definition = group.tasks.definitions.get(task)
+    for member_id, revision in placement.revisions.items():
         member = group.members[member_id]
-        if definition is not None and definition.revision > member.concern_revision:
-            member.concern_revision = definition.revision
+        member.concern_revision = max(member.concern_revision, revision)
 
 
 def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     placement = Placement()
     if group.protocol_type != PROTOCOL_TYPE:
         return placement
-    known = KnownTasks(group.tasks)
+    registry = group.tasks
     latest = {entry.member_id: entry for entry in entries if entry.member_id in group.members}
     for entry in latest.values():
         given = _given(entry, placement.faults)
-        _place(placement, given.tasks, entry.member_id, known)
+        _place(placement, given.tasks, entry.member_id, registry)
         placement.left_out |= {
-            task: why[:MAX_WHY_LENGTH] for task, why in (given.left_out or {}).items() if task in known
+            task: why[:MAX_WHY_LENGTH]
+            for task, why in (given.left_out or {}).items()
+            if task in registry.definitions or task in registry.offered
         }
     return placement
-
-
-class KnownTasks:
-    """What a leader may place: it may have been told of a task that is gone since."""
-
-    def __init__(self, registry: TaskRegistry) -> None:
-        self._offered, self._definitions = registry.offered, registry.definitions
-
-    def __contains__(self, task: object) -> bool:
-        """Whether there is, or was, a task of that name."""
-        return task in self._definitions or task in self._offered
 
 
 def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
@@ -104,11 +97,16 @@ def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
         return NOTHING
 
 
-def _place(placement: Placement, tasks: Iterable[str], member_id: str, known: KnownTasks) -> None:
+def _place(placement: Placement, tasks: Iterable[str], member_id: str, registry: TaskRegistry) -> None:
+    """A task that the leader was told of may be gone since."""
+    latest = 0
     for task in tasks:
-        if task not in known:
+        row = registry.definitions.get(task)
+        if row is None and task not in registry.offered:
             placement.faults.append(f"{task!r} is no task of the group")
         elif task in placement.assigned:
             placement.faults.append(f"{task!r} is given twice")
         else:
             placement.assigned[task] = member_id
+            latest = max(latest, row.revision if row is not None else 0)
+    placement.revisions[member_id] = latest

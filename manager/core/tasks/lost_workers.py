@@ -13,6 +13,7 @@ from protocol.messages.base import NULL
 if TYPE_CHECKING:
     from manager.core.group import Group, TimerKey
     from manager.core.member import Member
+    from manager.core.stored_rows import OwnershipRow
     from manager.core.turn import Turn
 
 KEPT = "tasks kept"
@@ -42,14 +43,13 @@ def keep(turn: Turn, names: tuple[str, ...], member: Member) -> None:
 
 def on_load(turn: Turn) -> None:
     """After a reload, every lost worker has the full time again."""
-    for row in turn.group.tasks.ownership.values():
-        if row.lost_by is not None:
-            turn.group.timers.set(_timer(row.lost_by), turn.now + turn.group.settings.lost_task_delay_ms)
+    for row in _kept(turn.group):
+        turn.group.timers.set(_timer(str(row.lost_by)), turn.now + turn.group.settings.lost_task_delay_ms)
 
 
 def release(turn: Turn, worker: str) -> bool:
     """The tasks kept for a worker are anybody's; false if there are none."""
-    kept = [row for row in turn.group.tasks.ownership.values() if row.lost_by == worker]
+    kept = [row for row in _kept(turn.group) if row.lost_by == worker]
     for row in kept:
         turn.update(row, lost_by=None)
     return bool(kept)
@@ -57,10 +57,13 @@ def release(turn: Turn, worker: str) -> bool:
 
 def given_back(turn: Turn) -> None:
     """What has been given to a worker is kept for nobody any more, even if its claim is yet to be granted."""
-    for task in turn.group.tasks.assigned:
-        row = turn.group.tasks.ownership.get(task)
-        if row is not None and row.lost_by is not None:
+    for row in _kept(turn.group):
+        if row.task in turn.group.tasks.assigned:
             turn.update(row, lost_by=None)
+
+
+def _kept(group: Group) -> list[OwnershipRow]:
+    return [group.tasks.ownership[task] for task in group.tasks.kept]
 
 
 def returned(group: Group) -> dict[str, str]:
