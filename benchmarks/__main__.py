@@ -29,6 +29,7 @@ SLOW = (
     "zookeeper",
     "etcd",
     "takeover",
+    "postgres",
     "rows",
     "bad_rows",
     "task_costs",

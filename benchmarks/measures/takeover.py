@@ -40,20 +40,20 @@ SECONDS = 2.0
 
 
 class Cluster:
-    """Managers on one PostgreSQL, and a group of members that one of them has."""
+    """Managers on one PostgreSQL, whose `database` is that URL."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, managers: int = MANAGERS) -> None:
         raise_limit_of_connections()
-        self._database = stack.enter_context(running()).new_database("postgresql+asyncpg")
+        self.database = stack.enter_context(running()).new_database("postgresql+asyncpg")
         self._stack = stack
         self._processes: dict[str, subprocess.Popen[str]] = {}
-        for _ in range(MANAGERS):
+        for _ in range(managers):
             self.start("127.0.0.1:0")
-        self.wait_until_shared(MANAGERS)
+        self.wait_until_shared(managers)
 
     def start(self, listen: str) -> None:
         """One more manager."""
-        command = [sys.executable, "-m", "cli", "manager", "--listen", listen, "--database", self._database]
+        command = [sys.executable, "-m", "cli", "manager", "--listen", listen, "--database", self.database]
         command += ["--initial-rebalance-delay-ms", "4000", "--log-level", "error"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._stack.callback(process.kill)
@@ -76,12 +76,16 @@ class Cluster:
         return AdminClient(self.urls).get(path_of("managers"), ManagerListResponse)
 
     def wait_until_shared(self, count: int) -> None:
-        """Until so many managers have their share."""
+        """Until so many managers have their share, none of which moves any more."""
         deadline = time.monotonic() + PATIENCE_S
-        while sum(m.alive and m.slots > 0 for m in self.listed().managers) < count:
+        while not self._is_shared(count):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not {count} managers")
             time.sleep(0.2)
+
+    def _is_shared(self, count: int) -> bool:
+        listed = self.listed()
+        return sum(m.alive and m.slots >= len(listed.slots) // count for m in listed.managers) >= count
 
     def owner(self, group: str) -> str:
         """The URL of the manager that has `group`."""
