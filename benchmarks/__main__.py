@@ -33,6 +33,7 @@ SLOW = (
     "task_costs",
     "spark_tasks",
     "isolation",
+    "gap",
     "kafka_rows",
     "lakehouse",
     "lake_growth",
