@@ -32,6 +32,7 @@ OF_MEMBERS: Final = (
     "session_timeout_ms",
     "rebalance_timeout_ms",
     "heartbeat_wait_ms",
+    "warm_up_timeout_ms",
     "capacity",
     "max_tasks",
     "label",

@@ -39,6 +39,7 @@ NOT_LOOKED_AT: Final = (
     "lag_interval_ms",
     "stop_timeout_ms",
     "start_timeout_ms",
+    "warm_up_timeout_ms",
     "jvm_timeout_ms",
     "allow_entrypoint",
     "allow_secret_env",
