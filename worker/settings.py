@@ -91,6 +91,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             description="An assignor to work with, NAME or module:Class, the preferred one first.",
         ),
     ] = ("sticky",)
+    move_at_once: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many running tasks may move to a worker at the same time, when this one leads"
+            " the group; the others run on meanwhile where they are; 0: any number.",
+        ),
+    ] = 2
     session_timeout_ms: Annotated[
         int,
         Meta(ge=1, description="Silence after which the worker counts as lost and stops its queries, in ms."),

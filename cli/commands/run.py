@@ -29,6 +29,7 @@ OF_MEMBERS: Final = (
     "client_id",
     "instance_id",
     "assignor",
+    "move_at_once",
     "session_timeout_ms",
     "rebalance_timeout_ms",
     "heartbeat_wait_ms",

@@ -33,6 +33,7 @@ NOT_LOOKED_AT: Final = (
     "client_id",
     "instance_id",
     "assignor",
+    "move_at_once",
     "session_timeout_ms",
     "rebalance_timeout_ms",
     "heartbeat_wait_ms",

@@ -15,6 +15,7 @@ from assignors.checked import make_valid
 from assignors.exclusive import give_own
 from assignors.isolation import Isolation, isolate
 from assignors.limits import within_limits
+from assignors.pace import Paced, paced
 from assignors.registry import AssignorError, load_assignor
 from protocol.connectors import NOTHING
 from protocol.errors import StartupError
@@ -65,12 +66,19 @@ class Leader:
     Args:
         assignors: those the worker may be asked to decide by.
         session_timeout_ms: the worker's, in milliseconds.
+        move_at_once: how many tasks may move to a member at the same time; 0 for any number.
         clock: what an assignor's time is measured by.
     """
 
     def __init__(
-        self, assignors: Sequence[Assignor], *, session_timeout_ms: int, clock: Clock | None = None
+        self,
+        assignors: Sequence[Assignor],
+        *,
+        session_timeout_ms: int,
+        move_at_once: int = 0,
+        clock: Clock | None = None,
     ) -> None:
+        self._move_at_once = move_at_once
         limit_s = min(LIMIT_S, session_timeout_ms / 2000)
         self._calls = AssignorCalls(assignors, clock or SystemClock(), limit_s)
         self._last_good: Assignment = {}
@@ -88,10 +96,16 @@ class Leader:
         isolation = _isolation(members, tasks, suspects)
         name = joined.protocol_name or ""
         dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
-        self._last_good = isolation.complete(dealt)
+        now = _paced(dealt, isolation, self._move_at_once if _asks_for_more(joined) else 0)
+        self._last_good = isolation.complete(now.assignment)
         left_out = {joined.member_id: why_left_out(self._last_good, members, tasks, suspects)}
         return tuple(
-            _encode(member.member_id, self._last_good, left_out.get(member.member_id))
+            _encode(
+                member.member_id,
+                self._last_good,
+                left_out.get(member.member_id),
+                more=member.member_id in now.awaiting,
+            )
             for member in joined.members
         )
 
@@ -119,6 +133,20 @@ def _isolation(members: Sequence[Member], tasks: Sequence[Task], suspects: froze
     except Exception:
         log.exception("bug: no worker is reserved for suspected and exclusive tasks", cause_id=new_cause_id())
         return Isolation(members, [task for task in tasks if not task.exclusive], {})
+
+
+def _paced(dealt: Assignment, isolation: Isolation, at_once: int) -> Paced:
+    """All at once if it cannot be found out what may wait: the moves themselves are right."""
+    try:
+        return paced(dealt, isolation.members, isolation.tasks, at_once)
+    except Exception:
+        log.exception("bug: tasks move without a pace", cause_id=new_cause_id())
+        return Paced(dealt)
+
+
+def _asks_for_more(joined: JoinResponse) -> bool:
+    """Whether every member does: each round has all of them join, which others stop all their tasks for."""
+    return all(_metadata(member).paces for member in joined.members)
 
 
 def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
@@ -209,7 +237,11 @@ def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
 
 
 def _encode(
-    member_id: str, assignment: Assignment, left_out: dict[str, str] | None = None
+    member_id: str, assignment: Assignment, left_out: dict[str, str] | None, *, more: bool
 ) -> MemberAssignment:
-    given = TaskAssignment(tasks=tuple(assignment.get(member_id, ())), left_out=left_out or msgspec.UNSET)
+    given = TaskAssignment(
+        tasks=tuple(assignment.get(member_id, ())),
+        left_out=left_out or msgspec.UNSET,
+        more=more or msgspec.UNSET,
+    )
     return MemberAssignment(member_id, encode_opaque(given))

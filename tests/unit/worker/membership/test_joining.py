@@ -21,6 +21,7 @@ from worker.membership.events import (
     Revoke,
     Revoked,
     Send,
+    Settled,
     Started,
     Wait,
 )
@@ -78,6 +79,36 @@ def test_an_assignment_of_another_form_is_none(bench: Bench, body: bytes) -> Non
     bench.to(MemberState.SYNCING)
     bench.answer(SyncResponse(protocol_type=None, protocol_name=None, assignment=msgspec.Raw(body)))
     assert bench.wanted(Adopt).tasks == frozenset()
+
+
+def with_more(bench: Bench) -> Adopt:
+    """It is given a task, and told that others are to follow."""
+    bench.to(MemberState.SYNCING)
+    assignment = msgspec.Raw(b'{"tasks": ["t1"], "more": true}')
+    bench.answer(SyncResponse(protocol_type="sparkherd", protocol_name="sticky", assignment=assignment))
+    return bench.wanted(Adopt)
+
+
+def test_who_has_started_what_it_was_given_joins_again_for_more(bench: Bench) -> None:
+    """With a reason that people read."""
+    adopted = with_more(bench)
+    assert adopted == Adopt(bench.identity, frozenset({"t1"}), more=True)
+    bench.happen(Settled(adopted.identity))
+    assert bench.sent(JoinRequest).reason == "it has started what it was given, and takes more"
+
+
+def test_who_has_another_assignment_by_now_asks_for_nothing(bench: Bench) -> None:
+    """It was told of more in that one, if there is any."""
+    adopted = with_more(bench)
+    assert bench.happen(Settled(Identity(ME, adopted.identity.generation - 1))) == []
+
+
+def test_who_joins_already_asks_for_nothing(bench: Bench) -> None:
+    """The assignment that this leads to has the rest, or says that there is one."""
+    adopted = with_more(bench)
+    bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert bench.state is MemberState.JOINING
+    assert bench.happen(Settled(adopted.identity)) == []
 
 
 def test_an_eager_member_lets_go_of_everything_before_it_joins() -> None:
