@@ -91,12 +91,13 @@ class Leader:
             faults: what the manager found wrong with the assignment before this one; the assignor is not
                 asked again then.
         """
-        members, tasks = _members(joined), _tasks(joined)
+        metadata = {member.member_id: _metadata(member) for member in joined.members}
+        members, tasks = _members(joined, metadata), _tasks(joined, metadata)
         suspects = _suspects(joined)
         isolation = _isolation(members, tasks, suspects)
         name = joined.protocol_name or ""
         dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
-        now = _paced(dealt, isolation, self._move_at_once if _asks_for_more(joined) else 0)
+        now = _paced(dealt, isolation, self._move_at_once if _ask_for_more(metadata) else 0)
         self._last_good = isolation.complete(now.assignment)
         left_out = {joined.member_id: why_left_out(self._last_good, members, tasks, suspects)}
         return tuple(
@@ -144,9 +145,9 @@ def _paced(dealt: Assignment, isolation: Isolation, at_once: int) -> Paced:
         return Paced(dealt)
 
 
-def _asks_for_more(joined: JoinResponse) -> bool:
-    """Whether every member does: each round has all of them join, which others stop all their tasks for."""
-    return all(_metadata(member).paces for member in joined.members)
+def _ask_for_more(metadata: Mapping[str, WorkerMetadata]) -> bool:
+    """Whether all members do: each round has everybody join, which others stop all their tasks for."""
+    return all(each.paces for each in metadata.values())
 
 
 def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
@@ -159,11 +160,11 @@ def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[
         return {each.member_id: sorted(each.owned & runnable)[: each.max_tasks] for each in members}
 
 
-def _members(joined: JoinResponse) -> tuple[Member, ...]:
+def _members(joined: JoinResponse, metadata: Mapping[str, WorkerMetadata]) -> tuple[Member, ...]:
     """The group as the assignor sees it: whoever is drained is not there."""
-    metadata = {member.member_id: _metadata(member) for member in joined.members}
     owned: defaultdict[str, set[str]] = defaultdict(set)
-    for task, holder in (_holders(metadata) | _returned(joined)).items():
+    holders = {task: member_id for task, (_, member_id) in _holders(metadata).items()}
+    for task, holder in (holders | _returned(joined)).items():
         owned[holder].add(task)
     return tuple(
         _member(member, metadata[member.member_id], owned[member.member_id])
@@ -172,14 +173,14 @@ def _members(joined: JoinResponse) -> tuple[Member, ...]:
     )
 
 
-def _holders(metadata: Mapping[str, WorkerMetadata]) -> dict[str, str]:
-    """Who owns what. If two say they own a task, the higher token is the present one."""
+def _holders(metadata: Mapping[str, WorkerMetadata]) -> dict[str, tuple[int, str]]:
+    """The token of each task, and who owns it. If two say they do, the higher token is the present one."""
     highest: dict[str, tuple[int, str]] = {}
     for member_id, each in metadata.items():
         for task, token in each.owned.items():
             if token > highest.get(task, (-1, ""))[0]:
                 highest[task] = (token, member_id)
-    return {task: member_id for task, (_, member_id) in highest.items()}
+    return highest
 
 
 def _returned(joined: JoinResponse) -> dict[str, str]:
@@ -220,8 +221,9 @@ def _metadata(member: JoinedMember) -> WorkerMetadata:
         return WorkerMetadata()
 
 
-def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
+def _tasks(joined: JoinResponse, metadata: Mapping[str, WorkerMetadata]) -> tuple[Task, ...]:
     offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    holders = _holders(metadata)
     return tuple(
         Task(
             task.task,
@@ -231,6 +233,7 @@ def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
             task.load,
             NOTHING if task.needs is msgspec.UNSET else task.needs,
             task.exclusive is True,
+            holders.get(task.task, (0,))[0],
         )
         for task in offered
     )

@@ -148,6 +148,13 @@ async def test_a_bug_in_the_pace_lets_all_move_at_once(monkeypatch: pytest.Monke
     assert [line["event"] for line in logs] == ["bug: tasks move without a pace"]
 
 
+async def test_the_assignor_is_told_the_token_of_each_task() -> None:
+    """By which it knows what has moved last; a task that nobody has has none."""
+    lead, assignor = leader(dict)
+    await lead.assign(joined({"w1": {"a": 4}, "w2": {"a": 5, "b": 9}}, tasks="abc"))
+    assert [(task.name, task.token) for task in assignor.tasks] == [("a", 5), ("b", 9), ("c", 0)]
+
+
 async def test_of_two_who_say_they_own_a_task_the_higher_token_counts() -> None:
     """The other one is a zombie and does not know it yet."""
     lead, assignor = leader(dict)
