@@ -47,7 +47,8 @@ class Task:
     """A task to be assigned.
 
     `worker`, `labels` and `needs` say which members may run it (`assignors.eligibility` has the rules).
-    `weight` is what its definition declares, `load` what was measured, None if nothing was yet. An
+    `weight` is what its definition declares, `load` what was measured, None if nothing was yet. `token` is
+    the fencing token that its owner has, 0 without one: the higher it is, the later the task came there. An
     `exclusive` one wants a member to itself: the leader sees to that, and no assignor is asked about it
     (`assignors.exclusive`).
     """
@@ -59,6 +60,7 @@ class Task:
     load: float | None = None
     needs: Needs = NOTHING
     exclusive: bool = False
+    token: int = 0
 
 
 class Assignor(ABC):

@@ -74,7 +74,11 @@ def deal(
 
 
 class _Pile:
-    """The names of a lot's tasks, by the member that has them."""
+    """The names of a lot's tasks, by the member that has them.
+
+    Who has to give some up gives those up that it has had for the shortest time. So when all members are
+    restarted in turn, each takes back what had to leave it, and no task moves for the third time.
+    """
 
     def __init__(
         self, eligible: Members, tasks: Sequence[Task], held_by: Mapping[str, int], size: int
@@ -82,7 +86,7 @@ class _Pile:
         self._held: list[list[str]] = [[] for _ in range(size)]
         self._loose: list[str] = []
         may_run = set(eligible)
-        for task in tasks:
+        for task in sorted(tasks, key=attrgetter("token")):
             holder = held_by.get(task.name)
             (self._held[holder] if holder in may_run else self._loose).append(task.name)
         self.lot = Lot(eligible, len(tasks), [len(names) for names in self._held])

@@ -35,6 +35,7 @@ SLOW = (
     "task_costs",
     "spark_tasks",
     "isolation",
+    "gap",
     "kafka_rows",
     "lakehouse",
     "lake_growth",

@@ -27,8 +27,9 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
     `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
     `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
-    it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows). `pages` says
-    that, should it lead, it asks for the tasks in pages (protocol §3.1).
+    it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows), `offer_pages`
+    that, as the leader, it asks for the tasks in pages (protocol §3.1), `paces` that it asks for the rest
+    when it has started a part of what it is to have (protocol §5, Pace).
     """
 
     owned: dict[str, Token] = {}
@@ -43,14 +44,19 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     formats: Formats | None = None
     checks: bool = False
     quarantine: bool = False
-    pages: bool = False
+    offer_pages: bool = False
+    paces: bool = False
 
 
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks one worker is given; the leader's own also says why which tasks are nobody's."""
+    """The tasks one worker is given; the leader's own also says why which tasks are nobody's.
+
+    `more` is there if others are to move to it, once it has started these.
+    """
 
     tasks: tuple[str, ...] = ()
     left_out: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    more: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 read_metadata: Final = msgspec.json.Decoder(WorkerMetadata).decode

@@ -39,7 +39,7 @@ from worker.tasks.runner import TaskRunner
 from worker.watchdog import Watchdog, end_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from assignors.base import Assignor
     from protocol.messages.resources import WorkerResources
@@ -147,7 +147,11 @@ class Worker(Host):
             Membership(_terms(settings, assignors), self._offer, random.random),
             coordinator=client,
             tasks=self.tasks,
-            leader=Leader(assignors, session_timeout_ms=settings.session_timeout_ms),
+            leader=Leader(
+                assignors,
+                session_timeout_ms=settings.session_timeout_ms,
+                move_at_once=settings.move_at_once,
+            ),
             clock=clock,
             spawn=background.spawn,
             surrender=self._surrender,
@@ -266,23 +270,28 @@ class Worker(Host):
                 url=self.engine.url,
                 tasks_revision=tasks_revision,
                 settles=True,
-                pages=True,
+                offer_pages=True,
                 spark=None if spark is None else spark.version,
                 formats=None if spark is None else spark.formats,
                 checks=True,
                 quarantine=True,
+                paces=not _is_eager(self._assignors),
             )
         )
         return tuple(Protocol(assignor.name, metadata) for assignor in self._assignors)
 
 
 def _terms(settings: WorkerSettings, assignors: Sequence[Assignor]) -> Terms:
-    """One eager assignor makes the member eager: it does not know before a join which one will be chosen."""
     return Terms(
         client_id=settings.client_id,
         instance_id=settings.instance_id,
         session_timeout_ms=settings.session_timeout_ms,
         rebalance_timeout_ms=settings.rebalance_timeout_ms,
         wait_ms=settings.wait_ms,
-        eager=any(assignor.kind == "eager" for assignor in assignors),
+        eager=_is_eager(assignors),
     )
+
+
+def _is_eager(assignors: Iterable[Assignor]) -> bool:
+    """One eager assignor makes the member eager: it does not know before a join which one will be chosen."""
+    return any(assignor.kind == "eager" for assignor in assignors)

@@ -80,6 +80,7 @@ def _spark_settings(settings: WorkerSettings, inherited: Sequence[int]) -> Spark
         repositories=settings.repositories,
         jvm_timeout_s=settings.jvm_timeout_ms / 1000,
         start_timeout_s=settings.start_timeout_ms / 1000,
+        warm_up_s=settings.warm_up_s,
         checkpoint_root=settings.checkpoint_root,
         allow_entrypoint=settings.allow_entrypoint,
         allow_secret_env=settings.allow_secret_env,

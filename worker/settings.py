@@ -91,6 +91,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             description="An assignor to work with, NAME or module:Class, the preferred one first.",
         ),
     ] = ("sticky",)
+    move_at_once: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many running tasks may move to a worker at the same time, when this one leads"
+            " the group; the others run on meanwhile where they are; 0: any number.",
+        ),
+    ] = 2
     session_timeout_ms: Annotated[
         int,
         Meta(ge=1, description="Silence after which the worker counts as lost and stops its queries, in ms."),
@@ -124,6 +132,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
             " been asked to run the query, it is waited for.",
         ),
     ] = 180_000
+    warm_up_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long a small query may run on Spark before the worker joins, in ms: tasks that"
+            " move there stand still for less time; 0: none. There is none with --isolate or --spark-remote.",
+        ),
+    ] = 60_000
     checkpoint_root: Annotated[
         str,
         Meta(
@@ -268,6 +284,15 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 "--isolate-memory-mb goes with --isolate: a JVM that all tasks share has spark.driver.memory"
                 " of --spark-conf"
             )
+
+    @property
+    def warm_up_s(self) -> float:
+        """Seconds that warming the Spark of the worker may take, 0 where no query of a task will run on it.
+
+        With `isolate` each has a JVM of its own; a Spark Connect server is not the worker's to warm.
+        """
+        has_own = not self.isolate and self.spark_remote is None
+        return self.warm_up_timeout_ms / 1000 if has_own else 0.0
 
     @property
     def wait_ms(self) -> int:

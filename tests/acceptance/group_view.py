@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cli.client.admin_client import AdminClient, path_of
-from protocol.messages.base import Response
+from protocol.messages.base import Response, decode_opaque
 from protocol.messages.groups import DescribeGroupResponse, GroupListResponse, GroupSummary
 from protocol.messages.quarantine import LONGEST_MS, QuarantineChangeRequest, QuarantineResponse
 from protocol.messages.tasks import (
@@ -98,11 +98,12 @@ class GroupView:
         return self._client.get(where, QuarantineResponse).total
 
     def settled(self, members: int) -> bool:
-        """Whether so many members share all tasks, each of which has done a batch where it is assigned."""
+        """Whether so many members share all tasks, each of which has done a batch where it is to be."""
         described = self.describe()
         return (
             described.state == GroupState.STABLE.value
             and len(described.members) == members
+            and not is_moving(described)
             and all(
                 task.state == TaskState.RUNNING.value
                 and task.batch_id is not None
@@ -110,6 +111,12 @@ class GroupView:
                 for task in self.tasks().values()
             )
         )
+
+
+def is_moving(group: DescribeGroupResponse) -> bool:
+    """Whether more tasks are to move to a member than those it is assigned now (protocol §5, Pace)."""
+    given = (decode_opaque(member.assignment) for member in group.members)
+    return any(isinstance(each, dict) and each.get("more") is True for each in given)
 
 
 def ticking(folder: Path, table: str, every: str = "500 milliseconds") -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from cli.client.admin_client import path_of
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.tasks import CreateTaskRequest, TaskListResponse, TaskResponse, TaskView
+from tests.acceptance.group_view import is_moving
 from tests.acceptance.processes import Daemon, Manager
 from tests.acceptance.waiting import eventually
 from tests.browser.chromium import Window, chromium
@@ -88,6 +89,7 @@ class Stage:
         return (
             described.state == "Stable"
             and len(described.members) == workers
+            and not is_moving(described)
             and all(
                 task.state == ("FAILED" if name == BROKEN else "RUNNING")
                 for name, task in self.tasks().items()

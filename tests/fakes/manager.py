@@ -16,6 +16,8 @@ from protocol.messages.membership import (
     JoinResponse,
     LeaveRequest,
     LeaveResponse,
+    OfferRequest,
+    OfferResponse,
     SyncRequest,
     SyncResponse,
 )
@@ -133,6 +135,10 @@ class ScriptedManager:
     async def join(self, request: JoinRequest) -> JoinResponse | Failure:
         """As `worker.client.group_client.GroupClient`."""
         return await self._ask(request, JoinResponse)
+
+    async def offer(self, request: OfferRequest) -> OfferResponse | Failure:
+        """As `worker.client.group_client.GroupClient`."""
+        return await self._ask(request, OfferResponse)
 
     async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
         """As `worker.client.group_client.GroupClient`."""

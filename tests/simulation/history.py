@@ -150,7 +150,7 @@ class History:
             settles = Random(f"former {self.plan.seed} {number}").random() >= self.plan.former
             told = WorkerMetadata(
                 settles=settles,
-                pages=settles,
+                offer_pages=settles,
                 formats=self._formats(number),
                 max_tasks=self._max_tasks(number),
             )

@@ -88,10 +88,11 @@ class Drain(Pending):
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """These tasks are the member's now, in the generation of `identity`."""
+    """These tasks are the member's now, in the generation of `identity`; `more` says that others follow."""
 
     identity: Identity
     tasks: frozenset[str]
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,13 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What was adopted under `identity` has been started: the rest of what is to move here may come."""
+
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseExpired:
     """Nothing the manager accepted was sent within the worker's lease on itself."""
 
@@ -197,4 +205,4 @@ class StopAsked:
 
 
 Completion = Answered | Waited | Assigned | Revoked
-Event = Started | Completion | Refused | LeaseExpired | StopAsked
+Event = Started | Completion | Refused | Settled | LeaseExpired | StopAsked

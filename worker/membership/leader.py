@@ -15,6 +15,7 @@ from assignors.checked import make_valid
 from assignors.exclusive import give_own
 from assignors.isolation import Isolation, isolate
 from assignors.limits import within_limits
+from assignors.pace import Paced, paced
 from assignors.registry import AssignorError, load_assignor
 from protocol.connectors import NOTHING
 from protocol.errors import StartupError
@@ -65,12 +66,19 @@ class Leader:
     Args:
         assignors: those the worker may be asked to decide by.
         session_timeout_ms: the worker's, in milliseconds.
+        move_at_once: how many tasks may move to a member at the same time; 0 for any number.
         clock: what an assignor's time is measured by.
     """
 
     def __init__(
-        self, assignors: Sequence[Assignor], *, session_timeout_ms: int, clock: Clock | None = None
+        self,
+        assignors: Sequence[Assignor],
+        *,
+        session_timeout_ms: int,
+        move_at_once: int = 0,
+        clock: Clock | None = None,
     ) -> None:
+        self._move_at_once = move_at_once
         limit_s = min(LIMIT_S, session_timeout_ms / 2000)
         self._calls = AssignorCalls(assignors, clock or SystemClock(), limit_s)
         self._last_good: Assignment = {}
@@ -83,15 +91,22 @@ class Leader:
             faults: what the manager found wrong with the assignment before this one; the assignor is not
                 asked again then.
         """
-        members, tasks = _members(joined), _tasks(joined)
+        metadata = {member.member_id: _metadata(member) for member in joined.members}
+        members, tasks = _members(joined, metadata), _tasks(joined, metadata)
         suspects = _suspects(joined)
         isolation = _isolation(members, tasks, suspects)
         name = joined.protocol_name or ""
         dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
-        self._last_good = isolation.complete(dealt)
+        now = _paced(dealt, isolation, self._move_at_once if _ask_for_more(metadata) else 0)
+        self._last_good = isolation.complete(now.assignment)
         left_out = {joined.member_id: why_left_out(self._last_good, members, tasks, suspects)}
         return tuple(
-            _encode(member.member_id, self._last_good, left_out.get(member.member_id))
+            _encode(
+                member.member_id,
+                self._last_good,
+                left_out.get(member.member_id),
+                more=member.member_id in now.awaiting,
+            )
             for member in joined.members
         )
 
@@ -121,6 +136,20 @@ def _isolation(members: Sequence[Member], tasks: Sequence[Task], suspects: froze
         return Isolation(members, [task for task in tasks if not task.exclusive], {})
 
 
+def _paced(dealt: Assignment, isolation: Isolation, at_once: int) -> Paced:
+    """All at once if it cannot be found out what may wait: the moves themselves are right."""
+    try:
+        return paced(dealt, isolation.members, isolation.tasks, at_once)
+    except Exception:
+        log.exception("bug: tasks move without a pace", cause_id=new_cause_id())
+        return Paced(dealt)
+
+
+def _ask_for_more(metadata: Mapping[str, WorkerMetadata]) -> bool:
+    """Whether all members do: each round has everybody join, which others stop all their tasks for."""
+    return all(each.paces for each in metadata.values())
+
+
 def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:
     """The last good assignment made valid; should that fail, too, everybody keeps what it owns."""
     try:
@@ -131,11 +160,11 @@ def _stand_in(last_good: Assignment, members: Sequence[Member], tasks: Sequence[
         return {each.member_id: sorted(each.owned & runnable)[: each.max_tasks] for each in members}
 
 
-def _members(joined: JoinResponse) -> tuple[Member, ...]:
+def _members(joined: JoinResponse, metadata: Mapping[str, WorkerMetadata]) -> tuple[Member, ...]:
     """The group as the assignor sees it: whoever is drained is not there."""
-    metadata = {member.member_id: _metadata(member) for member in joined.members}
     owned: defaultdict[str, set[str]] = defaultdict(set)
-    for task, holder in (_holders(metadata) | _returned(joined)).items():
+    holders = {task: member_id for task, (_, member_id) in _holders(metadata).items()}
+    for task, holder in (holders | _returned(joined)).items():
         owned[holder].add(task)
     return tuple(
         _member(member, metadata[member.member_id], owned[member.member_id])
@@ -144,14 +173,14 @@ def _members(joined: JoinResponse) -> tuple[Member, ...]:
     )
 
 
-def _holders(metadata: Mapping[str, WorkerMetadata]) -> dict[str, str]:
-    """Who owns what. If two say they own a task, the higher token is the present one."""
+def _holders(metadata: Mapping[str, WorkerMetadata]) -> dict[str, tuple[int, str]]:
+    """The token of each task, and who owns it. If two say they do, the higher token is the present one."""
     highest: dict[str, tuple[int, str]] = {}
     for member_id, each in metadata.items():
         for task, token in each.owned.items():
             if token > highest.get(task, (-1, ""))[0]:
                 highest[task] = (token, member_id)
-    return {task: member_id for task, (_, member_id) in highest.items()}
+    return highest
 
 
 def _returned(joined: JoinResponse) -> dict[str, str]:
@@ -192,8 +221,9 @@ def _metadata(member: JoinedMember) -> WorkerMetadata:
         return WorkerMetadata()
 
 
-def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
+def _tasks(joined: JoinResponse, metadata: Mapping[str, WorkerMetadata]) -> tuple[Task, ...]:
     offered = () if joined.tasks is msgspec.UNSET else joined.tasks
+    holders = _holders(metadata)
     return tuple(
         Task(
             task.task,
@@ -203,13 +233,18 @@ def _tasks(joined: JoinResponse) -> tuple[Task, ...]:
             task.load,
             NOTHING if task.needs is msgspec.UNSET else task.needs,
             task.exclusive is True,
+            holders.get(task.task, (0,))[0],
         )
         for task in offered
     )
 
 
 def _encode(
-    member_id: str, assignment: Assignment, left_out: dict[str, str] | None = None
+    member_id: str, assignment: Assignment, left_out: dict[str, str] | None, *, more: bool
 ) -> MemberAssignment:
-    given = TaskAssignment(tasks=tuple(assignment.get(member_id, ())), left_out=left_out or msgspec.UNSET)
+    given = TaskAssignment(
+        tasks=tuple(assignment.get(member_id, ())),
+        left_out=left_out or msgspec.UNSET,
+        more=more or msgspec.UNSET,
+    )
     return MemberAssignment(member_id, encode_opaque(given))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 
@@ -31,6 +31,7 @@ from worker.membership.events import (
     Revoke,
     Revoked,
     Send,
+    Settled,
     Wait,
     Waited,
 )
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from worker.membership.states import MemberState
 
 log = structlog.get_logger(__name__)
+
+SETTLE_S: Final = 30.0
+"""How long tasks that were moved here may take to start before others are moved as well."""
 
 
 class CoordinatorClient(Protocol):
@@ -92,6 +96,10 @@ class RebalanceListener(Protocol):
 
     def lose(self, reason: str) -> None:
         """Every task is lost."""
+        ...
+
+    async def until_started(self, within_s: float) -> None:
+        """Wait until every task of the assignment has been started, `within_s` seconds at most."""
         ...
 
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
@@ -212,9 +220,11 @@ class Member:
         match effect:
             case Send() | Wait() | Assign() | Revoke() | Drain():
                 self._begin(effect)
-            case Adopt(identity, tasks):
+            case Adopt(identity, tasks, more):
                 self._tasks.adopt(identity, tasks)
                 self._on_adopted(identity, tasks)
+                if more:
+                    self._spawn(self._tell_when_settled(identity))
             case Refresh(tasks_revision):
                 self._tasks.refresh(tasks_revision)
             case Errand(identity, kind, errand):
@@ -232,6 +242,11 @@ class Member:
         if not self._has_joined:
             self._has_joined = True
             self._joined(identity.member_id)
+
+    async def _tell_when_settled(self, identity: Identity) -> None:
+        """A task that does not start keeps the others from moving for a while only."""
+        await self._tasks.until_started(SETTLE_S)
+        self.post(Settled(identity))
 
     def _begin(self, effect: Send | Wait | Assign | Revoke | Drain) -> None:
         """One thing at a time: the one before is given up, and its end, should it come, is ignored."""

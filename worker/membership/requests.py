@@ -95,10 +95,10 @@ def leave_request(identity: Identity, farewell: Quit, *, stopped: bool) -> Leave
     return LeaveRequest(members=(leaver,))
 
 
-def assigned_tasks(synced: SyncResponse) -> frozenset[str]:
-    """The tasks in an assignment; none in one that is null or of another form."""
+def assignment_in(synced: SyncResponse) -> TaskAssignment:
+    """What a member is given; nothing by an assignment that is null or of another form."""
     value = decode_opaque(synced.assignment)
     try:
-        return frozenset(msgspec.convert(value, TaskAssignment).tasks)
+        return msgspec.convert(value, TaskAssignment)
     except msgspec.ValidationError:
-        return frozenset()
+        return TaskAssignment()

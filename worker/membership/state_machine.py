@@ -36,6 +36,7 @@ from worker.membership.events import (
     Revoke,
     Revoked,
     Send,
+    Settled,
     Started,
     StopAsked,
     Wait,
@@ -115,6 +116,8 @@ class Membership:
                 self._prepare()
             case Refused():
                 self._on_refused(event)
+            case Settled():
+                self._on_settled(event)
             case LeaseExpired():
                 self._on_lease_expired()
             case StopAsked():
@@ -205,8 +208,14 @@ class Membership:
     def _on_synced(self, synced: SyncResponse) -> None:
         self._states.take(Transition.SYNCED)
         self._tries = 0
-        self._effects.append(Adopt(self.identity, requests.assigned_tasks(synced)))
+        given = requests.assignment_in(synced)
+        self._effects.append(Adopt(self.identity, frozenset(given.tasks), more=given.more is True))
         self._send_heartbeat()
+
+    def _on_settled(self, settled: Settled) -> None:
+        """Ask for the rest by joining again, unless another assignment has come (protocol §5, Pace)."""
+        if self.state is MemberState.STABLE and settled.identity == self.identity:
+            self._rejoin("it has started what it was given, and takes more")
 
     def _send_heartbeat(self) -> None:
         self._sent_at = self._now

@@ -24,6 +24,7 @@ from worker.spark.monitor import Monitor
 from worker.spark.quarantine.requests import answer
 from worker.spark.query import SparkQuery
 from worker.spark.starts import AT_ONCE, Starts, StartSteps
+from worker.spark.warm_up import warm_up
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class SparkEngine:
         self._opened: SparkBackend | None = None
 
     async def open(self) -> None:
-        """Bring Spark up, or reach it; takes some seconds."""
+        """Bring Spark up, or reach it, and warm it if the settings say so; takes some seconds."""
         self._loop = asyncio.get_running_loop()
         self._died: asyncio.Future[EngineDeath] = self._loop.create_future()
         self._backend = await asyncio.wrap_future(
@@ -76,11 +77,20 @@ class SparkEngine:
         self._backend.watch(self._on_death)
         self._monitor.start(self._backend.is_loss)
         log.info("spark is up", at=self._settings.place, url=self.url, checkpoints=self._settings.root)
+        if self._settings.warm_up_s:
+            await warm_up(self._start_small, self._settings)
 
     async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> SparkQuery:
         """Start a query, in a thread that nobody has to wait for."""
         steps = StartSteps(lambda step: self._loop.call_soon_threadsafe(at, step))
-        return await self._starts.run(spec.task, partial(self._launch, spec, steps), steps, _undo)
+        launching = partial(self._launch, spec, self._settings, self._may_write, steps)
+        return await self._starts.run(spec.task, launching, steps, _undo)
+
+    async def _start_small(self, spec: QuerySpec, settings: SparkSettings) -> SparkQuery:
+        """One that is nobody's: it writes without a lease, which there is none of before the worker joins."""
+        steps = StartSteps(ignore_step)
+        launching = partial(self._launch, spec, settings, lambda: True, steps)
+        return await self._starts.run(spec.task, launching, steps, _undo)
 
     async def settle(self, spec: QuerySpec, at: Callable[[str], object] = ignore_step) -> None:
         """Raise the fence of a task that is not to run, and end what may be left of it."""
@@ -188,12 +198,14 @@ class SparkEngine:
         if stops:
             await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
 
-    def _launch(self, spec: QuerySpec, steps: StartSteps) -> SparkQuery:
+    def _launch(
+        self, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], steps: StartSteps
+    ) -> SparkQuery:
         backend = self._backend
         if backend is None:
             raise QueryError("Spark is not running")
         with _trouble():
-            launched = launch(backend, spec, self._settings, self._may_write, steps)
+            launched = launch(backend, spec, settings, may_write, steps)
         query = SparkQuery(spec, launched, self._loop, self._looks)
         self._monitor.add(query)
         return query

@@ -19,6 +19,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     worker's own that is silent for `jvm_timeout_s` seconds counts as hung; a
     start of a query that takes longer than `start_timeout_s` is given up, unless Spark was asked to run it.
     Such a JVM keeps the file descriptors `inherited` open as long as it lives, and with them their locks.
+    With `warm_up_s`, a small query is run first when Spark has come up, for so many seconds at most.
     `is_of_one_task` is true of a Spark that was brought up for one task, with the memory that it may have.
     """
 
@@ -32,6 +33,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     repositories: tuple[str, ...] = ()
     jvm_timeout_s: float = 60.0
     start_timeout_s: float = 180.0
+    warm_up_s: float = 0.0
     inherited: tuple[int, ...] = ()
     allow_entrypoint: tuple[str, ...] = ()
     allow_secret_env: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import structlog
 
 from telemetry.scope import open_scope
@@ -100,7 +101,8 @@ class Standalone(Host):
         self._once = once
         self._show = show
         self._over: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
-        self.engine = make_engine(settings, lambda: True, (tokens.descriptor,))
+        cold = msgspec.structs.replace(settings, warm_up_timeout_ms=0)  # nobody runs the tasks meanwhile
+        self.engine = make_engine(cold, lambda: True, (tokens.descriptor,))
         self._manager = LocalManager(
             tasks, tokens=tokens, look=partial(fence_of, settings), changed=self._on_change
         )

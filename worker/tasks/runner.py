@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from worker.watchdog import Work
 
 log = structlog.get_logger(__name__)
+
+LOOK_S: Final = 0.1
+"""From one look at whether tasks are started to the next: a query does not say when it has done a batch."""
 
 
 class TaskRunner:
@@ -173,6 +176,18 @@ class TaskRunner:
         self._claims.abandon()
         self._releases.forget()
         self._ownership.lose()
+
+    async def until_started(self, within_s: float) -> None:
+        """Wait until every task of the assignment was started here, `within_s` seconds at most."""
+        await first(self._until_started(), self._clock.sleep(within_s))
+
+    async def _until_started(self) -> None:
+        while not all(map(self._is_started, self._ownership.assigned)):
+            await self._clock.sleep(LOOK_S)
+
+    def _is_started(self, task: str) -> bool:
+        life = self._ownership.get(task)
+        return life is not None and life.status.is_started
 
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
         """Stop everything in order and release it; what takes longer than `within_s` seconds is cut.

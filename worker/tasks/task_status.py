@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MEMORY_S: Final = 60.0
 """What happened that long ago counts a third of what happens now: a load is no matter of one slow batch."""
+QUIET_S: Final = 2.0
+"""A query that has had no work for so long after its start has none that it could begin with."""
 WARM_UP_S: Final = 30.0
 """Nothing is said of a task sooner: the first batches of a query are none like the later ones."""
 
@@ -142,6 +144,14 @@ class TaskStatus:
         self._asks_for_quarantine = False
         self._revision: int | None = None
         self._log = log.bind(group=group, task=task)
+
+    @property
+    def is_started(self) -> bool:
+        """Whether its start takes no more time: it has done a batch, has none to do, or does not run."""
+        if self._query is None:
+            return self.state is not TaskState.STARTING
+        is_idle = self._heard_at is not None and self._now() - self._heard_at > QUIET_S
+        return self._query.progress() is not None or (is_idle and not self._query.has_work)
 
     def tell(self, state: TaskState, cause: str | None = None) -> None:
         """The task has come to `state`; `cause` says why, one line first."""

@@ -95,7 +95,7 @@ def tell(group: Group, leader: Member, after: str = "") -> Page:
     """The page after that name, or all for a leader that knows no pages; what it is told of is noted."""
     metadata = leader.worker_metadata()
     offers = Offers(group)
-    page = offers.page(after) if metadata is not None and metadata.pages else offers.all()
+    page = offers.page(after) if metadata is not None and metadata.offer_pages else offers.all()
     group.tasks.offered.update(each.task for each in page.tasks)
     return page
 

@@ -37,6 +37,20 @@ async def test_a_killed_worker_s_tasks_run_elsewhere_and_no_other_is_touched(ope
     assert herd.starts() - before == dict.fromkeys(lost, 1)
 
 
+async def test_tasks_move_to_a_newcomer_a_few_at_a_time(open_herd: OpenHerd) -> None:
+    """In a rebalance for each few, when those before are started; no task is started twice for that."""
+    herd = await open_herd()
+    await herd.create(*TASKS)
+    herd.hire("anna", move_at_once=1)
+    await herd.until_all_run(TASKS, 1)
+    before, generation = herd.starts(), (await herd.ask("GET", ""))["generation_id"]
+    herd.hire("berta")
+    await herd.until_all_run(TASKS, 2)
+    await herd.until(lambda: [len(share) for share in herd.running().values()] == [2, 2])
+    assert herd.starts() - before == dict.fromkeys(herd.running()["berta"], 1)
+    assert (await herd.ask("GET", ""))["generation_id"] == generation + 2
+
+
 async def test_a_lost_worker_that_returns_gets_its_tasks_back(open_herd: OpenHerd) -> None:
     """With a delay they wait for it, and say so; nobody else's tasks are touched."""
     herd = await open_herd(lost_task_delay_ms=600_000)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,30 @@ def test_a_pinned_task_comes_home_and_makes_room() -> None:
     after = STICKY.assign(_members("a", "b"), tasks, before)
     assert "t0" in after["b"]
     assert _moved(before, after) == 2
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_in_a_rolling_restart_each_task_moves_away_and_back(size: int) -> None:
+    """A new worker takes what had to leave the one before it, and nothing that has not moved yet."""
+    names = [f"t{at:02}" for at in range(4 * size)]
+    owned = {f"old{at}": frozenset(names[at::size]) for at in range(size)}
+    moves, tokens = Counter[str](), dict.fromkeys(names, 1)
+
+    def rebalance() -> None:
+        members = [Member(each, owned=some) for each, some in owned.items()]
+        tasks = [Task(name, token=tokens[name]) for name in names]
+        for member, given_now in STICKY.assign(members, tasks, {}).items():
+            for name in set(given_now) - owned[member]:
+                moves[name] += 1
+                tokens[name] = 1 + moves.total()
+            owned[member] = frozenset(given_now)
+
+    for at in range(size):
+        del owned[f"old{at}"]
+        rebalance()
+        owned[f"new{at}"] = frozenset()
+        rebalance()
+    assert moves == dict.fromkeys(names, 2)
 
 
 def test_a_thousand_workers_with_a_hundred_thousand_tasks_lose_one() -> None:

@@ -15,6 +15,7 @@ from protocol.errors import StartupError
 from tests.fakes.clock import FakeClock
 from tests.fakes.query_engine import FakeEngine
 from tests.fakes.turns import eventually
+from tests.integration.herd.rules import STOP_THE_WORLD
 from tests.unit.worker.client.servers import Cluster, Server, hangs_up, never_answers, says
 from worker import daemon
 from worker.daemon import run
@@ -140,6 +141,21 @@ async def test_a_worker_that_is_told_to_stop_has_its_tasks_moved_away_first(herd
     assert orders == ["join", "sync", "drain", "join", "sync", "release", "leave"]
 
 
+@pytest.mark.parametrize(("assignors", "paces"), [(("sticky",), True), (("sticky", STOP_THE_WORLD), False)])
+async def test_who_stops_everything_to_join_does_not_ask_for_more(
+    herd: Herd,
+    assignors: tuple[str, ...],
+    paces: bool,  # noqa: FBT001 - a case's
+) -> None:
+    """It would stop all its tasks for each few that come."""
+    herd.settings = msgspec.structs.replace(herd.settings, assignor=assignors)
+    running = await herd.started()
+    join = herd.server.bodies("join")[0]
+    assert [each["metadata"]["paces"] for each in join["protocols"]] == [paces] * len(assignors)
+    os.kill(os.getpid(), signal.SIGINT)
+    assert await running == 0
+
+
 async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
     """Assignors in order, capacity, labels; that it can settle tasks, and what its Spark has."""
     herd.engine.kind = SparkKind("4.1.4", Formats(("kafka",)))
@@ -165,11 +181,12 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         "url": None,
         "tasks_revision": 0,
         "settles": True,
-        "pages": True,
+        "offer_pages": True,
         "spark": "4.1.4",
         "formats": {"names": ["kafka"], "looked_for": None},
         "checks": True,
         "quarantine": True,
+        "paces": True,
     }
     os.kill(os.getpid(), signal.SIGINT)
     assert await running == 0

@@ -24,6 +24,7 @@ from worker.membership.events import (
     Revoke,
     Revoked,
     Send,
+    Settled,
     Started,
     Wait,
 )
@@ -75,6 +76,13 @@ def pages(bench: Bench) -> Bench:
     return bench
 
 
+def to_place(bench: Bench) -> list[str]:
+    """What the leader is to assign."""
+    tasks = bench.wanted(Assign).joined.tasks
+    assert tasks is not msgspec.UNSET
+    return [each.task for each in tasks]
+
+
 def offered(name: str) -> OfferedTask:
     """A task to be placed."""
     return OfferedTask(name, 1.0, None, {}, None)
@@ -88,7 +96,7 @@ def test_a_leader_assigns_once_it_has_been_told_of_all_tasks(bench: Bench) -> No
     bench.answer(OfferResponse(tasks=(offered("t2"),), more="t2"))
     assert bench.sent(OfferRequest).after == "t2"
     bench.answer(OfferResponse(tasks=(offered("t3"),)))
-    assert [each.task for each in bench.wanted(Assign).joined.tasks] == ["t1", "t2", "t3"]
+    assert to_place(bench) == ["t1", "t2", "t3"]
 
 
 def test_a_page_that_does_not_come_is_asked_for_again(bench: Bench) -> None:
@@ -107,7 +115,7 @@ def test_a_rebalance_between_two_pages_has_the_leader_join_again(bench: Bench) -
     bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
     assert bench.sent(JoinRequest).member_id == ME
     bench.answer(msgspec.structs.replace(joined(4, leader=ME), tasks=(offered("t2"),)))
-    assert [each.task for each in bench.wanted(Assign).joined.tasks] == ["t2"]
+    assert to_place(bench) == ["t2"]
 
 
 def test_a_leader_that_replaced_itself_syncs_without_a_list(bench: Bench) -> None:
@@ -123,6 +131,36 @@ def test_an_assignment_of_another_form_is_none(bench: Bench, body: bytes) -> Non
     bench.to(MemberState.SYNCING)
     bench.answer(SyncResponse(protocol_type=None, protocol_name=None, assignment=msgspec.Raw(body)))
     assert bench.wanted(Adopt).tasks == frozenset()
+
+
+def with_more(bench: Bench) -> Adopt:
+    """It is given a task, and told that others are to follow."""
+    bench.to(MemberState.SYNCING)
+    assignment = msgspec.Raw(b'{"tasks": ["t1"], "more": true}')
+    bench.answer(SyncResponse(protocol_type="sparkherd", protocol_name="sticky", assignment=assignment))
+    return bench.wanted(Adopt)
+
+
+def test_who_has_started_what_it_was_given_joins_again_for_more(bench: Bench) -> None:
+    """With a reason that people read."""
+    adopted = with_more(bench)
+    assert adopted == Adopt(bench.identity, frozenset({"t1"}), more=True)
+    bench.happen(Settled(adopted.identity))
+    assert bench.sent(JoinRequest).reason == "it has started what it was given, and takes more"
+
+
+def test_who_has_another_assignment_by_now_asks_for_nothing(bench: Bench) -> None:
+    """It was told of more in that one, if there is any."""
+    adopted = with_more(bench)
+    assert bench.happen(Settled(Identity(ME, adopted.identity.generation - 1))) == []
+
+
+def test_who_joins_already_asks_for_nothing(bench: Bench) -> None:
+    """The assignment that this leads to has the rest, or says that there is one."""
+    adopted = with_more(bench)
+    bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert bench.state is MemberState.JOINING
+    assert bench.happen(Settled(adopted.identity)) == []
 
 
 def test_an_eager_member_lets_go_of_everything_before_it_joins() -> None:

@@ -17,7 +17,7 @@ from protocol.errors import StartupError
 from protocol.messages.base import decode_opaque, encode_opaque
 from protocol.messages.membership import JoinedMember, JoinResponse
 from protocol.messages.tasks import OfferedTask
-from protocol.worker_metadata import WorkerMetadata
+from protocol.worker_metadata import WorkerMetadata, read_metadata
 from tests.fakes.clock import FakeClock
 from worker.membership import left_out
 from worker.membership.leader import Leader, load_assignors
@@ -104,6 +104,55 @@ async def test_the_assignor_is_told_who_owns_what() -> None:
         ("w2", frozenset("c")),
     ]
     assert [task.name for task in assignor.tasks] == ["a", "b", "c", "d"]
+
+
+def pacing(answer: JoinResponse, *others: str) -> JoinResponse:
+    """The same, of members that ask for more themselves, all but `others`."""
+
+    def told(member: JoinedMember) -> JoinedMember:
+        metadata = structs.replace(read_metadata(member.metadata), paces=member.member_id not in others)
+        return structs.replace(member, metadata=encode_opaque(metadata))
+
+    return structs.replace(answer, members=tuple(map(told, answer.members)))
+
+
+async def test_a_member_is_given_a_few_at_once_and_told_of_more() -> None:
+    """The others stay where they run; nobody else is told so."""
+    assignor = Scripted(lambda: {"w1": ["d"], "w2": ["a", "b", "c"]})
+    lead = Leader([assignor], session_timeout_ms=10_000, move_at_once=1)
+    told = await lead.assign(pacing(joined()))
+    assert {each.member_id: decode_opaque(each.assignment) for each in told} == {
+        "w1": {"tasks": ["d", "b"]},
+        "w2": {"tasks": ["a", "c"], "more": True},
+    }
+    await lead.assign(pacing(joined()))
+    assert assignor.current == {"w1": ("d", "b"), "w2": ("a", "c")}
+
+
+async def test_all_move_at_once_where_a_member_does_not_ask_for_more() -> None:
+    """It would never be given the rest, or stop all it has to ask for it."""
+    lead = Leader([Scripted(lambda: {"w2": list("abcd")})], session_timeout_ms=10_000, move_at_once=1)
+    assert read(await lead.assign(pacing(joined(), "w1"))) == {"w1": [], "w2": list("abcd")}
+
+
+async def test_a_bug_in_the_pace_lets_all_move_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The moves themselves are right."""
+
+    def fail(*_: object) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr("worker.membership.leader.paced", fail)
+    lead = Leader([Scripted(lambda: {"w2": list("abcd")})], session_timeout_ms=10_000, move_at_once=1)
+    with capture_logs() as logs:
+        assert read(await lead.assign(pacing(joined()))) == {"w1": [], "w2": list("abcd")}
+    assert [line["event"] for line in logs] == ["bug: tasks move without a pace"]
+
+
+async def test_the_assignor_is_told_the_token_of_each_task() -> None:
+    """By which it knows what has moved last; a task that nobody has has none."""
+    lead, assignor = leader(dict)
+    await lead.assign(joined({"w1": {"a": 4}, "w2": {"a": 5, "b": 9}}, tasks="abc"))
+    assert [(task.name, task.token) for task in assignor.tasks] == [("a", 5), ("b", 9), ("c", 0)]
 
 
 async def test_of_two_who_say_they_own_a_task_the_higher_token_counts() -> None:

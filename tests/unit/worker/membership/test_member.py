@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +26,7 @@ from tests.fakes.manager import ScriptedManager, failure
 from tests.fakes.turns import settle, until
 from worker.background import BackgroundTasks
 from worker.membership.events import Identity, LeaseExpired, Quit, Reason, Refused, Started, StopAsked
-from worker.membership.member import Member
+from worker.membership.member import SETTLE_S, Member
 from worker.membership.reactions import RequestKind
 from worker.membership.requests import Terms
 from worker.membership.state_machine import Membership
@@ -57,6 +58,10 @@ class Tasks:
         if self._bench.on_lose is not None:
             self._bench.member.post(self._bench.on_lose)
 
+    async def until_started(self, within_s: float) -> None:
+        self.log.append(("until started", within_s))
+        await self._bench.started.wait()
+
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
         self.log.append(("let go for good" if for_good else "let go", within_s))
         await self._bench.clock.sleep(self._bench.letting_go_s)
@@ -70,6 +75,7 @@ class Bench:
         self.clock = FakeClock()
         self.manager = ScriptedManager()
         self.letting_go_s = 0.0
+        self.started = asyncio.Event()
         self.all_stopped = True
         self.on_lose: Any = None
         self.surrenders = 0
@@ -142,6 +148,24 @@ async def background() -> AsyncIterator[BackgroundTasks]:
 async def bench(background: BackgroundTasks) -> Bench:
     """A member that has not started."""
     return Bench(background)
+
+
+async def test_a_member_that_is_to_have_more_joins_again_when_its_tasks_are_started(bench: Bench) -> None:
+    """Not before; and once, for the next assignment has nothing to follow."""
+    more = msgspec.Raw(b'{"tasks": ["t1"], "more": true}')
+    bench.agree()
+    bench.manager.rule(
+        SyncRequest,
+        lambda _: SyncResponse(protocol_type="sparkherd", protocol_name="sticky", assignment=more),
+    )
+    bench.member.post(Started())
+    await until(lambda: ("until started", SETTLE_S) in bench.tasks.log)
+    joins = len(bench.manager.asked(JoinRequest))
+    bench.manager.rule(SyncRequest, lambda _: synced("t1", "t2"))
+    bench.started.set()
+    await until(lambda: ("adopt", 1, ["t1", "t2"]) in bench.tasks.log)
+    await settle()
+    assert len(bench.manager.asked(JoinRequest)) == joins + 1
 
 
 async def test_a_member_comes_in_leads_and_tells_its_id_once(bench: Bench) -> None:

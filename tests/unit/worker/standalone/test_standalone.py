@@ -94,7 +94,8 @@ class Alone:
         return await self.running
 
     def _make_engine(self, *given: Any) -> FakeEngine:
-        _, _, inherited = given
+        settings, _, inherited = given
+        self.warms_up = settings.warm_up_s > 0
         self.inherited = [Path(f"/proc/self/fd/{each}").readlink() for each in inherited]
         return self.engine
 
@@ -116,6 +117,16 @@ def alone(tmp_path: Path) -> Callable[[], Alone]:
 def signalled() -> None:
     """Somebody stops the run."""
     signal.raise_signal(signal.SIGTERM)
+
+
+async def test_nothing_is_warmed_up(alone: Callable[[], Alone]) -> None:
+    """Nobody runs the tasks meanwhile, so that it would only have them begin later."""
+    run = alone()
+    run.start(local("a", **BOUNDED))
+    await run.until(a="RUNNING")
+    assert not run.warms_up
+    run.engine.started[0].end()
+    assert await run.ended() == 0
 
 
 async def test_sigterm_stops_in_order(alone: Callable[[], Alone]) -> None:

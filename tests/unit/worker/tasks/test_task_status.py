@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from protocol.messages.ownership import ClaimResponse, PendingTask
 from protocol.states import TaskState
+from tests.fakes.turns import until
 from worker.query_engine import Totals
+from worker.tasks.runner import LOOK_S
+from worker.tasks.task_status import QUIET_S
 
 if TYPE_CHECKING:
     from tests.unit.worker.tasks.bench import Bench
@@ -102,3 +107,46 @@ async def test_why_a_query_stands_still_is_its_cause_while_it_runs(bench: Bench,
     query.end("TimeoutException")
     await bench.settle()
     assert (seen().state, seen().cause) == (TaskState.RESTARTING, "TimeoutException")
+
+
+async def test_a_task_is_started_when_it_has_done_a_batch(bench: Bench) -> None:
+    """Not when its query runs: the first batch takes longest. All that are assigned are waited for."""
+    bench.assign("t1", "t2")
+    started = asyncio.ensure_future(bench.runner.until_started(30))
+    await until(lambda: bench.engine.running == {"t1", "t2"})
+    for task in ("t1", "t2"):
+        bench.engine.query(task).has_work = True
+    await bench.clock.advance(5)
+    bench.engine.query("t1").advance(0)
+    await bench.clock.advance(5)
+    assert not started.done()
+    bench.engine.query("t2").advance(0)
+    await bench.clock.advance(LOOK_S)
+    assert started.done()
+
+
+async def test_a_task_without_a_batch_to_do_is_started(bench: Bench) -> None:
+    """It is idle for a while, or does not run: it failed, or waits for its restart."""
+    idle, _ = await bench.run("t1", "t2")
+    started = asyncio.ensure_future(bench.runner.until_started(30))
+    await bench.clock.advance(QUIET_S - LOOK_S)
+    assert not started.done()
+    bench.engine.query("t2").end("boom")
+    await bench.clock.advance(2 * LOOK_S)
+    assert started.done()
+    assert not idle.has_work
+
+
+async def test_a_task_that_does_not_start_is_not_waited_for_for_long(bench: Bench) -> None:
+    """As one whose former owner does not let go of it."""
+    bench.grants(
+        lambda request: ClaimResponse(
+            granted=(), pending=tuple(PendingTask(task, "worker-2") for task in request.tasks), refused=()
+        )
+    )
+    bench.assign("t1")
+    started = asyncio.ensure_future(bench.runner.until_started(30))
+    await bench.clock.advance(29)
+    assert not started.done()
+    await bench.clock.advance(1)
+    assert started.done()

@@ -32,7 +32,7 @@ class Group:
 
     def __init__(self, bench: Bench, *, pages: bool = True) -> None:
         self.bench = bench
-        self.metadata = {"pages": pages}
+        self.metadata = {"offer_pages": pages}
         first = bench.join(kind="sparkherd", metadata=self.metadata)
         bench.pass_time()
         newcomer = bench.join(kind="sparkherd", metadata=self.metadata)
