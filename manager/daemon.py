@@ -27,6 +27,7 @@ from manager.cluster.node import Node, open_node
 from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
 from manager.outbox.outbox import Outbox
+from manager.runtime.full_collections import short_full_collections
 from manager.storage.base import StorageError
 from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql_storage import SqlStorage
@@ -65,6 +66,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
     asyncio.get_running_loop().set_exception_handler(tell_unhandled)
     stop = _stop_on_signals()
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(short_full_collections())
         listener = listen("--listen", settings.listen)
         stack.callback(listener.close)
         address, port = listener.getsockname()[:2]

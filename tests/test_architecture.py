@@ -62,7 +62,10 @@ ROOMS = {
         "http": {"access", "background", "cluster", "core", "outbox", "runtime", "storage"},
         "console": {"access", "clock", "cluster", "core", "http", "runtime", "storage"},
         "app": {"access", "background", "cluster", "console", "http", "runtime"},
-        "daemon": {"access", "app", "background", "cluster", "http", "outbox", "settings", "storage", "tls"},
+        "daemon": {
+            *("access", "app", "background", "cluster", "http", "outbox", "runtime", "settings", "storage"),
+            "tls",
+        },
     },
     "worker": {
         "background": set[str](),

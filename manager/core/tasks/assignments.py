@@ -99,14 +99,16 @@ def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:
 
 def _place(placement: Placement, tasks: Iterable[str], member_id: str, registry: TaskRegistry) -> None:
     """A task that the leader was told of may be gone since."""
-    latest = 0
+    definitions, assigned = registry.definitions, placement.assigned
+    revisions = [0]
     for task in tasks:
-        row = registry.definitions.get(task)
+        row = definitions.get(task)
         if row is None and task not in registry.offered:
             placement.faults.append(f"{task!r} is no task of the group")
-        elif task in placement.assigned:
+        elif task in assigned:
             placement.faults.append(f"{task!r} is given twice")
         else:
-            placement.assigned[task] = member_id
-            latest = max(latest, row.revision if row is not None else 0)
-    placement.revisions[member_id] = latest
+            assigned[task] = member_id
+            if row is not None:
+                revisions.append(row.revision)
+    placement.revisions[member_id] = max(revisions)

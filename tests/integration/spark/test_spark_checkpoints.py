@@ -389,3 +389,21 @@ def test_checkpoints_are_written_by_the_manager_that_spark_is_told_to_take(
     folder = HadoopCheckpoint(session, str(tmp_path / "checkpoint"))
     with pytest.raises(QueryError, match=r"cannot be written to: \[CANNOT_LOAD_CHECKPOINT"):
         folder.create("note", "text")
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "a, b/77, c", "[d], e]"])
+def test_the_last_entry_of_a_log_is_found_whatever_its_folder_is_called(
+    engine: SparkEngine, tmp_path: Path, name: str
+) -> None:
+    """Among what is none, and in a log that is empty or not there."""
+    backend: Any = engine._backend
+    folder = backend.checkpoint(str(tmp_path / name))
+    assert folder.last("offsets") is None
+    log = tmp_path / name / "offsets"
+    log.mkdir(parents=True)
+    assert folder.last("offsets") is None
+    (log / "7").touch()
+    assert folder.last("offsets") == 7
+    for each in ("9", "10", "11.compact", ".12.crc", ".13.0a.tmp", "14, 15"):
+        (log / each).touch()
+    assert folder.last("offsets") == 10
