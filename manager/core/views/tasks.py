@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 def list_tasks(turn: Turn, request: ListTasks, parked: Parked) -> None:
     """Answer with the tasks that are asked for, by name."""
-    group, registry = turn.group, turn.group.tasks
+    group = turn.group
     checks.known(group)
     found = [*islice(_wanted(group, request), request.limit and request.limit + 1)]
     page = found[: request.limit]
-    views = tuple(_listed(task_fields(turn, registry.definitions[name])) for name in page)
+    views = tuple(listed(turn, name) for name in page)
     turn.answer(
         parked,
         TaskListResponse(
@@ -57,8 +57,9 @@ def _wanted(group: Group, request: ListTasks) -> Iterator[str]:
             yield name
 
 
-def _listed(fields: dict[str, Any]) -> TaskView:
+def listed(turn: Turn, task: str) -> TaskView:
     """In a list a lag has its sums only: a task may have hundreds of partitions."""
+    fields = task_fields(turn, turn.group.tasks.definitions[task])
     lag = fields["lag"]
     return TaskView(**fields | {"lag": lag and msgspec.structs.replace(lag, partitions=())})
 
