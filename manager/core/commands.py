@@ -171,14 +171,12 @@ class ListMoves(Request, frozen=True, kw_only=True):
 class ListTasks(Request, frozen=True, kw_only=True):
     """Show tasks of the group, by name, as far as they are in that state, have that target and that owner.
 
-    `name_has` is part of the name, in any case of letters. Of more than `limit`, the first ones whose names
-    come after `after`.
+    Of more than `limit`, the first ones whose names come after `after`.
     """
 
     state: str | None = None
     target: str | None = None
     owner: str | None = None
-    name_has: str | None = None
     after: str | None = None
     limit: int | None = None
 

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 
 PRECISION: Final = 1_000_000
 """Loads are added up as whole millionths: what was added is taken away again without a rest."""
+FEW: Final = 16
+"""Sorting one in so many of the names takes as long as looking through all of them, which are in order."""
 
 
 class Standing(NamedTuple):
@@ -64,6 +66,10 @@ class TaskTally:
     def counts(self) -> dict[str, int]:
         """How many tasks are in each state that occurs."""
         return {state: len(names) for state, names in self.by_state.items()}
+
+    def is_few(self, state: str, tasks: int) -> bool:
+        """Whether so few of all `tasks` are in a state that they are better put in order by themselves."""
+        return len(self.in_state(state)) * FEW < tasks
 
     def in_state(self, state: str) -> frozenset[str] | set[str]:
         """The tasks in a state; of a word that is none there are none."""

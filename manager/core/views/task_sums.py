@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from manager.core import checks
 from manager.core.commands import OwnerCounts, RankedTasks, TaskCost, TaskCostList, TaskCounts
 from manager.core.views.tasks import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from manager.core.commands import CountTasks, ListCosts, RankTasks
     from manager.core.member import Parked
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from manager.core.turn import Turn
 
     Part = tuple[int, Iterable[str]]
-
-FEW: Final = 16
-"""A state with less than one in so many of the tasks is put in order by itself."""
 
 
 def count(turn: Turn, _: CountTasks, parked: Parked) -> None:
@@ -64,8 +61,7 @@ def _parts(registry: TaskRegistry, request: RankTasks) -> Iterator[Part]:
     """How many tasks of each state are looked for, and which, by name."""
     if not request.name_has:
         for state in request.states:
-            found = registry.tally.in_state(state)
-            yield len(found), _by_name(registry.names, found)
+            yield len(registry.tally.in_state(state)), _by_name(registry, state)
         return
     part = request.name_has.lower()
     alike = [name for name in registry.names if part in name.lower()]
@@ -75,11 +71,12 @@ def _parts(registry: TaskRegistry, request: RankTasks) -> Iterator[Part]:
         yield len(names), names
 
 
-def _by_name(names: Sequence[str], found: frozenset[str] | set[str]) -> Iterable[str]:
+def _by_name(registry: TaskRegistry, state: str) -> Iterable[str]:
     """Many are picked from all names, as far as they are asked for; few are put in order."""
-    if len(found) * FEW < len(names):
+    found = registry.tally.in_state(state)
+    if registry.tally.is_few(state, len(registry.names)):
         return sorted(found)
-    return (name for name in names if name in found)
+    return (name for name in registry.names if name in found)
 
 
 def _window(parts: Iterable[Part], begin: int, length: int) -> list[str]:
