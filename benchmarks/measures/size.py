@@ -57,7 +57,7 @@ _COLLECTOR = (
     " 100,000 tasks"
 )
 _JOINED = (
-    f"{_COLLECTOR}; without it the turn that ends the join phase makes the leader's list of all tasks, 0.35 s,"
+    f"{_COLLECTOR}; without it the turn that ends the join phase makes the leader's list of tasks, 0.35 s,"
     " and one takes its assignment of them all in, 0.14 s"
 )
 REASONS = {CREATE: _COLLECTOR, SETTLE: _JOINED, JOIN: _JOINED, KILL: _JOINED, LEAVE: _JOINED}
